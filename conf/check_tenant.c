@@ -280,6 +280,7 @@ static int fail_tenant(const struct ctx *x, const struct tenant_err *e, unsigned
 	case TENANT_E_WEIGHT:
 	case TENANT_E_PRIORITY:
 	case TENANT_E_DSCP:
+	case TENANT_E_PCP:
 	case TENANT_ERROR_COUNT:
 		break;
 	}

@@ -55,9 +55,10 @@ struct conf_port {
 	/* the gateway's own addresses, with their host bits */
 	struct conf_prefix addr[CONF_ADDRS_MAX];
 	unsigned addrs;
-	uint32_t mtu;      /* IP MTU, 576..9000 */
-	uint16_t vlan;     /* 1..4094; 0: untagged */
-	bool source_check; /* role LAN: of packets that are no tenant's */
+	uint32_t mtu;       /* IP MTU, 576..9000 */
+	uint16_t vlan;      /* 1..4094; 0: untagged */
+	bool priority_tags; /* role LAN, without vlan: tags with VLAN 0 */
+	bool source_check;  /* role LAN: of packets that are no tenant's */
 	enum conf_offload offload;
 	char offload_device[CONF_IFNAME]; /* for CONF_OFFLOAD_TC: the kernel's switch port */
 };

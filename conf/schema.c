@@ -71,6 +71,10 @@ const struct conf_key conf_keys[] = {
     {"ports[].mtu", CONF_T_INT, 576, 9000, "1500", P(mtu),
         .text = "Largest IP packet, bytes. IPv6 needs 1280."},
     {"ports[].vlan", CONF_T_INT, 0, 4094, "0", P(vlan), .text = "VLAN ID of every frame; 0: untagged."},
+    {"ports[].priority_tags", CONF_T_ENUM, 0, 0, "off", .words = "off on", P(priority_tags),
+        .text =
+            "On a LAN port without `vlan`: frames to hosts have a priority tag (VLAN 0), for a LAN that "
+            "takes its classes from the PCP. Untagged frames and priority tags are accepted in any case."},
     {"ports[].source_check", CONF_T_ENUM, 0, 0, "on", .words = "off on", P(source_check),
         .text = "On a LAN port: drop packets for a tunnel whose source address is none of a LAN's (no route "
                 "of the kernel leads there by a LAN port, or a tunnel's prefix is the longer match). ICMP "
@@ -295,6 +299,10 @@ const struct conf_key conf_keys[] = {
         .text = "DSCP of its packets on the WAN and in outer headers; `keep`: as they came."},
     {"tenants[].dscp_congested", CONF_T_DSCP, 0, 63, "keep", .words = "keep", N(cfg.dscp_congested),
         .text = "The same for RoCE packets while their path is congested; `keep`: as `dscp`."},
+    {"tenants[].pcp", CONF_T_ENUM, 0, 0, "keep", .words = "keep 0 1 2 3 4 5 6 7", N(cfg.pcp),
+        .text =
+            "VLAN priority (802.1Q PCP) of tagged frames to its hosts; `keep`: that of the frame in which "
+            "the packet came from the host at the other site, or 0 if it had no tag."},
     {"tenants[].memory_percent", CONF_T_PERCENT, 0, TENANT_PPM, "0", N(cfg.memory_ppm),
         .text = "Its share of `memory.custody_total`, reserved for it; 0: it uses the part that is not "
                 "reserved."},

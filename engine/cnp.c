@@ -126,15 +126,6 @@ bool eng_np_congested(struct eng_responder *rs, const struct roce_pkt *pkt, stru
 	return true;
 }
 
-/* The host has sent responses only: packets to it have the fields of these. */
-static void learn_fields(struct eng_responder *rs, const struct roce_pkt *pkt)
-{
-	rs->sport = pkt->sport;
-	rs->pkey = pkt->pkey;
-	rs->migreq = pkt->migreq;
-	rs->tos = roce_pkt_tos(pkt) & 0xfc;
-}
-
 void eng_np_response(struct eng_requester *rq, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_responder *rs = rq->responder;
@@ -145,7 +136,7 @@ void eng_np_response(struct eng_requester *rq, const struct roce_pkt *pkt, struc
 	rq->side.e->c.np_ecn_marked++;
 	if (!rs)
 		return;
-	if (rs->side.state == ENG_R_NEW)
-		learn_fields(rs, pkt);
+	if (rs->side.state == ENG_R_NEW) /* the host has sent responses only */
+		eng_responder_learn_header(rs, pkt, b);
 	eng_cnp_send(rs, now);
 }

@@ -44,7 +44,8 @@ void eng_dirty(struct eng_side *side)
 void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, const struct rwy_ip *dst,
     struct eng_nexthop *nh)
 {
-	struct eng_lan_tx tx = {.tenant = tenant, .buf = b, .len = b->len, .own = own, .dst = dst, .nh = nh};
+	struct eng_lan_tx tx = {
+	    .tenant = tenant, .buf = b, .len = b->len, .own = own, .pcp = b->pcp, .dst = dst, .nh = nh};
 
 	e->c.lan_tx_packets++;
 	e->c.lan_tx_bytes += b->len;
@@ -54,7 +55,8 @@ void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, c
 void eng_lan_made(struct eng *e, uint32_t tenant, const uint8_t *bytes, uint32_t len,
     const struct rwy_ip *dst, struct eng_nexthop *nh)
 {
-	struct eng_lan_tx tx = {.tenant = tenant, .bytes = bytes, .len = len, .dst = dst, .nh = nh};
+	struct eng_lan_tx tx = {
+	    .tenant = tenant, .bytes = bytes, .len = len, .pcp = nh ? nh->pcp : 0, .dst = dst, .nh = nh};
 
 	e->c.lan_tx_packets++;
 	e->c.lan_tx_bytes += len;

@@ -99,9 +99,10 @@ struct eng_cfg {
 /* The defaults. Tunnels, prefixes, seed, gateway and journal are 0. */
 void eng_cfg_default(struct eng_cfg *cfg);
 
-/* The gateway's cache of a flow's next hop on the LAN. Opaque to the engine; zero in a new flow. */
+/* Of a flow, for its packets to the LAN; zero in a new flow. */
 struct eng_nexthop {
-	uint64_t cache[2];
+	uint64_t cache[2]; /* the gateway's cache of the next hop; opaque to the engine */
+	uint8_t pcp;       /* of packets that the engine makes; as in struct rwy_buf */
 };
 
 /* A packet for a local host, from its IP header on. Either buf or bytes has it. */
@@ -112,6 +113,7 @@ struct eng_lan_tx {
 	uint32_t len;         /* bytes */
 	/* buf moves to the callee; else it stays in custody, and the callee takes a reference. */
 	bool own;
+	uint8_t pcp; /* for a VLAN tag, as in struct rwy_buf; 0: not known */
 	const struct rwy_ip *dst;
 	struct eng_nexthop *nh; /* may be NULL */
 };

@@ -47,6 +47,7 @@ bool eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uin
 		e->c.drop_no_buffer++;
 		return true;
 	}
+	c->pcp = b->pcp;
 	head = (uint32_t)(old.ext - old.ip);
 	memcpy(c->data, old.ip, head);
 	if (old.info->ext_len && roce_op(op)->ext_len)

@@ -38,6 +38,9 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 		rs->naks = 0;
 		rs->nak_refused = false;
 	}
+	/* The first of a connection, or the host has changed its class. */
+	if (pkt->psn == rs->resp.start || b->pcp != rs->nh.pcp)
+		eng_responder_learn_header(rs, pkt, b);
 	if (pkt->info->op == ROCE_OP_READ_REQ)
 		rs->read[rs->reads_asked++ % ENG_READS] =
 		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
@@ -92,15 +95,6 @@ void eng_responder_unpark(struct eng_responder *rs, rwy_time now)
 		else
 			rwy_buf_free(&rs->side.e->bufs, b);
 	}
-}
-
-static void learn_header(struct eng_responder *rs, const struct roce_pkt *pkt)
-{
-	rs->sport = pkt->sport;
-	rs->pkey = pkt->pkey;
-	rs->migreq = pkt->migreq;
-	/* The DSCP of the host's own packets; not ECN-capable, as hosts send ACKs. */
-	rs->tos = (pkt->is6 ? (uint8_t)(pkt->ip[0] << 4 | pkt->ip[1] >> 4) : pkt->ip[1]) & 0xfc;
 }
 
 /* A request behind a READ of unknown response count waits for the path MTU. */
@@ -293,7 +287,7 @@ void eng_responder_take_request(
 void eng_responder_first_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	learn_header(rs, pkt);
+	eng_responder_learn_header(rs, pkt, b);
 	eng_responder_start(rs, pkt->psn, 0, now);
 	eng_responder_take_request(rs, pkt, b, now);
 }

@@ -42,6 +42,16 @@ static bool make_place(struct eng *e, struct eng_host *h, rwy_time now)
 	return true;
 }
 
+void eng_responder_learn_header(struct eng_responder *rs, const struct roce_pkt *pkt, const struct rwy_buf *b)
+{
+	rs->sport = pkt->sport;
+	rs->pkey = pkt->pkey;
+	rs->migreq = pkt->migreq;
+	rs->nh.pcp = b->pcp;
+	/* The DSCP of the host's own packets; not ECN-capable, as hosts send ACKs. */
+	rs->tos = roce_pkt_tos(pkt) & 0xfc;
+}
+
 struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
 {
 	struct eng_responder *rs = (struct eng_responder *)eng_find(e, k, false);

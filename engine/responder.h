@@ -59,6 +59,9 @@ static inline bool eng_responder_holds_dreq(const struct eng_responder *rs)
 {
 	return rs->side.state == ENG_R_RESUMING || eng_responder_owes(rs);
 }
+/* Takes header fields of packets to the host from its own packet pkt, which is b's. */
+void eng_responder_learn_header(
+    struct eng_responder *rs, const struct roce_pkt *pkt, const struct rwy_buf *b);
 /* After this many NAKs of one PSN without effect, the host is known to be unable to go back to
  * it. */
 #define ENG_NAKS_MAX 5

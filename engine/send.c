@@ -50,6 +50,7 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		e->c.host_resent += tx[i].again;
 		bytes += b->len;
 		if (tx[i].skip) {
+			rq->nh.pcp = b->pcp;
 			if (roce_parse(b->data, b->len, &pkt) == ROCE_PARSE_OK)
 				send_partial(rq, &pkt, tx[i].skip);
 			continue;

@@ -111,6 +111,7 @@ void eng_uncarried_xrc(
     struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	const struct roce_cm_conn *c = xrc_connection(e, tenant, pkt);
+	struct eng_nexthop nh = {.pcp = b->pcp};
 	uint8_t out[ROCE_BUILD_MAX];
 
 	if (!c || pkt->psn != c->a.psn || roce_op_is_response(pkt->info)) {
@@ -128,7 +129,7 @@ void eng_uncarried_xrc(
 
 	eng_lan_made(e, tenant, out,
 	    roce_build_xrc_ack(out, &a, pkt->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ), 0), &a.dst,
-	    NULL);
+	    &nh);
 	e->c.naks_sent++;
 	eng_uncarried_tell(e, pkt, "answered with NAK invalid request", now);
 	eng_drop(e, b, &e->c.drop_xrc);

@@ -136,7 +136,7 @@ int offload_forward(struct offload_list *l, const struct offload_cfg *cfg, const
 
 	if (!c->vni || !c->vlan || !c->hosts)
 		return 0;
-	if (!keeps_dscp(c))
+	if (!keeps_dscp(c) || c->pcp)
 		return offload_list_left(l, t, OFFLOAD_FORWARD, -1, OFFLOAD_LEFT_DSCP);
 	for (unsigned i = 0; i < c->hosts; i++)
 		for (unsigned j = 0; j < c->hosts; j++) {

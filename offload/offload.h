@@ -87,7 +87,7 @@ const char *offload_act_name(enum offload_act a);
 	X(OFFLOAD_LEFT_LEVELS, "allow and deny alternate too often")                                         \
 	X(OFFLOAD_LEFT_MANY, "the tenant needs more rules than a tenant may have")                           \
 	X(OFFLOAD_LEFT_DENIED, "the ACL denies a part of it")                                                \
-	X(OFFLOAD_LEFT_DSCP, "the tenant's DSCP policy changes packets")                                     \
+	X(OFFLOAD_LEFT_DSCP, "the tenant's policy for DSCP or PCP changes packets")                          \
 	X(OFFLOAD_LEFT_SELF, "the gateway has no address of the VTEP's family")
 enum offload_left {
 #define X(e, s) e,

@@ -66,6 +66,8 @@ static enum tenant_error scalars_check(const struct tenant_cfg *c)
 		return TENANT_E_WEIGHT;
 	if (c->priority > TENANT_PRIORITY_MAX)
 		return TENANT_E_PRIORITY;
+	if (c->pcp > 8)
+		return TENANT_E_PCP;
 	if (c->memory_ppm > TENANT_PPM)
 		return TENANT_E_SHARE;
 	for (unsigned i = 0; i < 64; i++)
@@ -365,7 +367,7 @@ bool tenant_same(const struct tenant *t, const struct tenant_cfg *b)
 	    a->vtep_learn != b->vtep_learn || a->allow_default != b->allow_default ||
 	    a->ack_mode != b->ack_mode || a->guarantee_Bps != b->guarantee_Bps ||
 	    a->limit_Bps != b->limit_Bps || a->weight != b->weight || a->priority != b->priority ||
-	    memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) != 0 ||
+	    a->pcp != b->pcp || memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) != 0 ||
 	    memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) != 0 ||
 	    a->memory_ppm != b->memory_ppm || memcmp(a->gw_mac, b->gw_mac, 6) != 0 ||
 	    !rwy_ip_eq(&a->gw_ip[0], &b->gw_ip[0]) || !rwy_ip_eq(&a->gw_ip[1], &b->gw_ip[1]) ||

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "rwy/err.h"
+#include "rwy/ether.h"
 #include "rwy/ip.h"
 #include "tenant/acl.h"
 #include "vxlan/ecn.h"
@@ -99,6 +100,8 @@ struct tenant_cfg {
 	struct vxlan_dscp dscp;
 	/* policy for RoCE packets while their path is congested */
 	struct vxlan_dscp dscp_congested;
+	/* PCP of frames to its hosts, plus 1; 0: that of the frame in which the packet came */
+	uint8_t pcp;
 	/* reserved part of custody memory; 0: the tenant uses unreserved memory */
 	uint32_t memory_ppm;
 
@@ -108,6 +111,11 @@ struct tenant_cfg {
 	/* answer ARP and ND for addresses behind tunnels or on the other side */
 	bool proxy_arp;
 };
+/* The PCP of a frame to one of its hosts, as in struct rwy_buf; came: that of the packet. */
+static inline uint8_t tenant_pcp(const struct tenant_cfg *cfg, uint8_t came)
+{
+	return cfg->pcp ? (uint8_t)(RWY_PCP_TAGGED + cfg->pcp - 1) : came;
+}
 /* Sets zeroes, except: weight 1, everything allowed, DSCP kept. */
 void tenant_cfg_default(struct tenant_cfg *cfg);
 
@@ -231,6 +239,7 @@ enum tenant_admit tenant_admits(const struct tenant *t, enum tenant_side side, c
 	X(TENANT_E_WEIGHT, "weight out of range")                                                            \
 	X(TENANT_E_PRIORITY, "priority out of range")                                                        \
 	X(TENANT_E_DSCP, "DSCP out of range")                                                                \
+	X(TENANT_E_PCP, "PCP out of range")                                                                  \
 	X(TENANT_E_SHARE, "memory share out of range, or the sum of all above the whole")                    \
 	X(TENANT_E_GUARANTEE, "the sum of all guarantees is above the tunnel's rate")
 enum tenant_error {

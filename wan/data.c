@@ -76,7 +76,8 @@ static void data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint
 {
 	struct rwy_buf *b = f->ring[seq & f->mask];
 	uint32_t off = 0, len = b->len;
-	struct wan_f_data d = {.flow = f->id, .seq = (uint32_t)seq, .kind = b->kind};
+	struct wan_f_data d = {
+	    .flow = f->id, .seq = (uint32_t)seq, .kind = b->kind, .pcp = wan_pcp_for(f->t, b)};
 
 	if (WAN_W2_FRAGS(b->w2) > 1) {
 		d.frag = true;

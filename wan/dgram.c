@@ -33,6 +33,7 @@ static bool put_fragment(struct wan_tunnel *t, struct wan_out *o, struct rwy_buf
 	struct wan_f_data d = {.dgram = true,
 	    .frag = true,
 	    .kind = b->kind,
+	    .pcp = wan_pcp_for(t, b),
 	    .total = (uint16_t)b->len,
 	    .fsize = (uint16_t)fsize};
 
@@ -57,7 +58,7 @@ bool wan_dgram_put(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	if (!b)
 		return false;
 	if (b->len <= room) {
-		struct wan_f_data d = {.dgram = true, .kind = b->kind};
+		struct wan_f_data d = {.dgram = true, .kind = b->kind, .pcp = wan_pcp_for(t, b)};
 
 		wan_data_attach(t, o, &d, b, 0, b->len, now);
 	} else if (!put_fragment(t, o, b, now)) {
@@ -109,7 +110,8 @@ static void add_fragment(struct wan_tunnel *t, const struct wan_f_data *d, struc
 void wan_dgram_rx(struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now)
 {
 	if (!d->frag) {
-		b->kind = d->kind;
+		b->kind = d->kind & 15;
+		b->pcp = d->pcp & 15;
 		deliver(t, b, now);
 		return;
 	}

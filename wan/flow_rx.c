@@ -252,7 +252,8 @@ static enum wan_accept add_whole(
 		rwy_buf_free(&t->cfg.bufs, b);
 		return WAN_ACCEPT_RETRY;
 	}
-	b->kind = d->kind;
+	b->kind = d->kind & 15;
+	b->pcp = d->pcp & 15;
 	f->ring[seq & f->mask] = (uintptr_t)b;
 	if (seq == f->next)
 		hand_over(f, now);

@@ -70,7 +70,8 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	bool known = wan_hs_session(t) && t->peer.epoch == h->peer_epoch;
 	bool ask = !known || (timer && !h->repeats);
 	struct wan_f_hello f = {
-	    .flags = (uint8_t)((ask ? WAN_HELLO_WANT : 0) | (t->cfg.fec == WAN_FEC_AUTO ? WAN_HELLO_FEC : 0)),
+	    .flags = (uint8_t)((ask ? WAN_HELLO_WANT : 0) | (t->cfg.fec == WAN_FEC_AUTO ? WAN_HELLO_FEC : 0) |
+	                       WAN_HELLO_PCP),
 	    .mtu = (uint16_t)t->mtu_own,
 	    .index = index_for(t, h->peer_epoch),
 	    .tunnel_id = t->cfg.tunnel_id,
@@ -241,6 +242,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 	t->peer.rx_cost = f->rx_cost;
 	t->peer.ack_delay = f->ack_delay_us * RWY_US;
 	t->peer.mtu = f->mtu;
+	t->peer.pcp = f->flags & WAN_HELLO_PCP;
 	t->fec.peer = f->flags & WAN_HELLO_FEC;
 	t->mtu_min = t->fec.mtu = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
 	t->index = t->fec.index = index_for(t, f->epoch);

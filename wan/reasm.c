@@ -17,7 +17,8 @@ struct rwy_buf *wan_reasm_new(struct wan_tunnel *t, const struct wan_f_data *d)
 
 	if (!b)
 		return NULL;
-	b->kind = d->kind;
+	b->kind = d->kind & 15;
+	b->pcp = d->pcp & 15;
 	b->w0 = b->w1 = 0;
 	b->w2 = d->fsize;
 	return b;

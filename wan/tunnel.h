@@ -51,6 +51,7 @@ struct wan_peer {
 	uint64_t rx_bytes;
 	rwy_dur ack_delay;
 	uint32_t mtu;
+	bool pcp; /* it reads the PCP of packets; older gateways do not */
 };
 
 /* Sending by the reliable carrier: stream.c. */
@@ -253,6 +254,11 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 /* Puts frame d, pending control frames that fit, and the payload into the datagram. */
 void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,
     uint32_t off, uint32_t len, rwy_time now);
+/* The PCP that goes with the packet; older peers take it for a part of the kind. */
+static inline uint8_t wan_pcp_for(const struct wan_tunnel *t, const struct rwy_buf *b)
+{
+	return t->peer.pcp ? b->pcp : 0;
+}
 /* True if data could be sent now but for pacing and window. */
 bool wan_data_waiting(const struct wan_tunnel *t);
 

@@ -46,6 +46,7 @@ static const struct known at_site[] = {
     {"gateway_mac", JSON_STRING},
     {"proxy_arp", JSON_TRUE},
     {"memory_percent", JSON_INTEGER},
+    {"pcp", JSON_STRING},
     {"prefixes", JSON_ARRAY},
     {NULL, JSON_NULL},
 };

@@ -32,8 +32,9 @@ void gw_hairpin_forward(
 	}
 	w->c.tenant_local++;
 	gw_tx_tenant(w, &(struct eng_lan_tx){.tenant = t->index,
-	                    .buf = gw_buf_view(m, k->off, k->ip_len),
+	                    .buf = gw_rx_packet(m, k),
 	                    .len = k->ip_len,
 	                    .own = true,
+	                    .pcp = k->pcp,
 	                    .dst = &k->dst});
 }

@@ -27,6 +27,7 @@ struct gw_pkt {
 	/* IPv6: the first next-header; tunnel datagrams have no extension headers */
 	uint8_t proto;
 	uint8_t ecn;
+	uint8_t pcp; /* of the frame, as in struct rwy_buf; the caller sets it */
 	bool fragment;
 	struct rwy_ip src, dst;
 };

@@ -37,16 +37,16 @@ static void to_kernel(struct gw_worker *w, struct rte_mbuf *m, uint32_t off)
 	w->kernel_fed = true;
 }
 
-/* A parsed Ethernet header. */
-struct l2 {
-	uint32_t off; /* offset of the payload */
-	uint16_t type;
-	uint16_t vid; /* 0: untagged */
-};
+/* Takes the fields of a VLAN tag. */
+static void read_tci(struct gw_l2 *l, uint16_t tci)
+{
+	l->vid = tci & 0xfff;
+	l->pcp = (uint8_t)(RWY_PCP_TAGGED | tci >> 13);
+}
 
 /* Parses the header. False: dropped. On a tenant's VLAN the destination may be the tenant's MAC
  * address, which gw_rx_vlan checks. */
-static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mbuf *m, struct l2 *l)
+static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mbuf *m, struct gw_l2 *l)
 {
 	const uint8_t *d = rte_pktmbuf_mtod(m, const uint8_t *);
 
@@ -61,10 +61,11 @@ static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mb
 	l->off = GW_ETH;
 	l->type = rwy_get16(d + 12);
 	l->vid = 0;
+	l->pcp = 0;
 	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
-		l->vid = m->vlan_tci & 0xfff;
+		read_tci(l, m->vlan_tci);
 	} else if (l->type == RWY_ETHER_VLAN && m->data_len >= GW_ETH + GW_VLAN) {
-		l->vid = rwy_get16(d + 14) & 0xfff;
+		read_tci(l, rwy_get16(d + 14));
 		l->type = rwy_get16(d + 16);
 		l->off = GW_ETH + GW_VLAN;
 	}
@@ -117,7 +118,7 @@ static void from_lan(
 {
 	int t = verdict_find(w, p, &k->dst);
 
-	if (t == GW_OWN && w->ts->n && gw_rx_vxlan(w, p, m, k->off, owned))
+	if (t == GW_OWN && w->ts->n && gw_rx_vxlan(w, p, m, k, owned))
 		return;
 	if (t == GW_OWN || t == GW_TO_KERNEL) {
 		to_kernel(w, m, k->off);
@@ -232,14 +233,15 @@ static void rx_one(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, b
 {
 	uint64_t *bad;
 	struct gw_pkt k;
-	struct l2 l;
+	struct gw_l2 l;
 
 	if (!parse_l2(w, p, m, &l))
 		return;
 	k.off = l.off;
+	k.pcp = l.pcp;
 	if (l.vid != p->vlan) {
 		if (p->conf->role == CONF_ROLE_LAN && w->ts->n && l.vid)
-			gw_rx_vlan(w, p, m, l.vid, l.type, l.off, owned);
+			gw_rx_vlan(w, p, m, &l, owned);
 		else
 			gw_rx_drop(m, &w->c.drop_rx_vlan);
 		return;

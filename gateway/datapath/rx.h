@@ -44,24 +44,39 @@ static inline bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsi
 
 /* Whether a packet is accepted while packet buffers are short: only packets that free some are. */
 bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k);
-/* Queues a packet for the engine's next batch; it is k->ip_len bytes at k->off. */
+/* Makes the packet of a received frame: k->ip_len bytes at k->off. */
+static inline struct rwy_buf *gw_rx_packet(struct rte_mbuf *m, const struct gw_pkt *k)
+{
+	struct rwy_buf *b = gw_buf_view(m, k->off, k->ip_len);
+
+	b->pcp = k->pcp & 15;
+	return b;
+}
+/* Queues a packet for the engine's next batch. */
 static inline void gw_rx_engine(
     struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, uint32_t tenant)
 {
 	w->lan_tenant[w->lan_n] = (uint16_t)tenant;
-	w->lan[w->lan_n++] = gw_buf_view(m, k->off, k->ip_len);
+	w->lan[w->lan_n++] = gw_rx_packet(m, k);
 	w->c.to_engine_lan++;
 	if (w->lan_n == GW_TX_BUF)
 		gw_rx_flush(w);
 }
 
-/* rx_overlay.c: an IP packet to one of the port's own addresses, while there are tenants. False:
- * not VXLAN, and not taken. */
-bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off, bool owned);
-/* Processes a frame with a VLAN tag other than the port's; its EtherType, and the offset of the
- * rest. Takes m. */
-void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint16_t vid, uint16_t type,
-    uint32_t off, bool owned);
+/* rx_overlay.c: an IP packet to one of the port's own addresses, while there are tenants. outer has
+ * its offset and PCP. False: not VXLAN, and not taken. */
+bool gw_rx_vxlan(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *outer, bool owned);
+/* The Ethernet header of a frame. */
+struct gw_l2 {
+	uint32_t off; /* offset of the payload */
+	uint16_t type;
+	uint16_t vid; /* 0: untagged */
+	uint8_t pcp;  /* as in struct rwy_buf */
+};
+/* Processes a frame with a VLAN tag other than the port's. Takes m. */
+void gw_rx_vlan(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_l2 *l, bool owned);
 /* Prefetches what a frame will probably need; its first lines are in the cache. */
 void gw_rx_overlay_ahead(const struct gw_worker *w, const struct rte_mbuf *m);
 

@@ -242,16 +242,18 @@ static bool arp_handle(struct gw_worker *w, const struct ingress *in, struct rte
 
 /* --- VXLAN ----------------------------------------------------------------------------------- */
 
-static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off,
-    const struct vxlan_pkt *v, bool owned)
+static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m,
+    const struct gw_pkt *outer, const struct vxlan_pkt *v, bool owned)
 {
+	const uint32_t off = outer->off;
 	struct ingress in = {.f = {.t = tenant_by_vni(w->ts, v->vni),
 	                         .port = p,
 	                         .at = v->outer_src,
 	                         .local = v->outer_dst,
 	                         .side = TENANT_VTEP,
 	                         .tag = v->tci & 0xfff,
-	                         .link = rte_pktmbuf_mtod(m, const uint8_t *) + 6}};
+	                         .link = rte_pktmbuf_mtod(m, const uint8_t *) + 6},
+	    .k.pcp = outer->pcp};
 	uint8_t *ip;
 	uint64_t *bad;
 
@@ -294,8 +296,10 @@ static bool later_fragment(const struct rte_mbuf *m, uint32_t off)
 	return ip[0] >> 4 == 4 && ip[9] == IPPROTO_UDP && (rwy_get16(ip + 6) & ROCE_IP4_OFFMASK);
 }
 
-bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off, bool owned)
+bool gw_rx_vxlan(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *outer, bool owned)
 {
+	const uint32_t off = outer->off;
 	struct vxlan_pkt v;
 	enum vxlan_reason r = vxlan_decap(
 	    &w->ov->vxlan, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), m->data_len - off, &v);
@@ -306,7 +310,7 @@ bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uin
 		r = VXLAN_FRAGMENT; /* the first fragment showed the port */
 	w->ov->c.vxlan[r] += !owned || r != VXLAN_OK;
 	if (r == VXLAN_OK)
-		vxlan_frame(w, p, m, off, &v, owned);
+		vxlan_frame(w, p, m, outer, &v, owned);
 	else
 		rte_pktmbuf_free(m);
 	return true;
@@ -314,11 +318,11 @@ bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uin
 
 /* --- VLAN ------------------------------------------------------------------------------------ */
 
-void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint16_t vid, uint16_t type,
-    uint32_t off, bool owned)
+void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_l2 *l, bool owned)
 {
-	struct ingress in = {
-	    .f = {.t = tenant_by_vlan(w->ts, vid), .port = p, .side = TENANT_LAN}, .k.off = off};
+	struct ingress in = {.f = {.t = tenant_by_vlan(w->ts, l->vid), .port = p, .side = TENANT_LAN},
+	    .k = {.off = l->off, .pcp = l->pcp}};
+	const uint16_t type = l->type;
 	uint64_t *bad;
 
 	in.eth = rte_pktmbuf_mtod(m, const uint8_t *);

@@ -170,7 +170,7 @@ static void hand_on(
 	w->c.sibling_tx++;
 	gw_tx_lan(w, nh,
 	    &(struct eng_lan_tx){
-	        .buf = gw_buf_view(m, k->off, k->ip_len), .len = k->ip_len, .own = true, .dst = &k->dst});
+	        .buf = gw_rx_packet(m, k), .len = k->ip_len, .own = true, .pcp = k->pcp, .dst = &k->dst});
 }
 
 bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k)

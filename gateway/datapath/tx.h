@@ -75,6 +75,13 @@ static inline void gw_tx_l2(uint8_t *at, const struct gw_nh *nh, bool is4)
 	rwy_put16(at + nh->l2_len - 2, is4 ? RWY_ETHER_IP4 : RWY_ETHER_IP6);
 }
 
+/* Puts a PCP, as in struct rwy_buf, into the VLAN tag of an Ethernet header, if it has one. */
+static inline void gw_tx_pcp(uint8_t *l2, uint32_t l2_len, uint8_t pcp)
+{
+	if (l2_len == GW_ETH + GW_VLAN && pcp)
+		l2[14] = (uint8_t)((l2[14] & 0x1f) | (pcp & 7) << 5);
+}
+
 /* tx.c: sends the queue's packets. */
 void gw_txq_flush(struct gw_worker *w, struct gw_txq *q);
 /* Queues m for the port's next burst; takes m. */

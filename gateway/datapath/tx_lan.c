@@ -19,10 +19,12 @@ void gw_tx_lan(struct gw_worker *w, const struct gw_nh *nh, const struct eng_lan
 	}
 	if (tx->buf && gw_tx_fits(p, tx->buf, nh->l2_len)) {
 		gw_tx_l2(tx->buf->data - nh->l2_len, nh, rwy_ip_is4(tx->dst));
+		gw_tx_pcp(tx->buf->data - nh->l2_len, nh->l2_len, tx->pcp);
 		m = gw_tx_in_place(tx->buf, nh->l2_len, len, tx->own);
 		w->c.tx_in_place++;
 	} else {
 		gw_tx_l2(l2, nh, rwy_ip_is4(tx->dst));
+		gw_tx_pcp(l2, nh->l2_len, tx->pcp);
 		m = tx->buf ? gw_tx_apart(w, p, l2, nh->l2_len, tx->buf, 0, len, tx->own)
 		            : gw_tx_copy(w, l2, nh->l2_len, tx->bytes, len);
 	}

@@ -126,7 +126,7 @@ static bool path_is_congested(const struct gw_worker *w, const struct tenant *t,
 /* Writes headers directly in front of `at`: where the packet is, or, for separate headers, where it
  * would be; only the first byte there is read. `ip` is the packet. */
 static bool headers_write(const struct gw_worker *w, const struct gw_adjacency *y, const struct tenant *t,
-    uint8_t *at, const uint8_t *ip, uint32_t len)
+    uint8_t *at, const uint8_t *ip, uint32_t len, uint8_t pcp)
 {
 	if (y->vxlan) {
 		const struct vxlan_dscp *d =
@@ -136,11 +136,11 @@ static bool headers_write(const struct gw_worker *w, const struct gw_adjacency *
 		at = vxlan_encap(&y->tmpl, at, len, y->mac, source_port(ip, len), tos);
 		if (!at)
 			return false;
-		memcpy(at - y->l2_len, y->l2, y->l2_len);
-		return true;
 	}
 	memcpy(at - y->l2_len, y->l2, y->l2_len);
-	rwy_put16(at - 2, ip[0] >> 4 == 4 ? RWY_ETHER_IP4 : RWY_ETHER_IP6);
+	gw_tx_pcp(at - y->l2_len, y->l2_len, pcp);
+	if (!y->vxlan)
+		rwy_put16(at - 2, ip[0] >> 4 == 4 ? RWY_ETHER_IP4 : RWY_ETHER_IP6);
 	return true;
 }
 
@@ -148,10 +148,11 @@ static struct rte_mbuf *packet_encapsulate(struct gw_worker *w, const struct gw_
     const struct tenant *t, const struct eng_lan_tx *tx, uint32_t hlen, uint32_t len)
 {
 	const uint8_t *ip = tx->buf ? tx->buf->data : tx->bytes;
+	const uint8_t pcp = tenant_pcp(&t->cfg, tx->pcp);
 	uint8_t h[HDR_MAX + 1];
 
 	if (tx->buf && gw_tx_fits(y->port, tx->buf, hlen)) {
-		if (!headers_write(w, y, t, tx->buf->data, ip, len)) {
+		if (!headers_write(w, y, t, tx->buf->data, ip, len, pcp)) {
 			gw_tx_give_up(tx);
 			return NULL;
 		}
@@ -159,7 +160,7 @@ static struct rte_mbuf *packet_encapsulate(struct gw_worker *w, const struct gw_
 		return gw_tx_in_place(tx->buf, hlen, len, tx->own);
 	}
 	h[hlen] = ip[0];
-	if (!headers_write(w, y, t, h + hlen, ip, len)) {
+	if (!headers_write(w, y, t, h + hlen, ip, len, pcp)) {
 		gw_tx_give_up(tx);
 		return NULL;
 	}

@@ -78,6 +78,7 @@ static inline struct rwy_buf *gw_buf_view(struct rte_mbuf *m, uint32_t off, uint
 	b->len = len;
 	b->headroom = (uint16_t)(m->data_off + off);
 	b->kind = RWY_BUF_PACKET;
+	b->pcp = 0;
 	b->opcode = 0;
 	b->next = NULL;
 	return b;

@@ -128,7 +128,7 @@ static void nh_fill(struct gw_nh *nh, const struct gw_port *p, const struct gw_n
 	nh->l2_len = p->l2_len;
 	memcpy(nh->l2, b->mac, 6);
 	memcpy(nh->l2 + 6, p->mac, 6);
-	if (p->vlan) {
+	if (p->l2_len > GW_ETH) {
 		rwy_put16(nh->l2 + 12, RWY_ETHER_VLAN);
 		rwy_put16(nh->l2 + 14, p->vlan);
 	}

@@ -79,7 +79,7 @@ static int port_find(struct gw_app *app, unsigned idx)
 	p->conf = c;
 	p->idx = (uint16_t)idx;
 	p->vlan = c->vlan;
-	p->l2_len = c->vlan ? GW_ETH + GW_VLAN : GW_ETH;
+	p->l2_len = c->vlan || (c->priority_tags && c->role == CONF_ROLE_LAN) ? GW_ETH + GW_VLAN : GW_ETH;
 	p->tap_fd = -1;
 	if (find_id(c->device, &p->id) != 0 || rte_eth_dev_info_get(p->id, &info) != 0) {
 		gw_log(GW_LOG_ERROR, "port", "port=%s no such device: %s", c->name, c->device);
@@ -135,7 +135,7 @@ static void under_mtu(const struct gw_port *p)
 {
 	struct ifreq r = {0};
 	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int want = (int)p->conf->mtu + (p->vlan ? GW_VLAN : 0);
+	int want = (int)p->conf->mtu + (p->l2_len - GW_ETH);
 
 	if (s < 0)
 		return;

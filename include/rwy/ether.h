@@ -9,4 +9,7 @@
 #define RWY_ETHER_IP6  0x86dd
 #define RWY_ETHER_QINQ 0x88a8 /* service tag */
 
+/* The priority of a frame in code: this plus its PCP, 0..7 (802.1Q 9.6); 0: it had no VLAN tag. */
+#define RWY_PCP_TAGGED 8u
+
 #endif

@@ -44,6 +44,7 @@ ports:
     addresses: [10.{n}.0.1/24, "fd00:{n}::1/64"]
     mtu: 1500
     vlan: {vlan}
+    priority_tags: {tags}
   - name: wan
     device: "net_af_packet1,iface=wan0"
     role: wan
@@ -132,7 +133,7 @@ def sysctl(netns, path):
 
 
 class Gateway:
-    def __init__(self, folder, side, v6_tunnel=False, workers=1, vlan=0):
+    def __init__(self, folder, side, v6_tunnel=False, workers=1, vlan=0, tags="off"):
         n, far, m = SITES[side]
         self.netns = GA if side == "a" else GB
         self.config = os.path.join(folder, side + ".yaml")
@@ -140,7 +141,7 @@ class Gateway:
         near, remote = ("fd00:9::%d", "fd00:9::%d") if v6_tunnel else ("192.0.2.%d", "192.0.2.%d")
         with open(self.config, "w") as f:
             f.write(CONFIG.format(tag=TAG, folder=folder, side=side, n=n, m=m, local=near % n, remote=remote % m, workers=workers,
-                                  vlan=vlan, sock=os.path.join(folder, side + ".sock")))
+                                  vlan=vlan, tags=tags, sock=os.path.join(folder, side + ".sock")))
         self.proc = None
 
     def start(self):
@@ -375,10 +376,12 @@ def test_pair_v6_tunnel_two_workers(folder):
 
 
 class Tagged:
-    """A host on VLAN 7, by raw frames (not every kernel has VLAN interfaces): answers ARP, sends and sees UDP."""
+    """A host on a VLAN, by raw frames (not every kernel has VLAN interfaces): answers ARP, sends UDP with
+    this PCP, sees UDP with the PCP `hears`."""
 
-    def __init__(self, netns, address):
+    def __init__(self, netns, address, vlan, pcp, hears):
         self.address = socket.inet_aton(address)
+        self.vlan, self.pcp, self.hears = vlan, pcp, hears
         with inside(netns):
             self.s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self.s.bind(("eth0", 3))
@@ -388,8 +391,8 @@ class Tagged:
         self.gateway = None
         self.seen = []
 
-    def send(self, dst, ethertype, payload):
-        self.s.send(dst + self.mac + struct.pack("!HHH", 0x8100, 7, ethertype) + payload)
+    def send(self, dst, ethertype, payload, pcp=0):
+        self.s.send(dst + self.mac + struct.pack("!HHH", 0x8100, pcp << 13 | self.vlan, ethertype) + payload)
 
     def arp(self, op, mac, address, dst=b"\xff" * 6):
         self.send(dst, 0x0806, struct.pack("!HHBBH6s4s6s4s", 1, 0x0800, 6, 4, op, self.mac, self.address, mac, address))
@@ -400,7 +403,7 @@ class Tagged:
         total = sum(struct.unpack("!10H", head))
         total = (total & 0xFFFF) + (total >> 16)
         head = head[:10] + struct.pack("!H", ~total & 0xFFFF) + head[12:]
-        self.send(self.gateway, 0x0800, head + struct.pack("!HHHH", 5000, 5000, 8 + len(payload), 0) + payload)
+        self.send(self.gateway, 0x0800, head + struct.pack("!HHHH", 5000, 5000, 8 + len(payload), 0) + payload, self.pcp)
 
     def step(self):
         try:
@@ -409,26 +412,30 @@ class Tagged:
             return
         if frame[6:12] == self.mac:
             return
-        tag = [struct.unpack("=IIIHHHH", d)[5] for level, kind, d in control if (level, kind) == (263, 8)]
-        assert tag == [7], "untagged or foreign: %r %s" % (tag, frame.hex())
+        aux = [struct.unpack("=IIIHHHH", d) for level, kind, d in control if (level, kind) == (263, 8)]
         kind = struct.unpack_from("!H", frame, 12)[0]
+        data = kind == 0x0800 and frame[23] == 17
+        if self.vlan or data:  # the kernel's own frames have no priority tag
+            assert aux[0][0] & 0x10, "untagged: " + frame.hex()  # TP_STATUS_VLAN_VALID
+        assert aux[0][5] == (self.vlan | self.hears << 13 if data else self.vlan), (hex(aux[0][5]), frame.hex())
         if kind == 0x0806:
             op, mac, address, _, target = struct.unpack_from("!H6s4s6s4s", frame, 20)
             self.gateway = mac
             if op == 1 and target == self.address:
                 self.arp(2, mac, address, mac)
-        elif kind == 0x0800 and frame[23] == 17:
+        elif data:
             self.seen.append(frame[42:])
 
 
-def test_pair_vlan(folder):
+def tagged_pair(folder, vlan, tags):
+    """Two hosts on tagged LANs: the PCP of a's frames is on those that reach b."""
     for host in (HA, HB):
         sh("ip", "-n", host, "addr", "flush", "dev", "eth0")
-    gateways = [Gateway(folder, side, vlan=7).start() for side in "ab"]
+    gateways = [Gateway(folder, side, vlan=vlan, tags=tags).start() for side in "ab"]
     try:
         for g in gateways:
             g.wait("state=up")
-        a, b = Tagged(HA, "10.1.0.2"), Tagged(HB, "10.2.0.2")
+        a, b = Tagged(HA, "10.1.0.2", vlan, 5, 0), Tagged(HB, "10.2.0.2", vlan, 0, 5)
         a.arp(1, bytes(6), socket.inet_aton("10.1.0.1"))
         sent = 0
         end = time.monotonic() + 5
@@ -445,6 +452,15 @@ def test_pair_vlan(folder):
     finally:
         for g in gateways:
             g.kill()
+
+
+def test_pair_vlan(folder):
+    tagged_pair(folder, 7, "off")
+
+
+def test_pair_priority_tags(folder):
+    """Untagged LANs that take their classes from the PCP of priority tags (VLAN 0)."""
+    tagged_pair(folder, 0, "on")
 
 
 class Systemd:
@@ -567,7 +583,7 @@ def test_reload(folder):
 
 def main():
     tests = [test_command_line, test_start_failures, test_alone, test_tunnel_told, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
-             test_pair_vlan]
+             test_pair_vlan, test_pair_priority_tags]
     passed = failed = 0
     try:
         topology()

@@ -242,6 +242,50 @@ static void test_dscp(void **state)
 		lab.fp.gw[FP_A].app.worker[i]->tunnel_congested = 0;
 }
 
+static uint8_t pcp_of(const struct fr_seen *f)
+{
+	return f->eth[14] >> 5;
+}
+
+/*
+ * 802.1Q priorities: an ACK has that of the host's own frames; red's at site B has one of its own
+ * for all frames to its hosts.
+ */
+static void test_pcp(void **state)
+{
+	struct fr_roce r = roce(FP_A, SPORT, QPN_B, 121, 1), a = roce(FP_B, SPORT, QPN_A, 121, 0);
+	uint8_t ip[FR_MAX], eth[FR_MAX], frame[FR_MAX], buf[FR_MAX];
+	const uint8_t *port = lab.fp.gw[FP_A].port[FP_LAN].mac;
+	struct fr_seen f;
+	uint32_t len;
+
+	for (unsigned pcp = 7; pcp >= 6; pcp--, r.psn++, a.psn++) {
+		len = fr_write(ip, &r);
+		len = fr_eth(eth, port, ov_host_mac(FP_A, 1), 0, 0x0800, ip, len);
+		len = ov_wrap(&lab, FP_A, OV_GREEN, eth, len, frame);
+		frame[14] |= (uint8_t)(pcp << 5);
+		ov_inject(&lab, FP_A, frame, len);
+		assert_true(next_psn(FP_B, OV_GREEN, r.psn, buf, &f));
+		check_wrap(&f, FP_B, OV_GREEN, 1); /* no tag, and nowhere to stamp */
+		ov_send_ip(&lab, FP_B, OV_GREEN, 1, ip, fr_ack(ip, &a, a.psn));
+		assert_true(next_psn(FP_A, OV_GREEN, r.psn, buf, &f));
+		check_wrap(&f, FP_A, OV_GREEN, 1);
+		assert_int_equal(pcp_of(&f), pcp);
+	}
+	r.psn = a.psn = 123;
+	ov_send_ip(&lab, FP_A, OV_RED, 1, ip, fr_write(ip, &r));
+	assert_true(next_psn(FP_B, OV_RED, 123, buf, &f));
+	check_wrap(&f, FP_B, OV_RED, 1);
+	assert_int_equal(pcp_of(&f), 4);
+	ov_send_ip(&lab, FP_B, OV_RED, 1, ip, fr_ack(ip, &a, 123));
+	assert_true(next_psn(FP_A, OV_RED, 123, buf, &f));
+}
+
+static void red_pcp(struct conf *c, enum fp_site s)
+{
+	c->tenant[OV_RED].cfg.pcp = s == FP_B ? 1 + 4 : 0;
+}
+
 /* --- IPv6 inside, over IPv6 and IPv4 ----------------------------------------------------------------- */
 
 /* RFC 4861: solicits the gateway's address, and host B announces itself. */
@@ -437,6 +481,7 @@ static int run(void)
 	    cmocka_unit_test(test_unknown_host),
 	    cmocka_unit_test(test_clashing),
 	    cmocka_unit_test(test_dscp),
+	    cmocka_unit_test(test_pcp),
 	    cmocka_unit_test(test_ip6),
 	    cmocka_unit_test(test_arp),
 	    cmocka_unit_test(test_ecn),
@@ -449,5 +494,6 @@ static int run(void)
 
 int main(int argc, char **argv)
 {
+	ov_conf_more = red_pcp;
 	return ov_main(argc, argv, &lab, run);
 }

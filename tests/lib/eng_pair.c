@@ -23,6 +23,7 @@ static rwy_dur wan_delay;
 static bool wan_cut;
 rwy_time eng_now;
 void (*eng_pair_tune)(struct eng_cfg *c);
+uint8_t eng_host_pcp;
 
 static struct rwy_buf *site_alloc(void *bufs, uint32_t headroom, uint32_t len)
 {
@@ -77,6 +78,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 	memcpy(copy, tx->buf ? tx->buf->data : tx->bytes, tx->len);
 	assert_true(tx->tenant < PAIR_TENANTS);
 	s->tenant = tx->tenant;
+	s->pcp = tx->pcp;
 	if (roce_parse(copy, tx->len, &pkt) == ROCE_PARSE_OK) {
 		s->cnps += pkt.info->transport == ROCE_CNP_T;
 		s->acks += pkt.info->op == ROCE_OP_ACK;
@@ -187,6 +189,7 @@ void eng_host_sends_bytes(unsigned from, const uint8_t *ip, uint32_t len)
 	uint16_t tenant = 0;
 
 	memcpy(b->data, ip, len);
+	b->pcp = eng_host_pcp & 15;
 	eng_tenant_rx(site[from].e, &b, &tenant, 1, eng_now);
 }
 
@@ -208,6 +211,7 @@ void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, ui
 	b->len = rc_pkt_make(b->data, m);
 	b->data[1] = tos; /* not in the ICRC */
 	set_ip_sum(b->data);
+	b->pcp = eng_host_pcp & 15;
 	eng_tenant_rx(site[from].e, &b, &tenant, 1, eng_now);
 }
 
@@ -223,6 +227,7 @@ int eng_pair_set_up(void **state)
 	q_head = q_tail = 0;
 	wan_delay = RWY_MS;
 	wan_cut = false;
+	eng_host_pcp = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		uint8_t net[4] = {10, (uint8_t)(2 - i), 0, 0};
 

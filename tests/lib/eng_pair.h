@@ -43,6 +43,7 @@ struct eng_site {
 	uint8_t response;      /* opcode of the last one */
 	roce_psn response_psn; /* likewise */
 	uint64_t original;     /* of the last ATOMIC ACK */
+	uint8_t pcp;           /* of the last packet to a host; before `heard` is called */
 	unsigned warnings;     /* log lines of level 0 or 1 */
 	char warning[256];     /* the last one */
 	uint64_t bufs_most;    /* most buffers that the engine held after any step */
@@ -51,6 +52,9 @@ struct eng_site {
 
 /* Changes the configuration of both engines before they start; may be NULL. */
 extern void (*eng_pair_tune)(struct eng_cfg *c);
+
+/* Of the frames of hosts from now on, as in struct rwy_buf; 0 at the start of a test. */
+extern uint8_t eng_host_pcp;
 
 extern struct eng_site site[2];
 extern rwy_time eng_now;

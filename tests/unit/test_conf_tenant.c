@@ -409,7 +409,8 @@ static const struct {
 } odd[] = {{"vlan", "102"}, {"vtep_learning", "true"}, {"gateway_addresses", "[10.1.0.1]"},
     {"gateway_mac", "'0a:00:00:00:00:01'"}, {"proxy_arp", "true"}, {"acl_default", "deny"},
     {"ack_mode", "end"}, {"limit", "9Gbps"}, {"weight", "3"}, {"priority", "7"}, {"dscp", "0"},
-    {"dscp_congested", "63"}, {"memory_percent", "0.0001"}, {"vteps", "[10.1.0.12, 'fd00::5', 10.1.0.11]"}};
+    {"dscp_congested", "63"}, {"pcp", "7"}, {"memory_percent", "0.0001"},
+    {"vteps", "[10.1.0.12, 'fd00::5', 10.1.0.11]"}};
 
 static void same(const struct conf_tenant *a, const struct conf_tenant *b)
 {

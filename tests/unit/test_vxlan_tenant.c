@@ -279,9 +279,10 @@ static void test_refused_tenant(void **state)
 	BAD(a.cfg.weight = TENANT_WEIGHT_MAX + 1, TENANT_E_WEIGHT, -1);
 	BAD(a.cfg.priority = 8, TENANT_E_PRIORITY, -1);
 	BAD(a.cfg.dscp.map[63] = 64, TENANT_E_DSCP, -1);
+	BAD(a.cfg.pcp = 1 + 8, TENANT_E_PCP, -1);
 	BAD(a.cfg.memory_ppm = TENANT_PPM + 1, TENANT_E_SHARE, -1);
 #undef BAD
-	assert_int_equal(seen, 44);
+	assert_int_equal(seen, 45);
 	/* A rule wider than the tenant's prefixes is valid: it overlaps them. */
 	sample(&a, "a", 5, 100);
 	a.rule[3].src = net4(0, 0, 0, 0, 1);

@@ -181,7 +181,8 @@ static void emit_data(void)
 	p = wan_f_data_put(put_counts(begin(d)), &f);
 	memcpy(p, inner, len);
 	emit(d, p + len, "DATA",
-	    "data.open=1 kind=0 seq=9 open.base=9 open.type=1 open.rnr_retry=7 open.retry=255 open.pmtu=1024 "
+	    "data.open=1 kind=0 tagged=0 seq=9 open.base=9 open.type=1 open.rnr_retry=7 open.retry=255 "
+	    "open.pmtu=1024 "
 	    "incarnation=3 open.peer_qpn=0x00000011 open.src=10.1.0.2 open.dst=10.2.0.3 qpn=0x00000012 "
 	    "vni=5001 "
 	    "infiniband.bth.destqp=0x000012 infiniband.bth.psn=77");
@@ -203,11 +204,11 @@ static void emit_data(void)
 	emit(d, p + ENG_CTRL_LEN, "CONTROL",
 	    "kind=1 control=3 control.syndrome=0x62 control.end=1 incarnation=3 qpn=0x00000011 psn=500 "
 	    "msn=20");
-	f = (struct wan_f_data){.dgram = true, .kind = 2};
+	f = (struct wan_f_data){.dgram = true, .kind = 2, .pcp = 8 + 5};
 	p = wan_f_data_put(begin(d), &f);
 	rwy_put32(p, 5001);
 	memcpy(p + 4, inner, len);
-	emit(d, p + 4 + len, "DGRAM", "kind=2 vni=5001 infiniband.bth.psn=77");
+	emit(d, p + 4 + len, "DGRAM", "kind=2 tagged=1 pcp=5 vni=5001 infiniband.bth.psn=77");
 }
 
 static void emit_repairs(void)
@@ -229,7 +230,7 @@ static void emit_repairs(void)
 
 static void emit_hello(void)
 {
-	struct wan_f_hello h = {.flags = WAN_HELLO_WANT | WAN_HELLO_FEC,
+	struct wan_f_hello h = {.flags = WAN_HELLO_WANT | WAN_HELLO_FEC | WAN_HELLO_PCP,
 	    .mtu = 1472,
 	    .index = 0x12345678,
 	    .tunnel_id = 0x1111,
@@ -245,7 +246,7 @@ static void emit_hello(void)
 
 	wan_pkt_put(d, &head);
 	emit(d, wan_f_hello_put(d + WAN_PKT_HDR, &h), "HELLO",
-	    "type=1 hello.want=1 hello.fec=1 hello.mtu=1472 hello.index=0x12345678 "
+	    "type=1 hello.want=1 hello.fec=1 hello.pcp=1 hello.mtu=1472 hello.index=0x12345678 "
 	    "hello.tunnel_id=0x0000000000001111 "
 	    "hello.epoch=0x0000000000002222 hello.nonce=0x0000000000003333 hello.echo=0x0000000000004444 "
 	    "hello.echo_epoch=0x0000000000005555 hello.rx_window=4096 hello.ack_delay=1000 "

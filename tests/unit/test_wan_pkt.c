@@ -155,6 +155,7 @@ static void data_round_trip(struct wan_f_data d, size_t payload)
 	assert_int_equal(d.open, out.open);
 	assert_int_equal(d.frag, out.frag);
 	assert_int_equal(d.kind, out.kind);
+	assert_int_equal(d.pcp, out.pcp);
 	if (!d.dgram)
 		assert_int_equal(d.flow, out.flow);
 	if (!d.dgram || d.frag)
@@ -184,6 +185,8 @@ static void test_data(void **state)
 
 	assert_int_equal(wan_f_data_size(&d) + WAN_PKT_HDR, 30);
 	data_round_trip(d, 100);
+	d.pcp = 8 + 5;
+	data_round_trip(d, 100);
 	d.open = true;
 	d.base = (uint64_t)7 << 40;
 	d.info = info;
@@ -199,7 +202,7 @@ static void test_data(void **state)
 	data_round_trip(d, 100);
 	d.index = 2;
 	data_round_trip(d, 50);
-	d = (struct wan_f_data){.dgram = true, .kind = 1};
+	d = (struct wan_f_data){.dgram = true, .kind = 2, .pcp = 15};
 	data_round_trip(d, 5);
 	d.frag = true;
 	d.seq = 99;

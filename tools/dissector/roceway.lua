@@ -68,7 +68,9 @@ local f = {
 	rebuilt_more = ProtoField.uint8("roceway.rebuilt.more", "More"),
 	data_open = ProtoField.bool("roceway.data.open", "Opens the flow", 8, nil, 0x01),
 	data_frag = ProtoField.bool("roceway.data.frag", "Fragment", 8, nil, 0x02),
-	kind = ProtoField.uint8("roceway.kind", "Kind", base.DEC, kinds),
+	tagged = ProtoField.bool("roceway.tagged", "The host's frame had a VLAN tag", 8, nil, 0x80),
+	pcp = ProtoField.uint8("roceway.pcp", "Its priority (PCP)", base.DEC, nil, 0x70),
+	kind = ProtoField.uint8("roceway.kind", "Kind", base.DEC, kinds, 0x0f),
 	seq = ProtoField.uint32("roceway.seq", "Sequence"),
 	frag_id = ProtoField.uint32("roceway.frag.id", "Fragments of"),
 	frag_total = ProtoField.uint16("roceway.frag.total", "Whole buffer (bytes)"),
@@ -105,6 +107,7 @@ local f = {
 	payload = ProtoField.bytes("roceway.payload", "Payload"),
 	hello_want = ProtoField.bool("roceway.hello.want", "Answer wanted", 8, nil, 0x01),
 	hello_fec = ProtoField.bool("roceway.hello.fec", "Takes REPAIR", 8, nil, 0x02),
+	hello_pcp = ProtoField.bool("roceway.hello.pcp", "Reads priorities", 8, nil, 0x04),
 	mtu = ProtoField.uint16("roceway.hello.mtu", "MTU"),
 	hello_index = ProtoField.uint32("roceway.hello.index", "Index to use", base.HEX),
 	tunnel_id = ProtoField.uint64("roceway.hello.tunnel_id", "Tunnel id", base.HEX),
@@ -355,15 +358,21 @@ local function fragment_fields(tvb, p, tree)
 	return p + 5
 end
 
+local function kind_fields(byte, tree)
+	tree:add(f.tagged, byte)
+	tree:add(f.pcp, byte)
+	tree:add(f.kind, byte)
+end
+
 local function data(tvb, at, tree, state)
 	local flags = tvb(at, 1):uint()
 	if at + 10 > tvb:len() then
 		return nil
 	end
-	local kind, fragment = tvb(at + 1, 1):uint(), bit.band(flags, DATA_FRAG) ~= 0
+	local kind, fragment = bit.band(tvb(at + 1, 1):uint(), 15), bit.band(flags, DATA_FRAG) ~= 0
 	tree:add(f.data_open, tvb(at, 1))
 	tree:add(f.data_frag, tvb(at, 1))
-	tree:add(f.kind, tvb(at + 1, 1))
+	kind_fields(tvb(at + 1, 1), tree)
 	tree:add(f.flow, tvb(at + 2, 4))
 	tree:add(f.seq, tvb(at + 6, 4))
 	state.info[#state.info + 1] = string.format("DATA flow 0x%x seq %d", tvb(at + 2, 4):uint(), tvb(at + 6, 4):uint())
@@ -401,7 +410,7 @@ local function dgram(tvb, at, tree, state)
 		return nil
 	end
 	tree:add(f.data_frag, tvb(at, 1))
-	tree:add(f.kind, tvb(at + 1, 1))
+	kind_fields(tvb(at + 1, 1), tree)
 	state.info[#state.info + 1] = "DGRAM"
 	local p = at + 2
 	if fragment then
@@ -415,7 +424,7 @@ local function dgram(tvb, at, tree, state)
 		end
 	end
 	if p < tvb:len() then
-		payload(tvb(at + 1, 1):uint(), fragment, tvb(p), tree, state)
+		payload(bit.band(tvb(at + 1, 1):uint(), 15), fragment, tvb(p), tree, state)
 	end
 	return tvb:len()
 end
@@ -465,6 +474,7 @@ local function hello(tvb, tree)
 	end
 	tree:add(f.hello_want, tvb(0, 1))
 	tree:add(f.hello_fec, tvb(0, 1))
+	tree:add(f.hello_pcp, tvb(0, 1))
 	for _, item in ipairs(list) do
 		tree:add(item[1], tvb(item[2], item[3]))
 	end

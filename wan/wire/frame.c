@@ -100,14 +100,14 @@ uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d)
 {
 	if (d->dgram) {
 		p[0] = WAN_F_DGRAM | (d->frag ? WAN_DATA_FRAG : 0);
-		p[1] = d->kind;
+		p[1] = (uint8_t)(d->pcp << 4 | d->kind);
 		if (!d->frag)
 			return p + WAN_DGRAM_LEN;
 		rwy_put32(p + 2, d->seq);
 		return frag_put(p + 6, d);
 	}
 	p[0] = (uint8_t)(WAN_F_DATA | (d->open ? WAN_DATA_OPEN : 0) | (d->frag ? WAN_DATA_FRAG : 0));
-	p[1] = d->kind;
+	p[1] = (uint8_t)(d->pcp << 4 | d->kind);
 	rwy_put32(p + 2, d->flow);
 	rwy_put32(p + 6, d->seq);
 	p += WAN_DATA_LEN;
@@ -165,7 +165,8 @@ const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f
 	d->dgram = (p[0] & ~WAN_DATA_FRAG) == WAN_F_DGRAM;
 	d->open = !d->dgram && (p[0] & WAN_DATA_OPEN);
 	d->frag = p[0] & WAN_DATA_FRAG;
-	d->kind = p[1];
+	d->kind = p[1] & 15;
+	d->pcp = p[1] >> 4;
 	d->info_len = 0;
 	if (d->dgram) {
 		p += WAN_DGRAM_LEN;

@@ -126,9 +126,9 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 #define WAN_ABORT_LEN 5
 #define WAN_RESET_LEN 5
 
-/* DATA: type, kind, flow u32, sequence u32; then if FRAG: total u16, fragment size u16, index u8;
+/* DATA: type, PCP and kind (4 bits each), flow u32, sequence u32; then if FRAG: total u16, fragment size u16, index u8;
  * then if OPEN: base u64, info length u8, info. The payload is the rest of the datagram. DGRAM:
- * type, kind; if FRAG: id u32 and the same three fields. */
+ * type, PCP and kind; if FRAG: id u32 and the same three fields. */
 #define WAN_DATA_LEN     10
 #define WAN_FRAG_LEN     5
 #define WAN_OPEN_LEN     9 /* plus the information */
@@ -138,7 +138,7 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 
 struct wan_f_data {
 	bool dgram, open, frag;
-	uint8_t kind;
+	uint8_t kind, pcp;  /* as in struct rwy_buf; 4 bits each */
 	uint32_t flow, seq; /* seq: a DGRAM's id */
 	/* fragments: bytes of the whole; bytes of every fragment except the last */
 	uint16_t total, fsize;
@@ -195,6 +195,7 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 #define WAN_HELLO_LEN  68
 #define WAN_HELLO_WANT 1u /* an answer is wanted */
 #define WAN_HELLO_FEC  2u /* the sender accepts REPAIR */
+#define WAN_HELLO_PCP  4u /* the sender reads the PCP of DATA and DGRAM */
 struct wan_f_hello {
 	uint8_t flags;
 	uint16_t mtu;
