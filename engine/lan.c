@@ -133,7 +133,7 @@ static void uncarried_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b
 	else if (roce_op_class(pkt->opcode) == ROCE_CLASS_RC && (side = eng_find(e, &k, false)))
 		eng_responder_uncarried((struct eng_responder *)side, pkt, b, now);
 	else
-		eng_uncarried_drop(e, pkt, b, now);
+		eng_uncarried_drop(e, in->tenant, pkt, b, now);
 }
 
 #define GROUP 16 /* packets of a burst whose memory is prefetched together */

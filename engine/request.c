@@ -316,7 +316,7 @@ void eng_responder_take_uncarried(
 	}
 	if (act.verdict == ROCE_RESP_BAD_OP) {
 		rs->side.error = "the host asked for an operation that gateways do not carry";
-		eng_uncarried_tell(e, pkt, "answered with NAK invalid request", now);
+		eng_uncarried_tell(e, rs->side.key.tenant, pkt, "answered with NAK invalid request", now);
 	}
 	eng_drop(e, b, refuse_request(rs, pkt, &act, now));
 }
@@ -324,5 +324,5 @@ void eng_responder_take_uncarried(
 void eng_responder_early_uncarried(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	eng_uncarried_drop(rs->side.e, pkt, b, now);
+	eng_uncarried_drop(rs->side.e, rs->side.key.tenant, pkt, b, now);
 }

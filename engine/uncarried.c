@@ -71,7 +71,8 @@ static const char *host_text(char out[HOST_TEXT], const struct rwy_ip *a)
 	return out;
 }
 
-void eng_uncarried_tell(struct eng *e, const struct roce_pkt *pkt, const char *done, rwy_time now)
+void eng_uncarried_tell(
+    struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, const char *done, rwy_time now)
 {
 	struct eng_uncarried_log *l = &e->uncarried[eng_host_hash(&pkt->src) & (ENG_UNCARRIED_LOGS - 1)];
 	char host[HOST_TEXT], to[HOST_TEXT];
@@ -80,16 +81,17 @@ void eng_uncarried_tell(struct eng *e, const struct roce_pkt *pkt, const char *d
 		l->silent++;
 		return;
 	}
-	eng_log(e, 1, "host=%s to=%s qpn=%u opcode=0x%02x event=\"%s is not carried: %s\" more=%u",
-	    host_text(host, &pkt->src), host_text(to, &pkt->dst), pkt->dqpn, pkt->opcode,
-	    operation_name(pkt->opcode), done, l->silent);
+	eng_log(e, 1, "vni=%u host=%s to=%s qpn=%u opcode=0x%02x event=\"%s is not carried: %s\" more=%u",
+	    e->tenant[tenant]->cfg.vni, host_text(host, &pkt->src), host_text(to, &pkt->dst), pkt->dqpn,
+	    pkt->opcode, operation_name(pkt->opcode), done, l->silent);
 	l->next = now + TELL_EVERY;
 	l->silent = 0;
 }
 
-void eng_uncarried_drop(struct eng *e, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+void eng_uncarried_drop(
+    struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	eng_uncarried_tell(e, pkt, "dropped", now);
+	eng_uncarried_tell(e, tenant, pkt, "dropped", now);
 	eng_drop(e, b, drop_counter(&e->c, pkt->opcode));
 }
 
@@ -115,7 +117,7 @@ void eng_uncarried_xrc(
 	uint8_t out[ROCE_BUILD_MAX];
 
 	if (!c || pkt->psn != c->a.psn || roce_op_is_response(pkt->info)) {
-		eng_uncarried_drop(e, pkt, b, now);
+		eng_uncarried_drop(e, tenant, pkt, b, now);
 		return;
 	}
 	struct roce_addr a = {.src = pkt->dst,
@@ -131,6 +133,6 @@ void eng_uncarried_xrc(
 	    roce_build_xrc_ack(out, &a, pkt->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ), 0), &a.dst,
 	    &nh);
 	e->c.naks_sent++;
-	eng_uncarried_tell(e, pkt, "answered with NAK invalid request", now);
+	eng_uncarried_tell(e, tenant, pkt, "answered with NAK invalid request", now);
 	eng_drop(e, b, &e->c.drop_xrc);
 }

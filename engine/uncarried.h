@@ -12,9 +12,11 @@
  * Logs the host, the operation and what became of its packet, at most one line a second for a group
  * of hosts. pkt: parsed, also with UNKNOWN_OPCODE. done: static text.
  */
-void eng_uncarried_tell(struct eng *e, const struct roce_pkt *pkt, const char *done, rwy_time now);
+void eng_uncarried_tell(
+    struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, const char *done, rwy_time now);
 /* Drops b, which is pkt, under the counter of its transport; logs. */
-void eng_uncarried_drop(struct eng *e, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_uncarried_drop(
+    struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /*
  * Takes b, an XRC packet. If CM announced its connection and this is the first request, the host
  * gets NAK invalid request: nothing was accepted before, so no state is needed.

@@ -72,6 +72,16 @@ static void check_icrc(struct roce_pkt *p)
 	CHECK(!roce_icrc_ok(p));
 }
 
+/* A packet whose opcode is unknown can be answered: the BTH and the ICRC are inside. */
+static void check_unknown(const struct roce_pkt *p, const uint8_t *ip)
+{
+	CHECK(p->bth == ip + p->ip_hlen + 8 && p->icrc >= p->bth + ROCE_BTH_LEN);
+	CHECK(p->icrc + ROCE_ICRC_LEN == ip + p->len);
+	CHECK(p->info == roce_op(p->opcode) && !roce_op_is_valid(p->info));
+	CHECK(p->psn <= ROCE_PSN_MASK && p->dqpn <= 0xffffff);
+	(void)roce_icrc_ok(p);
+}
+
 static void use_accessors(const struct roce_pkt *p)
 {
 	volatile uint64_t sink = 0;
@@ -108,6 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(p.len <= size); /* addresses and length are valid */
 		CHECK(roce_parse(b, p.len, &again) == r);
 		CHECK(rwy_ip_eq(&p.src, &again.src) && rwy_ip_eq(&p.dst, &again.dst));
+		if (r == ROCE_PARSE_UNKNOWN_OPCODE)
+			check_unknown(&p, b);
 	}
 	free(b);
 	return 0;

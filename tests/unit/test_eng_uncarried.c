@@ -239,6 +239,17 @@ static void test_log_is_bounded(void **state)
 	assert_non_null(strstr(site[0].warning, "more=999"));
 }
 
+static void test_log_ip6(void **state)
+{
+	struct tp t = {.opcode = 0xff, .is6 = true, .pad = -1, .dqpn = 0xffffff, .payload_len = 8};
+	uint8_t b[TP_MAX];
+
+	eng_host_sends_bytes(0, b, tp_make(b, &t));
+	assert_int_equal(counters()->drop_vendor_opcode, 1);
+	assert_non_null(strstr(site[0].warning,
+	    "vni=0 host=fd00:0:0:1:0:0:0:1 to=fd00:0:0:2:0:0:0:2 qpn=16777215 opcode=0xff event="));
+}
+
 /* --- XRC by CM --- */
 
 static void cm_sends(unsigned from, const uint8_t *mad)
@@ -339,6 +350,7 @@ int main(void)
 	    TEST(test_wrong_icrc, connected),
 	    TEST(test_dropped, set_up),
 	    TEST(test_log_is_bounded, set_up),
+	    TEST(test_log_ip6, set_up),
 	    TEST(test_xrc, xrc_connected),
 	    TEST(test_xrc_backwards, xrc_connected),
 	};
