@@ -268,13 +268,59 @@ static void test_failed(void **state)
 		assert_int_equal(seen(0)->responder[ENG_R_FAILED][ev], 1);
 }
 
+/* A FLUSH of host A on its connection, with this PSN. */
+static void uncarried(roce_psn psn)
+{
+	struct rc_mk m = request(psn);
+
+	m.opcode = 0x1c;
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(5 * RWY_MS);
+}
+
+static void test_uncarried(void **state)
+{
+	const struct eng_counters *c = eng_counters(site[0].e);
+	struct rc_mk m = request(7);
+	struct eng_key k = key();
+	unsigned naks;
+
+	/* Host A has only responded: its first PSN is unknown. */
+	k.qpn++;
+	assert_int_equal(eng_responder_get(site[0].e, &k, false, eng_now)->side.state, ENG_R_NEW);
+	m.opcode = 0x1c;
+	m.dqpn = QPN + 1;
+	eng_host_sends(0, &m, 0);
+	assert_int_equal(c->drop_uncarried_unknown, 1);
+	assert_int_equal(seen(0)->responder[ENG_R_NEW][ENG_RE_UNCARRIED], 1);
+
+	/* The far gateway has not said yet what host A was promised: it sends again. */
+	eng_responder_start(rs, 1, 0, eng_now);
+	eng_responder_enter(rs, ENG_R_RESUMING);
+	uncarried(1);
+	assert_int_equal(c->drop_resuming, 1);
+	assert_int_equal(seen(0)->responder[ENG_R_RESUMING][ENG_RE_UNCARRIED], 1);
+
+	/* The connection has failed: the host gets its error, not that of the operation. */
+	eng_responder_enter(rs, ENG_R_RUNNING);
+	eng_responder_fail(rs, rs->resp.epsn, 0x64, "test", eng_now);
+	naks = site[0].of[0].naks;
+	uncarried(1);
+	assert_int_equal(c->drop_after_error, 1);
+	assert_int_equal(site[0].of[0].naks, naks + 1);
+	assert_int_equal(rs->resp.fail_syndrome, 0x64);
+	assert_int_equal(seen(0)->responder[ENG_R_FAILED][ENG_RE_UNCARRIED], 1);
+	assert_int_equal(c->drop_uncarried, 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_idle), TEST(test_probing_first), TEST(test_locating),
 	    TEST(test_locating_first), TEST(test_locating_lost), TEST(test_locating_lost_first),
-	    TEST(test_new), TEST(test_resuming_rewind), TEST(test_resuming_reset), TEST(test_failed)};
+	    TEST(test_new), TEST(test_resuming_rewind), TEST(test_resuming_reset), TEST(test_failed),
+	    TEST(test_uncarried)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
