@@ -303,7 +303,7 @@ bool eng_tunnel_there(const struct eng *e, unsigned tunnel);
 RWY_MUST_CHECK int eng_prefixes_set(struct eng *e, const struct eng_prefix *prefix, unsigned n);
 /* The tunnel that a host of tenant 0 is behind; -1: none. */
 int eng_route_plain(const struct eng *e, const struct rwy_ip *dst);
-/* Length of the longest of those prefixes that the host is in, 0..128; -1: it is behind no tunnel. */
+/* Length of the longest of those prefixes that has the host, 0..128; -1: it is behind no tunnel. */
 int eng_route_plain_len(const struct eng *e, const struct rwy_ip *host);
 
 /*

@@ -89,7 +89,9 @@ void eng_responder_take_request(
 /* A request before the far gateway has answered RESUME: dropped. */
 void eng_responder_early_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-/* An operation that is not carried: an error of the host, held until all before it is acknowledged. */
+/*
+ * An operation that is not carried: an error of the host, held until all before it is acknowledged.
+ */
 void eng_responder_take_uncarried(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* The same before any other request: the host's QPN is unknown, so it gets no answer. */

@@ -27,7 +27,7 @@ struct rwy_buf {
 	uint32_t len;         /* bytes from data */
 	uint16_t headroom;    /* writable bytes before data when the buffer is sent */
 	uint8_t kind : 4;     /* enum rwy_buf_kind */
-	uint8_t pcp : 4;      /* of the host's frame: RWY_PCP_TAGGED (rwy/ether.h) + PCP; 0: no tag */
+	uint8_t pcp : 4;      /* of the host's frame: 8 + PCP (rwy/ether.h); 0: no VLAN tag */
 	uint8_t opcode;       /* BTH opcode, RoCE packets only */
 	struct rwy_buf *next; /* link of the present owner's list */
 
