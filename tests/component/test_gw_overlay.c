@@ -281,11 +281,6 @@ static void test_pcp(void **state)
 	assert_true(next_psn(FP_A, OV_RED, 123, buf, &f));
 }
 
-static void red_pcp(struct conf *c, enum fp_site s)
-{
-	c->tenant[OV_RED].cfg.pcp = s == FP_B ? 1 + 4 : 0;
-}
-
 /* --- IPv6 inside, over IPv6 and IPv4 ----------------------------------------------------------------- */
 
 /* RFC 4861: solicits the gateway's address, and host B announces itself. */
@@ -473,6 +468,11 @@ static void test_plain(void **state)
 	assert_int_equal(f.vid, 0);
 	assert_false(next_udp(FP_B, 4789, buf, &f, 20));
 	assert_int_equal(ov_counters(&lab, FP_A).drop_vxlan_transit, before + 1);
+}
+
+static void red_pcp(struct conf *c, enum fp_site s)
+{
+	c->tenant[OV_RED].cfg.pcp = s == FP_B ? 1 + 4 : 0;
 }
 
 static int run(void)
