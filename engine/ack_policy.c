@@ -2,11 +2,12 @@
 /*
  * Acknowledging a local host's requests: when its tenant's ack mode allows, and later while custody
  * memory is short. A host that must wait gets no ACK; a single ACK for each timeout keeps its
- * connection alive.
+ * connection alive. Before the gateway stops (settle.h) every request waits for the far host.
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/settle.h"
 
 /* A timeout resends a whole window, which gets one ACK. The shortest timeout of NICs is 2 ms. */
 #define SINGLE_INTERVAL (2 * RWY_MS)
@@ -29,11 +30,26 @@ static bool memory_short(const struct eng_responder *rs)
 	       eng_mem_over_share(&rs->side);
 }
 
+/* Requests in custody are promised to the host. */
+static bool acks_early(const struct eng_responder *rs)
+{
+	return rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR && eng_serving(rs->side.e);
+}
+
+/* The host waits longer than it is used to. */
+static bool singles_allowed(const struct eng_responder *rs)
+{
+	if (eng_serving(rs->side.e))
+		return rs->ack_blocked;
+	return rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR && eng_settle_singles(rs->side.e);
+}
+
 void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct roce_resp *r = &rs->resp;
 
-	if (!rs->ack_blocked || !roce_resp_started(r) || pkt->psn != r->allow_psn || now < rs->single_ack_at)
+	if (!singles_allowed(rs) || !roce_resp_started(r) || pkt->psn != r->allow_psn ||
+	    now < rs->single_ack_at)
 		return;
 	rs->single_ack_at = now + SINGLE_INTERVAL;
 	rs->side.e->c.ack_single++;
@@ -48,7 +64,7 @@ static void allow_all(struct eng_responder *rs)
 
 void eng_ack_started(struct eng_responder *rs)
 {
-	if (rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR)
+	if (acks_early(rs))
 		allow_all(rs);
 }
 
@@ -61,14 +77,14 @@ void eng_ack_in_custody(struct eng_responder *rs, rwy_time now)
 			rs->side.e->c.ack_blocked++;
 		rs->ack_blocked = true;
 		eng_cnp_send(rs, now);
-	} else if (!rs->ack_blocked) {
+	} else if (!rs->ack_blocked && acks_early(rs)) {
 		allow_all(rs);
 	}
 }
 
 void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b)
 {
-	if (rs->side.tenant->cfg.ack_mode != ENG_ACK_FAR)
+	if (rs->side.tenant->cfg.ack_mode != ENG_ACK_FAR || !eng_serving(rs->side.e))
 		return;
 	roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 	eng_dirty(&rs->side);
@@ -77,11 +93,10 @@ void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b)
 void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 {
 	/*
-	 * Mode `end`, and requests accepted before the tenant's mode changed. In mode `near` a host
-	 * that waits for memory keeps waiting.
+	 * Mode `end`, requests accepted before the tenant's mode changed, and all while the engine
+	 * settles. In mode `near` a host that waits for memory keeps waiting.
 	 */
-	if (rs->resp.allow_psn != rs->resp.epsn &&
-	    !(rs->ack_blocked && rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR)) {
+	if (rs->resp.allow_psn != rs->resp.epsn && !(rs->ack_blocked && acks_early(rs))) {
 		roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 		eng_dirty(&rs->side);
 	}
@@ -98,6 +113,6 @@ void eng_ack_unblock(struct eng_responder *rs)
 	if (!rs->ack_blocked || memory_short(rs))
 		return;
 	rs->ack_blocked = false;
-	eng_ack_started(rs); /* mode near; in other modes deliveries allow ACKs */
+	eng_ack_started(rs); /* mode near; else deliveries allow ACKs */
 	eng_dirty(&rs->side);
 }

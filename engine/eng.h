@@ -24,7 +24,7 @@
  *
  *   engine  tunnel                                 creation, one turn, tunnels
  *   port  lan  info                                callbacks of wan/, packets of local hosts
- *   cm  expire  restore  tenant_set                CM, sweep, journal, tenants
+ *   cm  expire  restore  tenant_set  settle        CM, sweep, journal, tenants, before the end
  *   responder_states       |  requester_states     tables: state and event -> function
  *   answer  request        |  deliver  response    the functions of the tables
  *   ack_policy  reuse      |  recover
@@ -178,6 +178,7 @@ struct eng_responder {
 	struct eng_keptq reads, atomics; /* responses kept for replays */
 	uint64_t kept;                   /* bytes of the buffers of `reads` */
 	uint32_t answered;               /* READs and ATOMICs of this incarnation */
+	roce_psn settle_psn;             /* settling: its host had ACKs up to here at the begin */
 	/* Ring of the connections that keep READ responses; NULL: not in it. */
 	struct eng_responder *kept_next, *kept_prev;
 	/*
@@ -353,6 +354,17 @@ struct eng_uncarried_log {
 	uint32_t silent; /* packets since the last line */
 };
 
+/* Settling (settle.h): the present pass over all connections, and the result of the last one. */
+struct eng_settle {
+	uint8_t state;    /* enum eng_settle_state */
+	bool marking;     /* the first pass: sets eng_responder.settle_psn */
+	uint32_t cursor;  /* table slot that is looked at next */
+	rwy_time at;      /* the next step; RWY_NEVER: none */
+	rwy_time turn_at; /* CLOSING lasts until then at most, SETTLING at least */
+	uint32_t flows, flows_left;
+	uint64_t bytes, bytes_left;
+};
+
 struct eng {
 	struct eng_cfg cfg;
 	const struct eng_ops *ops;
@@ -411,7 +423,8 @@ struct eng {
 	uint32_t journal_free_n;
 	struct eng_orphan *orphans; /* entries of an earlier process, by VNI */
 	uint32_t orphans_n;
-	bool closing; /* eng_free runs: journal entries stay for the next process */
+	bool closing; /* eng_free runs: journal entries stay for the next process, unless settled */
+	struct eng_settle settle;
 	/* Number of requester sides that wait for the turn of pairing, or have it. */
 	uint32_t learning;
 	rwy_time started;

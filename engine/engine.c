@@ -9,6 +9,7 @@
 #include "engine/port.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
+#include "engine/settle.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
 #include "rwy/hash.h"
@@ -42,6 +43,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->hash_seed = rwy_mix64(~cfg->seed);
 	e->now = e->started = now;
 	e->wheel_tick = now >> ENG_WHEEL_SHIFT;
+	e->settle.at = RWY_NEVER;
 	e->responder_slab.size = (sizeof(struct eng_responder) + 63) & ~63u;
 	e->requester_slab.size = (sizeof(struct eng_requester) + 63) & ~63u;
 	e->pair_slab.size = (sizeof(struct eng_pair) + 63) & ~63u;
@@ -175,12 +177,14 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 		total += flush_dirty(e, now);
 	if (now >= e->sweep_at)
 		eng_sweep(e, now);
+	if (now >= e->settle.at)
+		eng_settle_step(e, now);
 	return total;
 }
 
 rwy_time eng_next(const struct eng *e)
 {
-	rwy_time at = eng_pair_next(e);
+	rwy_time at = rwy_time_min(eng_pair_next(e), e->settle.at);
 
 	if (e->dirty_head)
 		return e->now;

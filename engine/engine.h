@@ -158,7 +158,7 @@ struct eng_ops {
  */
 RWY_MUST_CHECK int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,
     struct rwy_bufs bufs, rwy_time now);
-/* Frees everything that it holds, buffers too. Journal entries stay. NULL allowed. */
+/* Frees everything that it holds, buffers too. Journal entries stay unless ENG_SETTLED. NULL allowed. */
 void eng_free(struct eng *e);
 
 /*
@@ -351,6 +351,28 @@ bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy
 /* Any thread: a hash of an address pair, equal for both directions. The owner is hash % workers. */
 uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 
+/*
+ * Settling (`roceway drain`): before a gateway stops, the far hosts get all that its own hosts have
+ * ACKs for, and these get the answers of their READs and ATOMICs. What a host has no ACK for, it
+ * sends again to the next process.
+ */
+enum eng_settle_state {
+	ENG_SERVING,
+	ENG_SETTLING, /* requests are acknowledged when the far host has them, in every ack mode */
+	ENG_CLOSING,  /* no new request is accepted; waits for the last answers */
+	ENG_SETTLED,  /* the same, and nothing is owed: the engine may be freed at any time */
+};
+struct eng_settle_info {
+	enum eng_settle_state state;
+	uint32_t flows; /* that owe something, as of the last pass over all */
+	uint64_t bytes; /* that they owe, an estimate */
+};
+/* Nothing if it settles already. eng_poll() goes on with it. */
+void eng_settle_begin(struct eng *e, rwy_time now);
+/* Serves again. Nothing if it does not settle. */
+void eng_settle_cancel(struct eng *e, rwy_time now);
+void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
+
 /* X(field, sentence): monotonic counts. Names follow the kernel's hw_counters where one fits. */
 #define ENG_COUNTERS(X)                                                                                      \
 	X(lan_rx_packets, "packets from local hosts")                                                        \
@@ -371,6 +393,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(out_of_sequence, "request ahead of the expected PSN")                                              \
 	X(drop_resuming,                                                                                     \
 	    "requests that came before the far gateway reported the state of a restored connection")         \
+	X(drop_draining, "requests that came while the gateway was about to stop: hosts send them again")    \
 	X(parked, "requests held until the path MTU is known")                                               \
 	X(host_resent, "packets sent again to a local host")                                                 \
 	X(packet_seq_err, "PSN sequence NAKs received from local hosts")                                     \
@@ -463,7 +486,7 @@ struct eng_flow_info {
 	rwy_dur requester_rtt;       /* smoothed response time of the local host; 0: not measured */
 	/*
 	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"
-	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "" (idle).
+	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "drain" (the gateway settles); "" (idle).
 	 */
 	const char *limit;
 	/* End to end: most bytes in flight, and the far host's rate; 0: not limited. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "engine/eng.h"
+#include "engine/settle.h"
 #include "engine/steer.h"
 #include "engine/requester.h"
 
@@ -67,6 +68,8 @@ static const char *send_limit(const struct eng_responder *rs)
 {
 	uint64_t drain;
 
+	if (!eng_serving(rs->side.e))
+		return "drain";
 	if (rs->ack_blocked)
 		return "memory";
 	if (!rs->requests || !wan_tx_queued(rs->requests))

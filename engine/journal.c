@@ -99,9 +99,15 @@ void eng_journal_release(struct eng *e, struct eng_journal_entry *j)
 	e->journal_free[e->journal_free_n++] = (uint32_t)(j - e->cfg.journal);
 }
 
+/* The next process asks about each entry. After settling there is nothing to ask. */
+static bool next_process_needs_it(const struct eng *e)
+{
+	return e->closing && e->settle.state != ENG_SETTLED;
+}
+
 void eng_journal_forget(struct eng_responder *rs)
 {
-	if (rs->journal && !rs->side.e->closing)
+	if (rs->journal && !next_process_needs_it(rs->side.e))
 		eng_journal_release(rs->side.e, rs->journal);
 	rs->journal = NULL;
 }

@@ -3,6 +3,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/settle.h"
 #include "engine/uncarried.h"
 #include "roce/icrc.h"
 
@@ -237,6 +238,8 @@ static uint64_t *drop_early(struct eng_responder *rs, const struct roce_pkt *pkt
 {
 	struct eng_counters *c = &rs->side.e->c;
 
+	if (eng_settle_refuses(rs, pkt))
+		return &c->drop_draining;
 	if (rs->side.state == ENG_R_WAITING && rs->requests &&
 	    wan_tx_queued(rs->requests) >= ENG_UNPAIRED_MAX)
 		return &c->drop_unpaired_full;
@@ -264,6 +267,10 @@ void eng_responder_take_request(
 	if (act.verdict != ROCE_RESP_ACCEPT && eng_reuse_may_be_new(rs, pkt, act.verdict, now)) {
 		if (eng_reuse_ack_in_flight(rs, pkt, act.verdict, now)) {
 			eng_drop(e, b, &e->c.drop_ack_in_flight);
+			return;
+		}
+		if (e->settle.state >= ENG_CLOSING) {
+			eng_drop(e, b, &e->c.drop_draining);
 			return;
 		}
 		restart_connection(rs, pkt, now);

@@ -209,6 +209,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	rs->acked_at = rs->suppress_until = 0;
 	rs->reads_asked = 0;
 	rs->early_known = 0;
+	rs->settle_psn = first;
 	rs->incarnation = (uint32_t)eng_random(rs->side.e) | 1;
 	eng_log(rs->side.e, 4, "responder remote_qpn=%u starts at psn=%u", rs->side.key.qpn, first);
 }

@@ -399,7 +399,9 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	draw_qps(r);
 	if (faults & F_SLOW)
 		draw_slow(r);
-	r->change_at = r->move_at = RWY_NEVER;
+	r->change_at = r->move_at = r->drain_at = RWY_NEVER;
+	if (faults & F_DRAIN)
+		sim_drains_begin(r);
 	if (faults & F_SQUEEZE) { /* a gateway asks no host in its first 200 ms */
 		r->silent = true;
 		sim_run(r->w, sim_now(r->w) + 300 * RWY_MS, NULL, r);

@@ -37,8 +37,10 @@ enum faults {
 	F_CHANGES = 1024, /* tenants change; with F_TENANTS */
 	/* the tunnel moves to a reliable carrier and back, and the carrier breaks */
 	F_MOVES = 2048,
-	F_MASS = 4096, /* ATOMICs and small READs in large numbers */
-	F_SLOW = 8192, /* hosts send at a limited rate, their queue pairs in turn */
+	F_MASS = 4096,         /* ATOMICs and small READs in large numbers */
+	F_SLOW = 8192,         /* hosts send at a limited rate, their queue pairs in turn */
+	F_DRAIN = 1 << 27,     /* gateways are drained and start again */
+	F_DRAIN_CUT = 1 << 28, /* some of these are stopped before they are drained */
 	/* A host dies when its peer has asked for nothing more and has ACKs for what did not arrive. */
 	F_IDLE = 1 << 20,
 	/* A queue pair is reset in place when all is complete and not delivered: PSN 0 again, at once. */
@@ -46,7 +48,7 @@ enum faults {
 	F_BOUNDS = 65536, /* less memory than hosts have under way, and reservations of tenants */
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
-#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS)
+#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_DRAIN)
 #define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
 struct side {
@@ -88,6 +90,11 @@ struct run {
 	 * masks of the tenants that were removed, and of those that ever had ack mode `near`. */
 	unsigned steps, mortal, removed, near;
 	rwy_time change_at, move_at; /* move_at: F_MOVES, the next move */
+	/* F_DRAIN: how many are still to come; when to look again; a bound of the present one; which
+	 * gateways drain, and whether they are to serve again afterwards. */
+	unsigned drains;
+	rwy_time drain_at, drain_end;
+	bool draining[2], drain_cancel;
 	/* F_SLOW, for each host: the time of a byte, the time when its last byte has left, and the
 	 * queue pair in turn. */
 	rwy_dur slow[2][SIM_HOSTS];
@@ -140,6 +147,10 @@ static inline bool side_removed(const struct run *r, const struct side *s)
 
 /* moves.c: changes of the carrier while all runs. */
 void sim_moves_tick(struct run *r, rwy_time now);
+
+/* drains.c: gateways that are drained while all runs. */
+void sim_drains_begin(struct run *r);
+void sim_drains_tick(struct run *r, rwy_time now);
 
 /* explore.c */
 void sim_reset_qp(struct run *r, unsigned i); /* both sides, with new work */

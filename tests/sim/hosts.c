@@ -163,6 +163,7 @@ static void tick(void *ctx, rwy_time now)
 	if (!r->silent)
 		sim_changes_tick(r, now);
 	sim_moves_tick(r, now);
+	sim_drains_tick(r, now);
 	if (r->outage && now >= r->fault_end) {
 		r->outage = false;
 		sim_wan_down(r->w, false);
@@ -189,7 +190,7 @@ static rwy_time next(void *ctx)
 		at = rwy_time_min(at, r->fault_at);
 	else if (r->outage)
 		at = rwy_time_min(at, r->fault_end);
-	at = rwy_time_min(at, r->move_at);
+	at = rwy_time_min(at, rwy_time_min(r->move_at, r->drain_at));
 	return r->silent ? at : rwy_time_min(at, r->change_at);
 }
 

@@ -502,6 +502,17 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after)
 	sim_links_at(&w->links, w->now + after, START + site, NULL);
 }
 
+void sim_settle(struct world *w, unsigned site, bool on)
+{
+	struct site *s = &w->site[site];
+
+	if (on)
+		eng_settle_begin(s->e, w->now);
+	else
+		eng_settle_cancel(s->e, w->now);
+	s->next = w->now;
+}
+
 void sim_pause(struct world *w, unsigned site, rwy_dur d)
 {
 	w->site[site].paused_until = w->now + d;

@@ -79,6 +79,8 @@ bool sim_tenant_gone(struct world *w, unsigned site, unsigned t);
 void sim_wan_down(struct world *w, bool down);
 /* The gateway of the site dies and starts again `after` later, without its state. */
 void sim_crash(struct world *w, unsigned site, rwy_dur after);
+/* The gateway of the site, which runs, is drained; or it is not, and serves again. */
+void sim_settle(struct world *w, unsigned site, bool on);
 /* The gateway of the site stands still for `d` (its process was stopped, its virtual machine
  * moved). Then its clock has jumped, and of the packets since only those that fit its receive ring
  * are there. */

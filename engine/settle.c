@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settling (settle.h): passes over all connections find out what is still owed. Each step looks at
+ * a bounded number of them, so that no turn is long.
+ *
+ * SETTLING first marks, for each connection, up to where its host may have ACKs, and lasts until
+ * the far hosts have all before the marks. Meanwhile a host that must wait long gets a single ACK a
+ * timeout (eng_ack_single), which is a new promise. CLOSING makes none, accepts nothing and lasts
+ * until those are kept, too, and READs and ATOMICs answered. When that takes too long, as in an
+ * outage, hosts are served for some time again.
+ */
+#include "engine/settle.h"
+
+#include <assert.h>
+
+#include "engine/responder.h"
+
+#define STEP_INTERVAL RWY_MS
+#define STEP_SIDES    512 /* looked at in one step */
+/* Answered READs and ATOMICs in front of a flow that are looked through: as many as a host has. */
+#define ANSWERED_MAX ROCE_RESP_RD_MAX
+/* CLOSING lasts for this time and two round trips at most, so that no host gives up. */
+#define CLOSING_MAX (20 * RWY_MS)
+#define AGAIN       4 /* times as long hosts are served after that */
+
+enum settle_event { BEGIN, CANCEL, OWED, LATE, KEPT, EVENTS };
+
+#define NONE UINT8_MAX /* the event does not happen in this state */
+
+/* OWED, LATE, KEPT: the result of a pass. LATE: still owed after the longest time of CLOSING. */
+static const uint8_t settle_next[][EVENTS] = {
+    /* clang-format off */
+    /*                BEGIN         CANCEL       OWED          LATE          KEPT */
+    [ENG_SERVING]  = {ENG_SETTLING, ENG_SERVING, NONE,         NONE,         NONE},
+    [ENG_SETTLING] = {ENG_SETTLING, ENG_SERVING, ENG_SETTLING, NONE,         ENG_CLOSING},
+    [ENG_CLOSING]  = {ENG_CLOSING,  ENG_SERVING, ENG_CLOSING,  ENG_SETTLING, ENG_SETTLED},
+    [ENG_SETTLED]  = {ENG_SETTLED,  ENG_SERVING, NONE,         NONE,         NONE},
+    /* clang-format on */
+};
+
+static rwy_dur longest_closing(const struct eng *e)
+{
+	rwy_dur rtt = 0;
+
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		if (e->tunnel[i].wan && e->tunnel[i].min_rtt > rtt)
+			rtt = e->tunnel[i].min_rtt;
+	return CLOSING_MAX + 2 * rtt;
+}
+
+static void pass_begin(struct eng_settle *s, rwy_time at)
+{
+	s->cursor = 0;
+	s->flows = 0;
+	s->bytes = 0;
+	s->at = at;
+}
+
+static void settle_enter(struct eng *e, enum settle_event ev, rwy_time now)
+{
+	struct eng_settle *s = &e->settle;
+	enum eng_settle_state from = s->state, to = settle_next[from][ev];
+
+	assert(to != NONE);
+	s->state = to;
+	pass_begin(s, to == ENG_SERVING || to == ENG_SETTLED ? RWY_NEVER : now + STEP_INTERVAL);
+	if (to == from)
+		return;
+	s->marking = to == ENG_SETTLING;
+	if (to == ENG_CLOSING)
+		s->turn_at = now + longest_closing(e);
+	else if (to == ENG_SETTLING)
+		s->turn_at = from == ENG_CLOSING ? now + AGAIN * longest_closing(e) : now;
+}
+
+/* --- what a connection owes -------------------------------------------------------------------- */
+
+static bool has_response(const struct rwy_buf *b)
+{
+	return b->kind == RWY_BUF_PACKET &&
+	       (b->opcode == ROCE_RC_READ_REQ || roce_op_is_atomic(roce_op(b->opcode)));
+}
+
+/*
+ * The oldest request that the far host has not acknowledged. READs and ATOMICs are left out: one
+ * that the host has an ACK for was answered.
+ */
+static const struct rwy_buf *oldest_undelivered(const struct eng_responder *rs, bool *more)
+{
+	const struct rwy_buf *b = NULL;
+	uint32_t i = 0;
+
+	while (i < ANSWERED_MAX && (b = wan_tx_peek(rs->requests, i)) && has_response(b))
+		i++;
+	*more = i == ANSWERED_MAX;
+	return b;
+}
+
+/* Bytes that the connection owes, an estimate; 0: nothing. bar: PSN up to where promises count. */
+static uint64_t owed_before(const struct eng_responder *rs, roce_psn bar)
+{
+	const struct rwy_buf *b;
+	uint64_t bytes;
+	bool more;
+
+	if (!rs->requests || !(b = oldest_undelivered(rs, &more)))
+		return 0;
+	if (!more && !roce_psn_before(b->psn, bar))
+		return 0;
+	bytes = (uint64_t)((bar - b->psn) & ROCE_PSN_MASK) * (rs->resp.pmtu ? rs->resp.pmtu : b->len);
+	return bytes && bytes < rs->custody ? bytes : rs->custody;
+}
+
+static void look_at(struct eng *e, struct eng_responder *rs)
+{
+	struct eng_settle *s = &e->settle;
+	roce_psn bar = rs->resp.allow_psn;
+	uint64_t bytes;
+
+	if (s->marking)
+		rs->settle_psn = bar;
+	else if (s->state == ENG_SETTLING && roce_psn_before(rs->settle_psn, bar))
+		bar = rs->settle_psn;
+	bytes = owed_before(rs, bar);
+	if (!bytes && (rs->side.state == ENG_R_RESUMING || (s->state == ENG_CLOSING && rs->resp.rd_n)))
+		bytes = rs->custody;
+	s->flows += bytes != 0;
+	s->bytes += bytes;
+}
+
+/* --- passes ------------------------------------------------------------------------------------ */
+
+/* Looks at all sides of a bucket; returns how many. */
+static unsigned look_at_slot(struct eng *e, uint32_t slot)
+{
+	unsigned n = 0;
+
+	for (struct eng_side *side = e->table[slot]; side; side = side->chain, n++)
+		if (!side->is_requester && side->state != ENG_R_NEW)
+			look_at(e, (struct eng_responder *)side);
+	return n;
+}
+
+static void pass_end(struct eng *e, rwy_time now)
+{
+	struct eng_settle *s = &e->settle;
+
+	s->flows_left = s->flows;
+	s->bytes_left = s->bytes;
+	s->marking = false;
+	if (s->state == ENG_SETTLING)
+		settle_enter(e, s->flows || now < s->turn_at ? OWED : KEPT, now);
+	else
+		settle_enter(e, !s->flows ? KEPT : now < s->turn_at ? OWED : LATE, now);
+}
+
+void eng_settle_step(struct eng *e, rwy_time now)
+{
+	struct eng_settle *s = &e->settle;
+	unsigned looked = 0;
+
+	while (looked < STEP_SIDES && s->cursor <= e->table_mask) {
+		uint64_t bits = e->occupied[s->cursor / 64] >> s->cursor % 64;
+
+		if (!bits) {
+			s->cursor = (s->cursor | 63) + 1;
+			continue;
+		}
+		s->cursor += (uint32_t)__builtin_ctzll(bits);
+		looked += look_at_slot(e, s->cursor++);
+	}
+	s->at = now + STEP_INTERVAL;
+	if (s->cursor > e->table_mask)
+		pass_end(e, now);
+}
+
+/* --- calls of the gateway ----------------------------------------------------------------------- */
+
+void eng_settle_begin(struct eng *e, rwy_time now)
+{
+	if (e->settle.state == ENG_SERVING) {
+		e->settle.flows_left = e->sides - e->paired;
+		e->settle.bytes_left = e->mem.kind[ENG_MEM_CUSTODY] + e->mem.kind[ENG_MEM_UNPAIRED];
+	}
+	settle_enter(e, BEGIN, now);
+}
+
+void eng_settle_cancel(struct eng *e, rwy_time now)
+{
+	settle_enter(e, CANCEL, now);
+	e->settle.flows_left = 0;
+	e->settle.bytes_left = 0;
+}
+
+void eng_settle_get(const struct eng *e, struct eng_settle_info *out)
+{
+	*out = (struct eng_settle_info){
+	    .state = e->settle.state, .flows = e->settle.flows_left, .bytes = e->settle.bytes_left};
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settling, which operators call draining (`roceway drain`): before a gateway stops, all that it
+ * acknowledged to its hosts reaches the far hosts, so that the end of the process loses nothing.
+ * engine.h has the calls of the gateway. Not engine/drain.c, which bounds what is under way to a
+ * host.
+ *
+ * SETTLING: a request is acknowledged when the far host has it, in every ack mode. Hosts go on at
+ * the speed of the whole path, and nothing new is promised to them. From CLOSING on no new request
+ * is accepted: hosts wait, as after a loss. A connection owes a request that its host has an ACK
+ * for and the far host has not, and the answers of its READs and ATOMICs: a far host executes an
+ * ATOMIC once, so the answer must not be lost with the process.
+ */
+#ifndef ENGINE_SETTLE_H
+#define ENGINE_SETTLE_H
+
+#include "engine/eng.h"
+
+/* Acknowledging goes by the tenant's ack mode. */
+static inline bool eng_serving(const struct eng *e)
+{
+	return e->settle.state == ENG_SERVING;
+}
+
+/* A host whose timer ran out gets a single ACK: others still wait for what was promised before. */
+static inline bool eng_settle_singles(const struct eng *e)
+{
+	return e->settle.state == ENG_SETTLING;
+}
+
+/* The request is a new one, and comes too late: dropped; the host sends it again. */
+static inline bool eng_settle_refuses(const struct eng_responder *rs, const struct roce_pkt *pkt)
+{
+	return rs->side.e->settle.state >= ENG_CLOSING && rs->side.state != ENG_R_FAILED &&
+	       !roce_psn_before(pkt->psn, rs->resp.epsn);
+}
+
+/* Looks at some connections, and changes the state after the last one. At e->settle.at. */
+void eng_settle_step(struct eng *e, rwy_time now);
+
+#endif
