@@ -175,17 +175,23 @@ $(TENANT_BIN): LDFLAGS_ALL += $(TENANT_WRAP:%=-Wl,--wrap=%)
 $(TENANT_BIN) $(BUILD)/tests/unit/test_gw_publish: $(call obj,gateway/publish.c)
 $(TENANT_BIN) $(BUILD)/tests/unit/test_gw_publish: LDFLAGS_ALL += $(DPDK_LIBS)
 $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c)
+$(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
 $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread
 # The API's pages with a simulated gateway, for tests/component/cli_api.py.
 API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
-                  $(addprefix gateway/control/,tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
+                  $(addprefix gateway/control/,drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
                   gateway/counters.c gateway/publish.c gateway/offload/text.c base/notify.c base/word.c
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(DPDK_LIBS) -lmicrohttpd -ljansson -lyaml -lpthread $(CORE_LIBS)
+# RC traffic between network namespaces, for tests/component/gw_drain.py.
+$(BUILD)/tests/rc_veth: $(call obj,tests/component/rc/rc_veth.c) $(TEST_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS)
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
@@ -230,7 +236,7 @@ UNIT_component := $(GWTEST_BIN)
 UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
 # Scripts run these two to get packets for tshark.
 EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
-WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(EMITTERS) all
+WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(EMITTERS) all
 WITH_plain := $(SIM_PROGS)
 UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit

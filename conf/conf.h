@@ -147,6 +147,7 @@ struct conf {
 	char api_socket[CONF_STR];
 	struct conf_controller controller;
 	char journal_dir[CONF_STR];
+	rwy_dur drain_timeout; /* of SIGTERM; 0: it stops at once */
 };
 
 struct conf_error {

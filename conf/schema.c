@@ -49,6 +49,9 @@ const struct conf_key conf_keys[] = {
         .text = "Directory, in memory, for the file that records which requests of hosts were acknowledged. "
                 "The next process restores the connections from it: they continue, or get an error if a "
                 "request was lost."},
+    {"gateway.drain_timeout", CONF_T_DURATION, 0, 3600 * RWY_SEC, "10s", C(drain_timeout),
+        .text = "How long SIGTERM waits until the far hosts have all that was acknowledged to hosts here. "
+                "Then the gateway stops, and the journal has the rest. `0s`: it stops at once."},
 
     {"eal", CONF_T_GROUP, .text = "DPDK's environment."},
     {"eal.args", CONF_T_STRINGS, 0, CONF_EAL_ARGS_MAX, "", LIST(conf, eal_args, eal_argc),

@@ -158,7 +158,10 @@ struct eng_ops {
  */
 RWY_MUST_CHECK int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,
     struct rwy_bufs bufs, rwy_time now);
-/* Frees everything that it holds, buffers too. Journal entries stay unless ENG_SETTLED. NULL allowed. */
+/*
+ * Frees everything that it holds, buffers too. Journal entries stay, unless it is ENG_SETTLED. NULL
+ * allowed.
+ */
 void eng_free(struct eng *e);
 
 /*
@@ -486,7 +489,8 @@ struct eng_flow_info {
 	rwy_dur requester_rtt;       /* smoothed response time of the local host; 0: not measured */
 	/*
 	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"
-	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "drain" (the gateway settles); "" (idle).
+	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "drain" (the
+	 * engine settles); "" (idle).
 	 */
 	const char *limit;
 	/* End to end: most bytes in flight, and the far host's rate; 0: not limited. */

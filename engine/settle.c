@@ -32,9 +32,9 @@ static const uint8_t settle_next[][EVENTS] = {
     /* clang-format off */
     /*                BEGIN         CANCEL       OWED          LATE          KEPT */
     [ENG_SERVING]  = {ENG_SETTLING, ENG_SERVING, NONE,         NONE,         NONE},
-    [ENG_SETTLING] = {ENG_SETTLING, ENG_SERVING, ENG_SETTLING, NONE,         ENG_CLOSING},
-    [ENG_CLOSING]  = {ENG_CLOSING,  ENG_SERVING, ENG_CLOSING,  ENG_SETTLING, ENG_SETTLED},
-    [ENG_SETTLED]  = {ENG_SETTLED,  ENG_SERVING, NONE,         NONE,         NONE},
+    [ENG_SETTLING] = {NONE,         ENG_SERVING, ENG_SETTLING, NONE,         ENG_CLOSING},
+    [ENG_CLOSING]  = {NONE,         ENG_SERVING, ENG_CLOSING,  ENG_SETTLING, ENG_SETTLED},
+    [ENG_SETTLED]  = {NONE,         ENG_SERVING, NONE,         NONE,         NONE},
     /* clang-format on */
 };
 
@@ -73,7 +73,7 @@ static void settle_enter(struct eng *e, enum settle_event ev, rwy_time now)
 		s->turn_at = from == ENG_CLOSING ? now + AGAIN * longest_closing(e) : now;
 }
 
-/* --- what a connection owes -------------------------------------------------------------------- */
+/* --- what a connection owes ------------------------------------------------------------------- */
 
 static bool has_response(const struct rwy_buf *b)
 {
@@ -128,7 +128,7 @@ static void look_at(struct eng *e, struct eng_responder *rs)
 	s->bytes += bytes;
 }
 
-/* --- passes ------------------------------------------------------------------------------------ */
+/* --- passes ----------------------------------------------------------------------------------- */
 
 /* Looks at all sides of a bucket; returns how many. */
 static unsigned look_at_slot(struct eng *e, uint32_t slot)
@@ -174,14 +174,14 @@ void eng_settle_step(struct eng *e, rwy_time now)
 		pass_end(e, now);
 }
 
-/* --- calls of the gateway ----------------------------------------------------------------------- */
+/* --- calls of the gateway --------------------------------------------------------------------- */
 
 void eng_settle_begin(struct eng *e, rwy_time now)
 {
-	if (e->settle.state == ENG_SERVING) {
-		e->settle.flows_left = e->sides - e->paired;
-		e->settle.bytes_left = e->mem.kind[ENG_MEM_CUSTODY] + e->mem.kind[ENG_MEM_UNPAIRED];
-	}
+	if (e->settle.state != ENG_SERVING)
+		return;
+	e->settle.flows_left = e->sides - e->paired;
+	e->settle.bytes_left = e->mem.kind[ENG_MEM_CUSTODY] + e->mem.kind[ENG_MEM_UNPAIRED];
 	settle_enter(e, BEGIN, now);
 }
 

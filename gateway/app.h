@@ -38,10 +38,11 @@ struct gw_tenants;
 struct gw_tunnels;
 struct gw_tunnel_log;
 struct gw_siblings;
+struct gw_drain;
 struct gw_offload;
 struct gw_offload_hooks;
 
-enum gw_state { GW_STARTING, GW_RUNNING, GW_STOPPING };
+enum gw_state { GW_STARTING, GW_RUNNING, GW_DRAINING, GW_STOPPING };
 
 struct gw_app {
 	const struct conf *conf; /* its tunnels change: gateway/control/tunnels.h */
@@ -62,6 +63,7 @@ struct gw_app {
 	struct gw_tunnels *tunnels;
 	struct gw_tunnel_log *tunnel_log; /* control/tunnel_log.c */
 	struct gw_siblings *siblings;     /* gateway/control/siblings.h */
+	struct gw_drain *drain;           /* gateway/control/drain.h */
 	struct gw_offload *offload;
 	/* offload/offload.h; NULL: no port has offload */
 	const struct gw_offload_hooks *offload_hooks;

@@ -14,6 +14,7 @@
 
 #include "gateway/carrier/carrier.h"
 #include "gateway/agent/ctrl.h"
+#include "gateway/control/drain.h"
 #include "gateway/gw.h"
 #include "base/notify.h"
 #include "gateway/offload/offload.h"
@@ -104,6 +105,8 @@ static int start(
 	if (!rc)
 		rc = gw_control_new(app, pools);
 	if (!rc)
+		rc = gw_drain_new(app);
+	if (!rc)
 		rc = gw_jfile_open(app);
 	if (!rc)
 		rc = gw_tenants_new(app);
@@ -166,6 +169,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_tunnels_free(app);
 	gw_siblings_free(app);
 	gw_jfile_close(app);
+	gw_drain_free(app);
 	gw_control_free(app);
 	gw_kernel_free(app->kernel);
 	gw_publisher_free(app->publisher);

@@ -73,8 +73,8 @@ static void ready_or_healthy(const struct api_req *req, struct api_reply *reply,
 	struct checks c = {json_array(), true};
 	unsigned tunnels;
 
-	check_add(
-	    &c, "state", atomic_load(&req->app->state) == GW_RUNNING, "neither starting nor stopping", 0, 0);
+	check_add(&c, "state", atomic_load(&req->app->state) == GW_RUNNING,
+	    "not starting, draining or stopping", 0, 0);
 	check_alive(req, &c, &tunnels);
 	check_ports(req, &c);
 	check_add(&c, "tunnels", tunnels >= (healthy || !all ? all : 1), "%u of %u up", tunnels, all);

@@ -16,9 +16,14 @@ static const char *role_name(enum conf_role r)
 	return r == CONF_ROLE_LAN ? "lan" : "wan";
 }
 
-static const char *state_name(int state)
+static const char *state_name(enum gw_state state)
 {
-	return state == GW_RUNNING ? "running" : state == GW_STARTING ? "starting" : "stopping";
+	static const char *const names[] = {[GW_STARTING] = "starting",
+	    [GW_RUNNING] = "running",
+	    [GW_DRAINING] = "draining",
+	    [GW_STOPPING] = "stopping"};
+
+	return names[state];
 }
 
 static const char *ack_mode_name(enum conf_ack_mode m)
@@ -111,15 +116,15 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	strftime(started, sizeof(started), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&a->start_wall, &tm));
 	reply->json = json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
 	                        "s:I, s:I, s:I, s:I, s:I}",
-	    "name", a->conf->name, "version", a->version, "state", state_name(atomic_load(&a->state)),
-	    "started", started, "uptime_seconds", seconds(rwy_since(a->start, gw_now())), "configuration",
-	    a->conf_path ? a->conf_path : "", "ack_mode", ack_mode_name(a->conf->ack_mode), "workers",
-	    (int)a->workers, "workers_answering", (int)answering, "ports", (int)a->ports, "ports_up",
-	    (int)ports_up, "tunnels", (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up,
-	    "tunnels_down", down_json(a, down), "flows", (json_int_t)flows, "flows_max",
-	    (json_int_t)a->conf->conns_max, "custody_bytes", (json_int_t)custody, "custody_max_bytes",
-	    (json_int_t)a->conf->custody_total, "buffers", (json_int_t)total, "buffers_free",
-	    (json_int_t)avail);
+	    "name", a->conf->name, "version", a->version, "state",
+	    state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
+	    seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
+	    "ack_mode", ack_mode_name(a->conf->ack_mode), "workers", (int)a->workers, "workers_answering",
+	    (int)answering, "ports", (int)a->ports, "ports_up", (int)ports_up, "tunnels",
+	    (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "tunnels_down",
+	    down_json(a, down), "flows", (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max,
+	    "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total,
+	    "buffers", (json_int_t)total, "buffers_free", (json_int_t)avail);
 }
 
 /* --- tunnels --------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #include "gateway/port/netlink.h"
 #include "base/notify.h"
 #include "gateway/offload/offload.h"
+#include "gateway/control/drain.h"
 #include "gateway/control/reload.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
@@ -117,6 +118,14 @@ static bool pending(struct gw_app *app)
 
 /* --- signals, watchdog ----------------------------------------------------------------------- */
 
+/* SIGTERM: false if it is the second one, or the configuration wants no drain. */
+static bool drain_first(struct gw_app *app)
+{
+	const struct gw_drain_order order = {.signal = true, .timeout = app->conf->drain_timeout};
+
+	return order.timeout && gw_drain_begin(app, &order) == 0;
+}
+
 static void signal_read(struct gw_app *app)
 {
 	struct gw_control *c = app->control;
@@ -128,6 +137,8 @@ static void signal_read(struct gw_app *app)
 		gw_reload_start(app);
 		return;
 	}
+	if (s.ssi_signo == SIGTERM && drain_first(app))
+		return;
 	gw_log(GW_LOG_NOTICE, "main", "stopping on signal %s", s.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
 	c->quit = true;
 }
@@ -196,7 +207,8 @@ void gw_control_run(struct gw_app *app)
 	while (!c->quit) {
 		struct epoll_event ev[EVENTS];
 		rwy_time now = gw_now();
-		int n, wait = now >= next ? 0 : (int)((next - now) / RWY_MS) + 1;
+		rwy_time at = rwy_time_min(next, gw_drain_next(app));
+		int n, wait = now >= at ? 0 : (int)((at - now) / RWY_MS) + 1;
 
 		atomic_store(&app->kernel->asleep, true);
 		if (pending(app))
@@ -207,6 +219,7 @@ void gw_control_run(struct gw_app *app)
 			event_dispatch(app, ev[i].data.u32);
 		frames_to_kernel(app);
 		asks_serve(app);
+		c->quit |= gw_drain_tick(app, gw_now());
 		if (gw_now() >= next) {
 			next += TICK;
 			control_tick(app);

@@ -117,6 +117,79 @@ def test_errors_are_json_with_status():
         assert s.get("/v1/status")["state"] == "running"
 
 
+# --- drain ---------------------------------------------------------------------------------------------
+
+
+def test_drain_stops_the_gateway():
+    with Server("owed=1000000", "workers=2") as s:
+        assert s.get("/v1/drain")["state"] == "off"
+        out = s.cli("drain").stdout
+        assert re.search(r"^draining: 6 flows, \d", out) and "drained: 0 flows, 0 B left\nthe gateway stops\n" in out, out
+        end = time.monotonic() + 20
+        while os.path.exists(s.path):
+            assert time.monotonic() < end, "the gateway goes on"
+            time.sleep(0.01)
+        assert "cannot reach the gateway" in s.cli("drain", 1).stderr
+
+
+def test_drain_shows_rate_and_time():
+    with Server("owed=1000000") as s:
+        lines = "[%s]" % re.sub(r"}\s*{", "},{", s.cli("drain --keep --json").stdout)
+        said = json.loads(lines)
+        assert said[0]["state"] == "draining" and said[0]["eta_seconds"] is None and said[0]["bytes_left"] > 0, said[0]
+        assert said[-1]["state"] == "drained" and said[-1]["rate_bytes_per_second"] > 0 and said[-1]["eta_seconds"] == 0, said[-1]
+        assert said[-1]["then"] == "keep" and said[-1]["by"] == "operator", said[-1]
+
+
+def test_drain_keep_and_cancel():
+    with Server("owed=5000", "workers=2") as s:
+        assert "stays drained" in s.cli("drain --keep").stdout
+        assert s.get("/v1/status")["state"] == "draining"
+        ready = s.get("/readyz", 503)
+        assert [c["name"] for c in ready["checks"] if not c["ok"]] == ["state"], ready
+        assert s.get("/livez")["ok"]
+        d = s.get("/v1/drain")
+        assert (d["state"], d["workers_drained"], d["flows_left"], d["bytes_left"]) == ("drained", 2, 0, 0), d
+        assert s.cli("drain --cancel").stdout == "the gateway serves again\n"
+        assert s.get("/v1/status")["state"] == "running"
+        assert s.get("/v1/drain")["end"] == "cancelled"
+        assert "not being drained" in s.cli("drain --cancel", 1).stderr
+
+
+def test_drain_gives_up():
+    with Server("owed=5000", "owes=1") as s:
+        r = s.cli("drain --timeout 1", 1)
+        assert "not drained in time: the gateway serves on" in r.stderr, r.stderr
+        assert "3 flows" in r.stdout, r.stdout
+        assert s.get("/v1/status")["state"] == "running"
+        assert s.get("/v1/drain")["end"] == "timed out"
+
+
+def test_drain_cancelled_by_another():
+    with Server("owed=5000", "owes=1") as s:
+        p = subprocess.Popen([CLI, "--socket", s.path, "drain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert p.stdout.readline().startswith("draining: 3 flows")
+        s.cli("drain --cancel")
+        assert p.wait(20) == 1 and "was cancelled" in p.stderr.read()
+        p.stdout.close()
+        p.stderr.close()
+
+
+def test_drain_waits_for_a_worker_that_hangs():
+    with Server("workers=2", "stuck=1") as s:
+        s.cli("drain --timeout 1", 1)
+
+
+def test_drain_bad_input():
+    with Server("owed=5000", "owes=1") as s:
+        for line, want in ("drain --timeout x", "expected seconds"), ("drain --cancel --keep", "no other option"), ("drain --timeout", "timeout"):
+            assert want in s.cli(line, 2).stderr, line
+        for url, method in ("/v1/drain?keep=2", "POST"), ("/v1/drain?timeout=-1", "POST"), ("/v1/drain?timeout=86401", "POST"), ("/v1/drain?x=1", "POST"), ("/v1/drain?keep=1", "DELETE"):
+            assert s.request(url, method)[0] == 400, url
+        assert s.request("/v1/drain", "DELETE")[0] == 409
+        assert s.get("/v1/drain")["state"] == "off"
+
+
 def test_garbage_does_not_end_it():
     with Server() as s:
         for junk in b"\x00\xff\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 100000, b"":

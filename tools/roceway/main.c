@@ -33,6 +33,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_explain,
     &cmd_analyze,
     &cmd_reload,
+    &cmd_drain,
     &cmd_metrics,
     &cmd_help,
     &cmd_list_commands,

@@ -4,7 +4,7 @@
  * by cli_api.py; it serves until its standard input ends. No DPDK, no packet.
  *
  *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1] [siblings=1]
- *     [conf=FILE]
+ *     [conf=FILE] [owed=BYTES] [owes=1]
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "gateway/control/tenants.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/control/tunnels_int.h"
+#include "tests/component/api/drain.h"
 
 #define UPTIME (100000 * RWY_SEC)
 
@@ -33,6 +34,11 @@ static struct {
 	int stuck;
 	bool down, siblings, sparse; /* sparse: some parts of the flow table are empty */
 } fake = {.flows = 3, .stuck = -1};
+
+unsigned fake_worker(const struct eng *e)
+{
+	return e->worker;
+}
 
 rwy_time gw_now(void)
 {
@@ -418,6 +424,8 @@ static int start(char **argv)
 	if (gw_publisher_new(&fake.app.publisher, fake.app.workers) || gw_tenants_new(&fake.app) ||
 	    gw_tunnels_new(&fake.app, c, c->tunnels, c->tenants))
 		return 1;
+	if (fake_drain_start(&fake.app, option(argv, "owed", 0), option(argv, "owes", 0)))
+		return 1;
 	return gw_api_start(&fake.app) ? 1 : 0;
 }
 
@@ -431,6 +439,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (read(0, &byte, 1) > 0)
 		;
+	fake_drain_stop();
 	gw_api_stop(&fake.app);
 	gw_tenants_free(&fake.app);
 	gw_tunnels_free(&fake.app);

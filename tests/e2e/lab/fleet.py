@@ -30,6 +30,7 @@ gateway:
   workers: 1
   polling: adaptive
   journal_dir: {dir}
+  drain_timeout: 2s
   log_level: info
 eal:
   args: ["--in-memory", "--no-huge", "-m", "384", "--file-prefix", "{prefix}"]

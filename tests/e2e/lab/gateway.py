@@ -15,6 +15,7 @@ gateway:
   workers: {workers}
   polling: adaptive
   journal_dir: {journal}
+  drain_timeout: 2s
   log_level: {log_level}
 eal:
   args: ["--in-memory", "--no-huge", "-m", "512", "--file-prefix", "{prefix}"]

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /v1/drain: POST begins to drain the gateway, DELETE cancels, GET has the progress. */
+#include "gateway/api/api.h"
+#include "gateway/control/drain.h"
+
+#include <string.h>
+
+#define TIMEOUT_MAX 86400 /* seconds */
+
+static const char *end_name(enum gw_drain_end end)
+{
+	switch (end) {
+	case GW_DRAIN_NO_END:
+		return "";
+	case GW_DRAIN_CANCELLED:
+		return "cancelled";
+	case GW_DRAIN_TIMED_OUT:
+		return "timed out";
+	}
+	rwy_unreachable();
+}
+
+static const char *drain_name(enum gw_drain_state state)
+{
+	switch (state) {
+	case GW_DRAIN_OFF:
+		return "off";
+	case GW_DRAIN_ON:
+		return "draining";
+	case GW_DRAIN_DONE:
+		return "drained";
+	}
+	rwy_unreachable();
+}
+
+static json_t *drain_json(const struct api_req *req)
+{
+	struct gw_drain_info i;
+	const bool get = !strcmp(req->method, "GET");
+
+	gw_drain_get(req->app, &i, get);
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:f, s:f}", "state", drain_name(i.state),
+	    "then",
+	    i.state == GW_DRAIN_OFF ? ""
+	    : i.order.keep          ? "keep"
+	                            : "stop",
+	    "by",
+	    i.state == GW_DRAIN_OFF ? ""
+	    : i.order.signal        ? "SIGTERM"
+	                            : "operator",
+	    "end", end_name(i.end), "flows_left", (json_int_t)i.flows, "bytes_left", (json_int_t)i.bytes,
+	    "workers", (int)req->app->workers, "workers_drained", (int)i.settled, "seconds",
+	    (double)i.elapsed / 1e9, "timeout_seconds", (double)i.order.timeout / 1e9);
+}
+
+static void drain_post(const struct api_req *req, struct api_reply *reply)
+{
+	struct gw_drain_order order = {.keep = api_flag(req, reply, "keep"),
+	    .timeout = api_number(req, reply, "timeout", 0, TIMEOUT_MAX) * RWY_SEC};
+
+	if (reply->status == 200 && gw_drain_begin(req->app, &order) != 0)
+		api_fail(reply, 409, "the gateway stops already: SIGTERM");
+}
+
+static void drain_delete(const struct api_req *req, struct api_reply *reply)
+{
+	if (req->params) {
+		api_fail(reply, 400, "parameters are for POST");
+		return;
+	}
+	switch (gw_drain_cancel(req->app)) {
+	case 0:
+		return;
+	case RWY_ENOENT:
+		api_fail(reply, 409, "the gateway is not being drained");
+		return;
+	default:
+		api_fail(reply, 409, "the gateway stops: SIGTERM");
+	}
+}
+
+void api_drain(const struct api_req *req, struct api_reply *reply)
+{
+	if (!strcmp(req->method, "POST"))
+		drain_post(req, reply);
+	else if (!strcmp(req->method, "DELETE"))
+		drain_delete(req, reply);
+	if (reply->status == 200)
+		reply->json = drain_json(req);
+}

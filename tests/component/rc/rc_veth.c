@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RC traffic for whole programs on veth pairs (gw_drain.py): model hosts (tests/lib/rc_host.h) on eth0 of two
+ * network namespaces, some queue pairs between them, both directions. Each side writes patterns, increments
+ * the other side's counter and reads it. When standard input ends, it stops asking, waits for the rest and
+ * compares: each WRITE and each ATOMIC executed once, in order. Any error ends it with status 1.
+ *
+ *   rc_veth NETNS_A GATEWAY_MAC_A NETNS_B GATEWAY_MAC_B QUEUE_PAIRS
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/lib/rc_host.h"
+
+#define QPS_MAX 64
+#define SLOTS   4
+#define SLOT    8192u
+#define AREA    (SLOTS * SLOT)
+#define SRC     0u
+#define SINK    AREA
+#define COUNTER (2 * AREA)
+#define FOUND   (COUNTER + 8) /* what READs and ATOMICs bring */
+#define MEM     (FOUND + 8 * DEPTH)
+#define DEPTH   8 /* outstanding operations: a multiple of SLOTS */
+#define WAIT    (40 * RWY_SEC)
+
+struct end {
+	struct rc_host h;
+	uint8_t mem[MEM];
+	unsigned qp, site;
+	uint64_t posted, done, added;
+	uint64_t expect[DEPTH]; /* of a READ: the counter's value */
+};
+
+struct lan {
+	int fd;
+	uint8_t head[14]; /* Ethernet header of frames to the gateway */
+};
+
+static struct end ends[QPS_MAX][2];
+static struct lan lan[2];
+static unsigned qps;
+static bool failed;
+
+static rwy_time clock_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rwy_time)ts.tv_sec * RWY_SEC + (rwy_time)ts.tv_nsec;
+}
+
+static void fail(const struct end *s, const char *what, uint64_t a, uint64_t b)
+{
+	if (!failed)
+		printf("error: queue pair %u at %c: %s (%" PRIu64 ", %" PRIu64 "), %" PRIu64 " of %" PRIu64
+		       " done\n",
+		    s->qp, 'A' + (char)s->site, what, a, b, s->done, s->posted);
+	failed = true;
+}
+
+/* --- the LAN ---------------------------------------------------------------------------------- */
+
+static void lan_open(struct lan *l, const char *netns, const char *mac)
+{
+	struct sockaddr_ll sa = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP)};
+	struct ifreq r = {.ifr_name = "eth0"};
+	char path[256];
+	int ns, buf = 16 << 20;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", netns);
+	ns = open(path, O_RDONLY | O_CLOEXEC);
+	if (ns < 0 || setns(ns, CLONE_NEWNET) != 0)
+		goto err;
+	close(ns);
+	l->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_IP));
+	if (l->fd < 0 || ioctl(l->fd, SIOCGIFHWADDR, &r) != 0)
+		goto err;
+	memcpy(l->head + 6, r.ifr_hwaddr.sa_data, 6);
+	if (sscanf(mac, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &l->head[0], &l->head[1], &l->head[2], &l->head[3],
+	        &l->head[4], &l->head[5]) != 6)
+		goto err;
+	l->head[12] = 8;
+	if (ioctl(l->fd, SIOCGIFINDEX, &r) != 0)
+		goto err;
+	sa.sll_ifindex = r.ifr_ifindex;
+	if (bind(l->fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
+		goto err;
+	(void)!setsockopt(l->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buf, sizeof(buf));
+	return;
+err:
+	perror(netns);
+	exit(2);
+}
+
+static void output(struct end *s, rwy_time now)
+{
+	const struct lan *l = &lan[s->site];
+	uint8_t frame[14 + RC_PKT_MAX];
+	uint32_t n;
+
+	while ((n = rc_host_output(&s->h, frame + 14, now))) {
+		memcpy(frame, l->head, 14);
+		/* a full queue is a loss, which hosts repair */
+		(void)!send(l->fd, frame, 14 + n, 0);
+	}
+}
+
+static void input(unsigned site, rwy_time now)
+{
+	uint8_t frame[14 + 2 * RC_PKT_MAX];
+	struct sockaddr_ll from;
+	socklen_t len = sizeof(from);
+	ssize_t n;
+
+	for (unsigned i = 0; i < 256 && (n = recvfrom(lan[site].fd, frame, sizeof(frame), 0,
+	                                     (struct sockaddr *)&from, &len)) > 14;
+	     i++) {
+		struct roce_pkt pkt;
+
+		if (from.sll_pkttype == PACKET_OUTGOING || !rc_pkt_read(frame + 14, (uint32_t)n - 14, &pkt))
+			continue;
+		if (pkt.dqpn < 0x100 || pkt.dqpn >= 0x100 + qps)
+			continue;
+		rc_host_packet(&ends[pkt.dqpn - 0x100][site].h, &pkt, now);
+		output(&ends[pkt.dqpn - 0x100][site], now);
+	}
+}
+
+/* --- work ------------------------------------------------------------------------------------- */
+
+static void completed(void *ctx, const struct rc_comp *c)
+{
+	struct end *s = ctx;
+	uint64_t found;
+
+	if (c->status != RC_OK || c->id != s->done) {
+		fail(
+		    s, c->status != RC_OK ? "ended with status" : "completed out of order", c->status, c->id);
+		return;
+	}
+	if (c->id % DEPTH == DEPTH - 1) {
+		memcpy(&found, s->mem + FOUND + 8 * (c->id % DEPTH), 8);
+		if (found != s->expect[c->id % DEPTH])
+			fail(s, "a READ brought another counter", found, s->expect[c->id % DEPTH]);
+	}
+	s->done++;
+}
+
+/* The next operation: of DEPTH the last two are an ATOMIC and a READ of what it changed. */
+static void ask(struct end *s)
+{
+	const uint64_t k = s->posted++, i = k % DEPTH;
+	struct rc_wr wr = {.id = k, .rkey = s->h.cfg.rkey, .len = SLOT, .op = RC_WRITE};
+
+	if (i == DEPTH - 2) {
+		wr.op = RC_FAA;
+		wr.len = 8;
+		wr.swap_add = 1;
+		s->added++;
+	} else if (i == DEPTH - 1) {
+		wr.op = RC_READ;
+		wr.len = 8;
+		s->expect[i] = s->added;
+	}
+	wr.local = (uint32_t)(wr.op == RC_WRITE ? SRC + i % SLOTS * SLOT : FOUND + 8 * i);
+	wr.remote = wr.op == RC_WRITE ? SINK + i % SLOTS * SLOT : COUNTER;
+	if (wr.op == RC_WRITE)
+		for (uint32_t b = 0; b < SLOT; b += 8)
+			memcpy(s->mem + wr.local + b, &(uint64_t){k << 16 | b}, 8);
+	rc_host_post(&s->h, &wr);
+}
+
+static void compare(const struct end *s, const struct end *peer)
+{
+	uint64_t count;
+
+	memcpy(&count, peer->mem + COUNTER, 8);
+	if (count != s->added)
+		fail(s, "ATOMICs executed, asked for", count, s->added);
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (memcmp(s->mem + SRC + i * SLOT, peer->mem + SINK + i * SLOT, SLOT) != 0)
+			fail(s, "the memory differs: slot", i, 0);
+}
+
+static void connect_qp(unsigned i)
+{
+	for (unsigned j = 0; j < 2; j++) {
+		struct end *s = &ends[i][j];
+		struct rc_host_cfg c;
+
+		rc_host_cfg_default(&c);
+		memcpy(c.ip, (uint8_t[]){10, (uint8_t)(j + 1), 0, 2}, 4);
+		memcpy(c.peer_ip, (uint8_t[]){10, (uint8_t)(2 - j), 0, 2}, 4);
+		c.peer_qpn = 0x100 + i;
+		c.sq_psn = 1000 * i + 7 * j;
+		c.rq_psn = 1000 * i + 7 * !j;
+		/* as NCCL's default: it waits some seconds */
+		c.timeout = RWY_SEC;
+		c.retry = 6;
+		c.done = completed;
+		c.ctx = s;
+		s->qp = i;
+		s->site = j;
+		rc_host_init(&s->h, &c, s->mem, MEM);
+	}
+}
+
+/* Both sides of all queue pairs; false: nothing is outstanding, nor acknowledged and on its way. */
+static bool work(bool more, rwy_time now)
+{
+	bool busy = false;
+
+	for (unsigned i = 0; i < qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			struct end *s = &ends[i][j];
+
+			/* a WRITE's source may change when the one before has completed */
+			while (more && s->posted < s->done + SLOTS)
+				ask(s);
+			if (rc_host_next(&s->h) <= now)
+				rc_host_tick(&s->h, now);
+			output(s, now);
+			busy |= s->done < s->posted || ends[i][!j].h.epsn != s->h.post_psn;
+		}
+	return busy;
+}
+
+static uint64_t all_done(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < qps; i++)
+		n += ends[i][0].done + ends[i][1].done;
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	rwy_time say = 0, end = RWY_NEVER;
+	bool more = true;
+
+	if (argc != 6 || (qps = (unsigned)strtoul(argv[5], NULL, 10)) < 1 || qps > QPS_MAX)
+		return 2;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	lan_open(&lan[0], argv[1], argv[2]);
+	lan_open(&lan[1], argv[3], argv[4]);
+	for (unsigned i = 0; i < qps; i++)
+		connect_qp(i);
+	while (!failed) {
+		struct pollfd p[3] = {{.fd = lan[0].fd, .events = POLLIN},
+		    {.fd = lan[1].fd, .events = POLLIN}, {.fd = more ? 0 : -1, .events = POLLIN}};
+		rwy_time now = clock_now();
+		char byte;
+
+		if (!work(more, now) && !more)
+			break;
+		if (now > end)
+			fail(&ends[0][0], "not complete in time", 0, 0);
+		if (now >= say) {
+			printf("done %" PRIu64 "\n", all_done());
+			say = now + 100 * RWY_MS;
+		}
+		poll(p, 3, 1);
+		now = clock_now();
+		input(0, now);
+		input(1, now);
+		if (p[2].revents && read(0, &byte, 1) <= 0) {
+			more = false;
+			end = now + WAIT;
+		}
+	}
+	for (unsigned i = 0; i < qps && !failed; i++)
+		for (unsigned j = 0; j < 2; j++)
+			compare(&ends[i][j], &ends[i][!j]);
+	if (!failed)
+		printf("ok %" PRIu64 "\n", all_done());
+	return failed;
+}
