@@ -45,10 +45,11 @@ const struct conf_key conf_keys[] = {
                 "of their own."},
     {"gateway.log_level", CONF_T_ENUM, 0, 0, "info", .words = "error warning notice info debug",
         LIVE(log_level), .text = "The least important messages that are still logged."},
-    {"gateway.journal_dir", CONF_T_PATH, 2, CONF_STR - 1, "/dev/shm", C(journal_dir),
+    {"gateway.journal_dir", CONF_T_PATH, 2, CONF_STR - 1, "/run/roceway/journal", C(journal_dir),
         .text = "Directory, in memory, for the file that records which requests of hosts were acknowledged. "
-                "The next process restores the connections from it: they continue, or get an error if a "
-                "request was lost."},
+                "It must be the gateway's user's own, with mode 0700; it is made if need be. The next "
+                "process restores the connections from it: they continue, or get an error if a request was "
+                "lost."},
     {"gateway.drain_timeout", CONF_T_DURATION, 0, 3600 * RWY_SEC, "10s", C(drain_timeout),
         .text = "How long SIGTERM waits until the far hosts have all that was acknowledged to hosts here. "
                 "Then the gateway stops, and the journal has the rest. `0s`: it stops at once."},

@@ -4,6 +4,10 @@
  * process, not the machine. A new process reads the entries of the last one, distributes them to
  * its workers and writes a file of its own, which replaces the old one atomically: whenever a
  * process dies, there is one complete file.
+ *
+ * Who can write the file can end connections, and who can take its name keeps the gateway from
+ * starting. So it is in a directory that belongs to this user and is closed to others (mode 0700),
+ * made here if need be; anything else there under its name is refused, never followed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +40,10 @@ struct head {
 struct gw_jfile {
 	struct head *head;
 	size_t size;
-	char path[CONF_STR + CONF_NAME + 32];
-	int fd; /* locked: no other process takes it over */
+	char name[CONF_NAME + 32]; /* in the directory */
+	int dir;
+	bool in_place; /* it has its name */
+	int fd;        /* locked: no other process takes it over */
 };
 
 static uint64_t boot_ns(void)
@@ -86,36 +92,111 @@ static void take_over(struct head *to, const struct head *from)
 	free(used);
 }
 
-/* Reads the last process's entries. RWY_EAGAIN: that process still runs. */
-static int read_old(struct head *to, const char *path)
+static void log_failure(const struct conf *c, const char *name, const char *why)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), rc = 0;
-	struct stat st;
-	void *p;
-
-	if (fd < 0)
-		return 0;
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		rc = RWY_EAGAIN;
-	} else if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && st.st_size >= HEAD) {
-		p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (p != MAP_FAILED) {
-			if (usable(p, (size_t)st.st_size))
-				take_over(to, p);
-			munmap(p, (size_t)st.st_size);
-		}
-	}
-	close(fd);
-	return rc;
+	gw_log(
+	    GW_LOG_ERROR, "main", "journal_dir=%s%s%s: %s", c->journal_dir, *name ? " file=" : "", name, why);
 }
 
-static int map_new(struct gw_jfile *f, const char *path, uint32_t workers, uint32_t per)
+/* --- directory -------------------------------------------------------------------------------- */
+
+/* /run/roceway, where no unit makes it. What is wrong with it, the next call finds. */
+static void parent_make(const char *dir)
+{
+	char parent[CONF_STR];
+	char *slash;
+
+	snprintf(parent, sizeof(parent), "%s", dir);
+	slash = strrchr(parent, '/');
+	if (!slash || slash == parent)
+		return;
+	*slash = 0;
+	(void)!mkdir(parent, 0755);
+}
+
+/* Returns the directory, or -1 after a log line. */
+static int directory_open(const struct conf *c)
+{
+	char why[160];
+	struct stat st;
+	int fd;
+
+	parent_make(c->journal_dir);
+	if (mkdir(c->journal_dir, 0700) != 0 && errno != EEXIST) {
+		log_failure(c, "", strerror(errno));
+		return -1;
+	}
+	fd = open(c->journal_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		log_failure(c, "", strerror(errno));
+	} else if (st.st_uid != geteuid() || (st.st_mode & 077)) {
+		snprintf(why, sizeof(why),
+		    "expected a directory of user %u with mode 0700, closed to others, found one of user %u "
+		    "with "
+		    "mode %04o",
+		    (unsigned)geteuid(), (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
+		log_failure(c, "", why);
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* A regular file of this user, without another name, closed to others. */
+static bool is_own(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 && !(st->st_mode & 077);
+}
+
+static void map_old(struct head *to, int fd, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return;
+	if (usable(p, size))
+		take_over(to, p);
+	munmap(p, size);
+}
+
+/* Reads the last process's entries. RWY_EINVAL after a log line. */
+static int read_old(const struct conf *c, struct gw_jfile *f)
+{
+	int fd = openat(f->dir, f->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const char *why = NULL;
+	struct stat st;
+
+	if (fd < 0) {
+		if (errno == ENOENT)
+			return 0;
+		log_failure(c, f->name, strerror(errno));
+		return RWY_EINVAL;
+	}
+	if (fstat(fd, &st) != 0)
+		why = strerror(errno);
+	else if (!is_own(&st))
+		why = "expected a file of this user alone with mode 0600; remove it";
+	else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		why = "is in use: does another gateway of this name run?";
+	else if (st.st_size >= HEAD)
+		map_old(f->head, fd, (size_t)st.st_size);
+	close(fd);
+	if (why)
+		log_failure(c, f->name, why);
+	return why ? RWY_EINVAL : 0;
+}
+
+static int map_new(struct gw_jfile *f, const char *name, uint32_t workers, uint32_t per)
 {
 	void *p;
 
 	f->size = size_of(workers, per);
-	unlink(path); /* left by a process that died before the rename */
-	f->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlinkat(f->dir, name, 0); /* left by a process that died before the rename */
+	f->fd = openat(f->dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->fd < 0 || flock(f->fd, LOCK_EX | LOCK_NB) != 0 || ftruncate(f->fd, (off_t)f->size) != 0)
 		return -errno;
 	p = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
@@ -129,12 +210,35 @@ static int map_new(struct gw_jfile *f, const char *path, uint32_t workers, uint3
 	return 0;
 }
 
+/* --- open, close -----------------------------------------------------------------------------*/
+
+/* The new file, with the entries of the old one, takes the old one's place. */
+static int replace_old(const struct conf *c, struct gw_jfile *f)
+{
+	char fresh[sizeof(f->name) + 8];
+	int rc;
+
+	snprintf(fresh, sizeof(fresh), "%s.new", f->name);
+	rc = map_new(f, fresh, c->workers, c->conns_max / c->workers + 1);
+	if (rc) {
+		log_failure(c, fresh, strerror(-rc));
+		return RWY_EINVAL;
+	}
+	rc = read_old(c, f);
+	if (!rc && renameat(f->dir, fresh, f->dir, f->name) != 0) {
+		log_failure(c, f->name, strerror(errno));
+		rc = RWY_EINVAL;
+	}
+	if (rc)
+		unlinkat(f->dir, fresh, 0);
+	f->in_place = !rc;
+	return rc;
+}
+
 int gw_jfile_open(struct gw_app *app)
 {
 	const struct conf *c = app->conf;
-	char fresh[sizeof(((struct gw_jfile *)0)->path) + 8], *path;
 	struct gw_jfile *f;
-	int rc;
 
 	if (!c->journal_dir[0])
 		return 0; /* only the benchmark has none; a file always names one */
@@ -143,20 +247,9 @@ int gw_jfile_open(struct gw_app *app)
 		return RWY_ENOMEM;
 	f->fd = -1;
 	app->jfile = f;
-	path = f->path;
-	snprintf(path, sizeof(f->path), "%s/roceway-%s.journal", c->journal_dir, c->name);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	rc = map_new(f, fresh, c->workers, c->conns_max / c->workers + 1);
-	if (!rc && (rc = read_old(f->head, path)) == RWY_EAGAIN) {
-		gw_log(GW_LOG_ERROR, "main", "journal=%s is in use: does another gateway of this name run?",
-		    path);
-		unlink(fresh);
-	} else if (!rc && rename(fresh, path) != 0) {
-		rc = -errno;
-	}
-	if (rc && rc != RWY_EAGAIN)
-		gw_log(GW_LOG_ERROR, "main", "journal=%s: %s", path, strerror(-rc));
-	return rc ? RWY_EINVAL : 0;
+	snprintf(f->name, sizeof(f->name), "roceway-%s.journal", c->name);
+	f->dir = directory_open(c);
+	return f->dir < 0 ? RWY_EINVAL : replace_old(c, f);
 }
 
 void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *out)
@@ -190,12 +283,14 @@ void gw_jfile_close(struct gw_app *app)
 	if (!f)
 		return;
 	gw_jfile_alive(app); /* the next process measures from this time */
-	if (f->head && f->path[0] && !promised_anything(f))
-		unlink(f->path);
+	if (f->in_place && !promised_anything(f))
+		unlinkat(f->dir, f->name, 0);
 	if (f->head)
 		munmap(f->head, f->size);
 	if (f->fd >= 0)
 		close(f->fd);
+	if (f->dir >= 0)
+		close(f->dir);
 	free(f);
 	app->jfile = NULL;
 }

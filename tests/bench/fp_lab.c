@@ -15,8 +15,9 @@
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
 
-#define BUFFERS 32768
-#define RATE    ((uint64_t)50000000000) /* bytes per second, at which pacing never waits */
+#define FP_JOURNAL "/dev/shm/roceway-bench" /* made by the gateway, closed to others */
+#define BUFFERS    32768
+#define RATE       ((uint64_t)50000000000) /* bytes per second, at which pacing never waits */
 
 void fp_die(const char *what)
 {
@@ -45,7 +46,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	uint8_t own = (uint8_t)(s + 1), other = (uint8_t)(2 - s);
 
 	snprintf(c->name, sizeof(c->name), "%c%d", 'a' + s, (int)getpid());
-	snprintf(c->journal_dir, sizeof(c->journal_dir), "/dev/shm");
+	snprintf(c->journal_dir, sizeof(c->journal_dir), FP_JOURNAL);
 	c->workers = cfg->workers ? cfg->workers : 1;
 	c->polling = CONF_POLL_BUSY;
 	c->ports = FP_PORTS;
@@ -170,8 +171,9 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 	next_hops(l, s);
 	if (gw_jfile_open(&g->app) != 0)
 		fp_die("no journal");
-	snprintf(path, sizeof(path), "/dev/shm/roceway-%s.journal", g->conf.name);
+	snprintf(path, sizeof(path), FP_JOURNAL "/roceway-%s.journal", g->conf.name);
 	unlink(path); /* the mapping stays */
+	rmdir(FP_JOURNAL);
 	if (gw_tenants_new(&g->app) != 0)
 		fp_die("no tenants");
 	if (gw_tunnels_new(&g->app, &g->conf, g->conf.tunnels, g->conf.tenants) != 0)

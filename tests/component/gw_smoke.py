@@ -288,7 +288,7 @@ def test_start_failures(folder):
     """A gateway that cannot start prints the reason, exits with 1 and leaves nothing."""
     before = links(GA)
     for old, new, word in (("iface=lan0", "iface=nosuch0", "dpdk"), ("name: lan", "name: averylongname", "too long"),
-                           ('"-m", "128"', '"-m", "16"', "error")):
+                           ('"-m", "128"', '"-m", "16"', "error"), ("journal_dir: " + folder, "journal_dir: /dev/shm", "mode 0700, closed to others")):
         g = Gateway(folder, "a")
         with open(g.config) as f:
             text = f.read()

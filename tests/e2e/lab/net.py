@@ -31,7 +31,7 @@ class Net:
         clean_stale()
         self.id = f"{os.getpid():x}"
         self.dir = RUN / self.id
-        self.dir.mkdir(exist_ok=True)
+        self.dir.mkdir(mode=0o700, exist_ok=True)  # has the journals
         self.lock = open(self.dir / "lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.gwa, self.gwb, self.wan = (f"{PREFIX}{self.id}-{n}" for n in ("gwa", "gwb", "wan"))
