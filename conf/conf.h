@@ -118,8 +118,9 @@ struct conf_controller {
 
 struct conf {
 	char name[CONF_NAME];
-	uint16_t weight;  /* compared with siblings' weights */
-	unsigned workers; /* 1..64 */
+	uint16_t weight;         /* compared with siblings' weights */
+	char site_key[CONF_STR]; /* file with the key of the site's gateways; "": none */
+	unsigned workers;        /* 1..64 */
 	enum conf_polling polling;
 	int log_level; /* 0 error .. 4 debug */
 	char *eal_args[CONF_EAL_ARGS_MAX];

@@ -50,6 +50,11 @@ const struct conf_key conf_keys[] = {
                 "It must be the gateway's user's own, with mode 0700; it is made if need be. The next "
                 "process restores the connections from it: they continue, or get an error if a request was "
                 "lost."},
+    {"gateway.site_key", CONF_T_PATH, 2, CONF_STR - 1, "", C(site_key),
+        .text =
+            "File with a key that all gateways of this site have: 32 hexadecimal digits, readable for the "
+            "gateway's user alone. Packets that one hands to another are sealed with it, so that no host "
+            "can act for a gateway (docs/gateway-control.md). Left out: they are not."},
     {"gateway.drain_timeout", CONF_T_DURATION, 0, 3600 * RWY_SEC, "10s", C(drain_timeout),
         .text = "How long SIGTERM waits until the far hosts have all that was acknowledged to hosts here. "
                 "Then the gateway stops, and the journal has the rest. `0s`: it stops at once."},

@@ -31,6 +31,7 @@
 	X(neigh_misses, "first packets of a flow, or after a change, that looked up their next hop")         \
 	X(sibling_tx, "RoCE packets forwarded to the gateway of this site that owns their pair")             \
 	X(sibling_kept, "packets that a sibling forwarded but another one owns: accepted")                   \
+	X(drop_sibling_forged, "a sibling's MAC address, but not its port or without the site's seal")       \
 	X(drop_sibling_unresolved, "MAC address of a sibling not known yet, or it is on none of our LANs")   \
 	X(drop_sibling_hops, "packet for a sibling without hops left, while some sibling is unknown")        \
 	X(drop_rx_truncated, "frame shorter than its headers say")                                           \

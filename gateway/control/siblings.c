@@ -9,6 +9,7 @@
 #include "gateway/port/neigh.h"
 #include "gateway/port/netlink.h"
 #include "gateway/control/change_lock.h"
+#include "gateway/control/site_key.h"
 #include "gateway/datapath/sibling.h"
 #include "rwy/spread.h"
 
@@ -27,7 +28,9 @@ struct gw_siblings {
 	uint32_t own, gen;
 	unsigned missing[CONF_SIBLINGS_MAX], ticks;
 	uint64_t tunnels; /* what the workers' set was made of */
-	bool stale;       /* there was no memory for the last set */
+	bool sealed;      /* key has the site's key */
+	uint8_t key[BASE_SIPHASH_KEY];
+	bool stale; /* there was no memory for the last set */
 };
 
 /* --- sets ------------------------------------------------------------------------------------ */
@@ -114,6 +117,8 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 	s->gen = g->gen;
 	s->n = g->n;
 	s->own = g->own;
+	s->sealed = g->sealed;
+	memcpy(s->key, g->key, sizeof(s->key));
 	for (unsigned i = 0; i < g->n; i++) {
 		s->sib[i].id = *g->sib[i].name ? rwy_spread_id(g->sib[i].name) : 0;
 		s->sib[i].addr = g->sib[i].addr;
@@ -441,6 +446,14 @@ int gw_siblings_new(struct gw_app *app)
 	pthread_mutex_init(&g->lock, NULL);
 	g->own = 1;
 	app->siblings = g;
+	if (*app->conf->site_key) {
+		if (gw_site_key_read(g->key, app->conf->site_key) != 0)
+			return RWY_EINVAL;
+		g->sealed = true;
+	} else if (app->conf->siblings) {
+		gw_log(GW_LOG_NOTICE, "sibling",
+		    "no gateway.site_key: whoever can write a sibling's MAC address can act for it");
+	}
 	return app->conf->siblings ? gw_siblings_own(app, app->conf) : 0;
 }
 

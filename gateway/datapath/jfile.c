@@ -210,7 +210,7 @@ static int map_new(struct gw_jfile *f, const char *name, uint32_t workers, uint3
 	return 0;
 }
 
-/* --- open, close -----------------------------------------------------------------------------*/
+/* --- open, close ----------------------------------------------------------------------------- */
 
 /* The new file, with the entries of the old one, takes the old one's place. */
 static int replace_old(const struct conf *c, struct gw_jfile *f)

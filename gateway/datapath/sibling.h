@@ -3,7 +3,7 @@
 #ifndef GATEWAY_DATAPATH_SIBLING_H
 #define GATEWAY_DATAPATH_SIBLING_H
 
-#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/sibling_seal.h"
 #include "gateway/gw.h"
 
 /* An assigned address pair, or one destination QP of the local host within it. */
@@ -39,6 +39,8 @@ struct gw_sib_set {
 		struct rwy_ip addr;
 		bool lost;
 	} sib[CONF_SIBLINGS_MAX];
+	bool sealed; /* packets are handed on with the site's seal (sibling_seal.h) */
+	uint8_t key[BASE_SIPHASH_KEY];
 	uint32_t own; /* factor of our tunnels' weights */
 	unsigned candidates;
 	struct eng_candidate *candidate; /* tunnels of present siblings, */

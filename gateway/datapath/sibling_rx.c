@@ -139,18 +139,35 @@ static void sibling_resolve(struct gw_worker *w, const struct rwy_ip *sibling)
 		gw_resolve_ask(w, &addr, port);
 }
 
-static bool from_sibling(const struct gw_sib_worker *sw, unsigned n, const uint8_t mac[6])
+/* Where the packet comes from, by its Ethernet header. */
+enum origin { FROM_HOST, FROM_SIBLING, FORGED };
+
+/*
+ * A sibling's MAC address is one that its port's neighbour table has for it. Everybody on the LAN
+ * can write it into a frame; the seal, where the site has a key, only a gateway.
+ */
+static enum origin origin_of(const struct gw_worker *w, const struct gw_sib_set *s, const struct rte_mbuf *m,
+    const struct gw_pkt *k, const uint8_t *bth)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (sw->hop[i] && !memcmp(sw->hop[i]->l2, mac, 6))
-			return true;
-	return false;
+	const uint8_t *mac = rte_pktmbuf_mtod(m, const uint8_t *) + 6;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct gw_nh *nh = w->sibw->hop[i];
+
+		if (!nh || memcmp(nh->l2, mac, 6) != 0)
+			continue;
+		if (nh->port != w->by_id[m->port]->idx || (s->sealed && !gw_seal_good(m, k, s->key, bth)))
+			return FORGED;
+		return FROM_SIBLING;
+	}
+	return FROM_HOST;
 }
 
-static void hand_on(
-    struct gw_worker *w, const struct gw_sib_set *s, struct rte_mbuf *m, const struct gw_pkt *k, unsigned who)
+static void hand_on(struct gw_worker *w, const struct gw_sib_set *s, struct rte_mbuf *m,
+    const struct gw_pkt *k, const uint8_t *bth, unsigned who)
 {
 	const struct gw_nh *nh = w->sibw->hop[who];
+	uint32_t len = k->ip_len + (s->sealed ? GW_SEAL_LEN : 0);
 
 	if (!nh) {
 		sibling_resolve(w, &s->sib[who].addr);
@@ -164,13 +181,17 @@ static void hand_on(
 		gw_rx_drop(m, &w->c.drop_sibling_hops);
 		return;
 	}
+	if (s->sealed && !gw_seal_put(m, k, s->key, bth)) {
+		gw_rx_drop(m, &w->c.drop_tx_too_long);
+		return;
+	}
 	if (!w->nh_used[nh->id])
 		w->nh_used[nh->id] = 1;
 	w->sibw->sent[who]++;
 	w->c.sibling_tx++;
 	gw_tx_lan(w, nh,
 	    &(struct eng_lan_tx){
-	        .buf = gw_rx_packet(m, k), .len = k->ip_len, .own = true, .pcp = k->pcp, .dst = &k->dst});
+	        .buf = gw_buf_view(m, k->off, len), .len = len, .own = true, .pcp = k->pcp, .dst = &k->dst});
 }
 
 bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k)
@@ -186,12 +207,18 @@ bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pk
 		return false;
 	if (w->sibw->nt_gen != w->nt->gen || w->sibw->gen != s->gen)
 		hops_renew(w, s);
-	if (from_sibling(w->sibw, s->n, rte_pktmbuf_mtod(m, const uint8_t *) + 6)) {
+	switch (origin_of(w, s, m, k, bth)) {
+	case FROM_HOST:
+		hand_on(w, s, m, k, bth, (unsigned)f->who);
+		return true;
+	case FROM_SIBLING:
 		/* The sibling knows better; otherwise nobody would take the packet. */
 		f->who = HERE;
 		w->c.sibling_kept++;
 		return false;
+	case FORGED:
+		gw_rx_drop(m, &w->c.drop_sibling_forged);
+		return true;
 	}
-	hand_on(w, s, m, k, (unsigned)f->who);
-	return true;
+	rwy_unreachable();
 }

@@ -15,9 +15,8 @@
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
 
-#define FP_JOURNAL "/dev/shm/roceway-bench" /* made by the gateway, closed to others */
-#define BUFFERS    32768
-#define RATE       ((uint64_t)50000000000) /* bytes per second, at which pacing never waits */
+#define BUFFERS 32768
+#define RATE    ((uint64_t)50000000000) /* bytes per second, at which pacing never waits */
 
 void fp_die(const char *what)
 {
@@ -46,7 +45,8 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	uint8_t own = (uint8_t)(s + 1), other = (uint8_t)(2 - s);
 
 	snprintf(c->name, sizeof(c->name), "%c%d", 'a' + s, (int)getpid());
-	snprintf(c->journal_dir, sizeof(c->journal_dir), FP_JOURNAL);
+	/* made by the gateway, closed to others */
+	snprintf(c->journal_dir, sizeof(c->journal_dir), "/dev/shm/roceway-bench-%d", (int)getpid());
 	c->workers = cfg->workers ? cfg->workers : 1;
 	c->polling = CONF_POLL_BUSY;
 	c->ports = FP_PORTS;
@@ -158,7 +158,7 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 {
 	struct fp_gw *g = &l->gw[s];
 
-	char path[96];
+	char path[CONF_STR + 96];
 
 	if (gw_ports_start(&g->app, &l->pools) != 0)
 		fp_die("ports do not start");
@@ -171,9 +171,9 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 	next_hops(l, s);
 	if (gw_jfile_open(&g->app) != 0)
 		fp_die("no journal");
-	snprintf(path, sizeof(path), FP_JOURNAL "/roceway-%s.journal", g->conf.name);
+	snprintf(path, sizeof(path), "%s/roceway-%s.journal", g->conf.journal_dir, g->conf.name);
 	unlink(path); /* the mapping stays */
-	rmdir(FP_JOURNAL);
+	rmdir(g->conf.journal_dir);
 	if (gw_tenants_new(&g->app) != 0)
 		fp_die("no tenants");
 	if (gw_tunnels_new(&g->app, &g->conf, g->conf.tunnels, g->conf.tenants) != 0)

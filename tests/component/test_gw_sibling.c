@@ -3,7 +3,7 @@
  * Complete gateways (ov_lab.h, with one and with two workers) with siblings: site A's are a2 and
  * a3, which exist here only as MAC addresses and frames; site B's gateway has none. A sibling's
  * packets go out on the LAN as a router would send them, existing flows stay, no packet is
- * forwarded twice.
+ * forwarded twice. With two workers the site has a key, and packets are sealed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,9 +13,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gateway/control/change_lock.h"
 #include "gateway/control/siblings.h"
+#include "gateway/datapath/sibling_seal.h"
 #include "roce/icrc.h"
 #include "roce/parse.h"
 #include "rwy/endian.h"
@@ -44,6 +46,25 @@ static struct rwy_ip sibling(unsigned i)
 	return addr(FP_A, (uint8_t)(200 + i), false);
 }
 
+static bool sealed;
+static uint8_t key[BASE_SIPHASH_KEY];
+
+static void site_key(struct conf *c)
+{
+	int fd;
+
+	sealed = true;
+	snprintf(c->site_key, sizeof(c->site_key), "/tmp/test_gw_sibling.XXXXXX");
+	fd = mkstemp(c->site_key);
+	assert_true(fd >= 0);
+	for (unsigned i = 0; i < sizeof(key); i++) {
+		key[i] = (uint8_t)(0xa0 + i);
+		dprintf(fd, i % 2 ? "%02X" : "%02x", key[i]);
+	}
+	dprintf(fd, "\n");
+	close(fd);
+}
+
 static void conf(struct conf *c, enum fp_site s)
 {
 	c->weight = 1;
@@ -53,6 +74,8 @@ static void conf(struct conf *c, enum fp_site s)
 	c->tunnel[0].prefixes = 2;
 	if (s != FP_A)
 		return;
+	if (c->workers == 2)
+		site_key(c);
 	c->siblings = 1;
 	snprintf(c->sibling[0].name, CONF_NAME, "a2");
 	c->sibling[0].address = sibling(A2);
@@ -184,6 +207,28 @@ static void send_from(const uint8_t smac[6], uint8_t n, uint32_t qpn, uint32_t p
 	inject(FP_A, smac, ip, fr_write(ip, &r));
 }
 
+/* The seal of an IP packet with BTH, behind it. */
+static void seal(uint8_t *ip, uint32_t len)
+{
+	const bool v4 = ip[0] >> 4 == 4;
+	struct gw_pkt k = {.ip_len = len};
+
+	assert_true(v4 ? gw_pkt_ip4(ip, len, &k) : gw_pkt_ip6(ip, len, &k));
+	gw_seal_make(ip + len, key, &k, ip, ip + k.hdr + UDP_LEN);
+}
+
+/* As a2 hands it on. */
+static void send_from_a2(uint8_t n, uint32_t qpn, uint32_t psn)
+{
+	const struct fr_roce r = packet(n, qpn, psn, false);
+	uint8_t ip[FR_MAX];
+	uint32_t len = fr_write(ip, &r);
+
+	if (sealed)
+		seal(ip, len);
+	inject(FP_A, sib_mac[A2], ip, len + (sealed ? GW_SEAL_LEN : 0));
+}
+
 static void send_write(uint8_t n, uint32_t qpn, uint32_t psn)
 {
 	send_from(host_mac, n, qpn, psn);
@@ -310,7 +355,11 @@ static void test_rewrite(void **state)
 		assert_memory_equal(f.eth, sib_mac[A2], 6);
 		assert_memory_equal(f.eth + 6, lab.fp.gw[FP_A].port[FP_LAN].mac, 6);
 		assert_int_equal(f.type, v6 ? 0x86dd : 0x0800);
-		assert_int_equal(f.net_len, len);
+		assert_int_equal(f.net_len, len + (sealed ? GW_SEAL_LEN : 0));
+		if (sealed) {
+			seal(ip, len);
+			assert_memory_equal(f.net + len, ip + len, GW_SEAL_LEN);
+		}
 		assert_int_equal(f.net[ttl], ip[ttl] - 1);
 		assert_int_equal(roce_parse((uint8_t *)(uintptr_t)f.net, len, &pkt), ROCE_PARSE_OK);
 		assert_true(roce_icrc_ok(&pkt));
@@ -447,12 +496,47 @@ static void test_never_twice(void **state)
 	const uint64_t kept = at_a().sibling_kept, sent = at_a().sibling_tx;
 
 	say_all(A2);
-	send_from(sib_mac[A2], 6, qpn, 1);
+	send_from_a2(6, qpn, 1);
 	expect_carried(qpn);
 	assert_int_equal(at_a().sibling_kept, kept + 1);
 	send_write(6, qpn, 2);
 	expect_carried(qpn);
 	assert_int_equal(at_a().sibling_tx, sent);
+	ov_settle(&lab, NOTHING);
+}
+
+/*
+ * A host that writes a sibling's MAC address into its frames, without the site's key: its packet is
+ * dropped, and the flow whose addresses it has goes on to the sibling. Nor is another packet's seal
+ * of use.
+ */
+static void test_forged(void **state)
+{
+	const struct gw_counters before = at_a();
+	const uint32_t qpn = fresh();
+	const struct fr_roce r = packet(6, qpn, 1, false), other = packet(6, qpn, 2, false);
+	uint8_t ip[FR_MAX], theirs[FR_MAX], buf[FR_MAX];
+	const uint32_t len = fr_write(ip, &r);
+	struct fr_seen f;
+
+	if (!sealed) /* nothing tells it from a sibling's: test_never_twice */
+		return;
+	say_all(A2);
+	inject(FP_A, sib_mac[A2], ip, len);
+	memset(ip + len, 0, GW_SEAL_LEN);
+	inject(FP_A, sib_mac[A2], ip, len + GW_SEAL_LEN);
+	assert_int_equal(fr_write(theirs, &other), len);
+	seal(theirs, len);
+	memcpy(ip + len, theirs + len, GW_SEAL_LEN);
+	inject(FP_A, sib_mac[A2], ip, len + GW_SEAL_LEN);
+	seal(ip, len);
+	inject(FP_A, sib_mac[A2], ip, len + GW_SEAL_LEN - 1);
+	assert_false(next(FP_A, NOTHING, buf, &f));
+	assert_int_equal(at_a().drop_sibling_forged, before.drop_sibling_forged + 4);
+	assert_int_equal(at_a().sibling_kept, before.sibling_kept);
+	assert_int_equal(at_a().to_engine_lan, before.to_engine_lan);
+	send_write(6, qpn, 1);
+	expect_handed(A2, qpn);
 	ov_settle(&lab, NOTHING);
 }
 
@@ -607,6 +691,7 @@ static int tests(void)
 	    cmocka_unit_test(test_under_way),
 	    cmocka_unit_test(test_first_answer),
 	    cmocka_unit_test(test_never_twice),
+	    cmocka_unit_test(test_forged),
 	    cmocka_unit_test(test_lost),
 	    cmocka_unit_test(test_unresolved),
 	    cmocka_unit_test(test_what_is_not_roce),
@@ -620,7 +705,12 @@ static int tests(void)
 
 int main(int argc, char **argv)
 {
+	int rc;
+
 	ov_conf_more = conf;
 	ov_hops_more = hops;
-	return ov_main(argc, argv, &lab, tests);
+	rc = ov_main(argc, argv, &lab, tests);
+	if (sealed)
+		unlink(lab.fp.gw[FP_A].conf.site_key);
+	return rc;
 }
