@@ -255,6 +255,7 @@ static void metrics_ports(FILE *f, const struct api_req *req)
 static void metrics_app(FILE *f, const struct api_req *req, const struct api_snap *snap)
 {
 	const struct gw_app *a = req->app;
+	const int state = atomic_load(&a->state);
 	uint64_t flows = 0, custody = 0;
 	uint32_t total, avail;
 
@@ -268,7 +269,9 @@ static void metrics_app(FILE *f, const struct api_req *req, const struct api_sna
 	head(f, "roceway_start_time_seconds", "gauge", "when the gateway started, seconds since 1970");
 	fprintf(f, "roceway_start_time_seconds %lld\n", (long long)a->start_wall);
 	head(f, "roceway_running", "gauge", "1 when neither starting nor stopping");
-	fprintf(f, "roceway_running %d\n", atomic_load(&a->state) == GW_RUNNING);
+	fprintf(f, "roceway_running %d\n", state == GW_RUNNING || state == GW_DRAINING);
+	head(f, "roceway_draining", "gauge", "1 while it delivers what it acknowledged, before a stop");
+	fprintf(f, "roceway_draining %d\n", state == GW_DRAINING);
 	head(f, "roceway_flows", "gauge", "connections in the flow tables");
 	fprintf(f, "roceway_flows %" PRIu64 "\n", flows);
 	head(f, "roceway_custody_bytes", "gauge", "bytes in custody");
