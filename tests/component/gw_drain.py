@@ -98,8 +98,8 @@ class Load:
 
 
 @contextlib.contextmanager
-def running(folder, drain_timeout="10s"):
-    a, b, wan = lab.Gateway(folder, "a"), lab.Gateway(folder, "b"), Wan(folder)
+def running(folder, drain_timeout="10s", workers=1):
+    a, b, wan = lab.Gateway(folder, "a", workers=workers), lab.Gateway(folder, "b", workers=workers), Wan(folder)
     for g in a, b:
         with open(g.config) as f:
             text = f.read()
@@ -155,7 +155,7 @@ def test_sigterm_under_load(folder):
 
 
 def test_command_under_load(folder):
-    with running(folder) as (a, _, _, load):
+    with running(folder, workers=2) as (a, _, _, load):
         r = roceway(folder, "drain")
         assert r.returncode == 0 and r.stdout.endswith("the gateway stops\n") and "drained: 0 flows, 0 B left" in r.stdout, r
         assert a.proc.wait(lab.READY) == 0

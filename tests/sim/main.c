@@ -25,18 +25,21 @@ static const struct {
 } regressions[] = {
     /* only the end of the first flight arrived, and congestion control took it for the path's
      * rate */
-    {569, F_REUSE}, {540, F_REUSE}, /* the same */
-    {1534, 0},                      /* the same */
-    {1506, F_CRASH_NEAR},           /* a fresh start erased the error for a host that cannot go back */
-    {2164, F_CRASH_FAR},            /* the same */
-    {2228, F_CRASH_FAR},            /* the same */
+    {569, F_REUSE},
+    {540, F_REUSE},       /* the same */
+    {1534, 0},            /* the same */
+    {1506, F_CRASH_NEAR}, /* a fresh start erased the error for a host that cannot go back */
+    {2164, F_CRASH_FAR},  /* the same */
+    {2228, F_CRASH_FAR},  /* the same */
     /* the permission to begin was lost with a flow that the restarted gateway had refused */
-    {1123, F_CRASH_NEAR}, {1526, F_CRASH_NEAR}, /* the same */
+    {1123, F_CRASH_NEAR},
+    {1526, F_CRASH_NEAR}, /* the same */
     /* the request that ends an idle host's QP came at a PSN that the QP had seen */
     {39, F_CRASH_FAR},
     /* the NAK for a READ with a lost answer named a late duplicate: the host had gone on and
      * ignored it */
-    {2005036, F_LAN_LOSS | F_CRASH_NEAR}, {2005051, F_LAN_LOSS | F_CRASH_FAR}, /* the same */
+    {2005036, F_LAN_LOSS | F_CRASH_NEAR},
+    {2005051, F_LAN_LOSS | F_CRASH_FAR}, /* the same */
     /* the first packet was lost, and the NAK that asked for it: no side began earlier */
     {2005202, F_LAN_LOSS | F_CRASH_NEAR},
     /* the last ACK before the crash was lost: its requests came again, from the middle of a
@@ -45,12 +48,14 @@ static const struct {
     /* it failed before the far gateway's permission to begin, and the error waited for that */
     {4036971, F_LAN_LOSS | F_CRASH_FAR},
     /* the same, and it was not known yet which queue pair the error was for */
-    {7403, F_LAN_LOSS | F_CRASH_FAR}, {2015467, F_LAN_LOSS | F_CRASH_FAR},
+    {7403, F_LAN_LOSS | F_CRASH_FAR},
+    {2015467, F_LAN_LOSS | F_CRASH_FAR},
     {13, F_TENANTS | F_CHANGES}, /* accepted before the ack mode changed, and never acknowledged */
     {22, F_TENANTS | F_CHANGES},
     /* the first packets of a new connection were lost, and the rest taken for old ones that had
      * arrived */
-    {10033005, F_LAN_LOSS | F_REUSE}, {10054909, F_LAN_LOSS | F_REUSE}, /* the same */
+    {10033005, F_LAN_LOSS | F_REUSE},
+    {10054909, F_LAN_LOSS | F_REUSE}, /* the same */
     /* requests that came during a probe of a host that was to get an error ended the probe */
     {10113247, F_HOST | F_CRASH_FAR},
     /* a response flow of an earlier incarnation came late and replaced the present one, whose
@@ -81,17 +86,21 @@ static const struct {
     {60932231, F_LAN_LOSS | F_REUSE | F_HOST},
     /* a queue on the reverse path was taken for the forward path's, and the rate fell to almost
      * nothing: hosts' first answers came too late */
-    {60520948, F_REUSE | F_SQUEEZE}, {60562834, F_REUSE | F_SQUEEZE}, {60616654, F_REUSE | F_SQUEEZE},
+    {60520948, F_REUSE | F_SQUEEZE},
+    {60562834, F_REUSE | F_SQUEEZE},
+    {60616654, F_REUSE | F_SQUEEZE},
     /* each move to the carrier and back began the wait for a lost datagram anew */
     {60520447, F_REUSE | F_MOVES},
     /* a new connection's requests came while the last of the old one was in custody, far ahead of
      * its PSNs; they got one NAK, and were not probed from then on */
-    {80690218, F_REUSE | F_SQUEEZE}, {80940562, F_REUSE | F_SQUEEZE}, /* the same */
+    {80690218, F_REUSE | F_SQUEEZE},
+    {80940562, F_REUSE | F_SQUEEZE}, /* the same */
     /* the host had named the PSN that it expects to a gateway that then crashed, and did not answer
      * the probe of the next: what was lost was not reported */
     {80880995, F_LAN_LOSS | F_CRASH_FAR | F_TENANTS},
     /* a host that still answered READs of its other queue pairs was probed again */
-    {85, F_SLOW}, {94, F_SLOW}, /* the same */
+    {85, F_SLOW},
+    {94, F_SLOW}, /* the same */
     /* after an outage that lost ACKs, a late acknowledgement gave a path that reorders a round trip
      * of 2 s */
     {700713, F_SQUEEZE},
@@ -106,6 +115,10 @@ static const struct {
                                              again, was taken for one that cannot */
     {1235, F_HOST | F_LAN_LOSS | F_REUSE | F_BOUNDS}, /* no memory for a new queue pair's first request: it
                                                          was acknowledged as the old one's */
+    /* a drained gateway left a journal: the next one asked about an earlier connection on the QPN */
+    {98, F_DRAIN | F_REUSE},
+    /* the same, and the far gateway stopped, too, before its answer had arrived */
+    {35, F_DRAIN | F_TENANTS},
 };
 
 static void help(void)

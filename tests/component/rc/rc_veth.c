@@ -123,7 +123,7 @@ static void output(struct end *s, rwy_time now)
 static void input(unsigned site, rwy_time now)
 {
 	uint8_t frame[14 + 2 * RC_PKT_MAX];
-	struct sockaddr_ll from;
+	struct sockaddr_ll from = {0};
 	socklen_t len = sizeof(from);
 	ssize_t n;
 
