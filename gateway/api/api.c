@@ -47,7 +47,7 @@ static const struct route routes[] = {
     {"GET", "/v1/memory", "limit",
         "who holds packet buffers: workers by kind, tenants, and the hosts and connections that hold most",
         api_memory},
-    {"GET POST DELETE", "/v1/drain", "keep timeout",
+    {"GET POST DELETE", "/v1/drain", "keep timeout told",
         "draining: GET the progress, POST begins it (?keep=1: no stop, ?timeout=SECONDS), DELETE cancels it",
         api_drain},
     {"GET", "/v1/counters", "nonzero workers",

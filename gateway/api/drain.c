@@ -33,12 +33,12 @@ static const char *drain_name(enum gw_drain_state state)
 	rwy_unreachable();
 }
 
-static json_t *drain_json(const struct api_req *req)
+/* told: `roceway drain` asks, for which a drained gateway waits before it stops. */
+static json_t *drain_json(const struct api_req *req, bool told)
 {
 	struct gw_drain_info i;
-	const bool get = !strcmp(req->method, "GET");
 
-	gw_drain_get(req->app, &i, get);
+	gw_drain_get(req->app, &i, told);
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:f, s:f}", "state", drain_name(i.state),
 	    "then",
 	    i.state == GW_DRAIN_OFF ? ""
@@ -81,10 +81,12 @@ static void drain_delete(const struct api_req *req, struct api_reply *reply)
 
 void api_drain(const struct api_req *req, struct api_reply *reply)
 {
+	const bool told = api_flag(req, reply, "told");
+
 	if (!strcmp(req->method, "POST"))
 		drain_post(req, reply);
 	else if (!strcmp(req->method, "DELETE"))
 		drain_delete(req, reply);
 	if (reply->status == 200)
-		reply->json = drain_json(req);
+		reply->json = drain_json(req, told);
 }

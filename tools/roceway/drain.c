@@ -109,7 +109,7 @@ static int watch(const struct cli *cli, json_t *j)
 		}
 		json_decref(j);
 		nanosleep(&(struct timespec){.tv_nsec = ASK_MS * 1000000L}, NULL);
-		j = api_get_json(cli, PAGE, NULL);
+		j = api_get_json(cli, PAGE "?told=1", NULL);
 		if (!j)
 			return EXIT_ERROR;
 	}
