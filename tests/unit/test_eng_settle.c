@@ -9,11 +9,14 @@
 #define QPN_B 0x50
 #define SOON  (8 * RWY_MS) /* a round trip and a pass; less than CLOSING lasts */
 
+static uint32_t qp;          /* added to both QPNs */
+static rwy_dur after = SOON; /* each packet */
+
 static void ask(roce_psn psn, uint8_t opcode)
 {
 	struct rc_mk m = {.opcode = opcode,
 	    .psn = psn,
-	    .dqpn = QPN_B,
+	    .dqpn = QPN_B + qp,
 	    .ack_req = true,
 	    .len = 64,
 	    .payload_len = opcode == ROCE_RC_SEND_ONLY ? 64 : 0,
@@ -21,7 +24,7 @@ static void ask(roce_psn psn, uint8_t opcode)
 	    .dst = {10, 2, 0, 3}};
 
 	eng_host_sends(0, &m, 0);
-	eng_pair_run(SOON);
+	eng_pair_run(after);
 }
 
 static void request(roce_psn psn)
@@ -33,7 +36,7 @@ static void answer_by(roce_psn psn, uint8_t opcode)
 {
 	struct rc_mk m = {.opcode = opcode,
 	    .psn = psn,
-	    .dqpn = QPN_A,
+	    .dqpn = QPN_A + qp,
 	    .syndrome = 0x1f,
 	    .msn = psn - 4,
 	    .payload_len = opcode == ROCE_RC_ACK ? 0 : 64,
@@ -41,7 +44,7 @@ static void answer_by(roce_psn psn, uint8_t opcode)
 	    .dst = {10, 1, 0, 3}};
 
 	eng_host_sends(1, &m, 0);
-	eng_pair_run(SOON);
+	eng_pair_run(after);
 }
 
 static void answer(roce_psn psn)
@@ -249,6 +252,41 @@ static void test_read(void **state)
 	assert_settle(ENG_SETTLED, 0);
 }
 
+/* More connections than one step looks at: each counts, and none is passed over. */
+#define MANY 700
+static void large(struct eng_cfg *c)
+{
+	c->conns_max = 4 * MANY;
+}
+
+static int large_set_up(void **state)
+{
+	eng_pair_tune = large;
+	return eng_pair_set_up(state);
+}
+
+static void test_many(void **state)
+{
+	for (qp = 0; qp < 2 * MANY; qp += 2) {
+		request(5);
+		answer(5);
+	}
+	after = 0;
+	for (qp = 2; qp < 2 * MANY; qp += 4)
+		request(6);
+	after = SOON;
+	eng_settle_begin(site[0].e, eng_now);
+	eng_pair_run(SOON);
+	assert_settle(ENG_SETTLING, MANY / 2);
+	after = 0;
+	for (qp = 2; qp < 2 * MANY; qp += 4)
+		answer(6);
+	after = SOON;
+	qp = 0;
+	eng_pair_run(4 * SOON);
+	assert_settle(ENG_SETTLED, 0);
+}
+
 #define ENTRIES 16
 static struct eng_journal_entry journal[ENTRIES];
 
@@ -331,7 +369,7 @@ static int far_set_up(void **state)
 	return eng_pair_set_up(state);
 }
 
-static int far_tear_down(void **state)
+static int tuned_tear_down(void **state)
 {
 	eng_pair_tune = NULL;
 	return eng_pair_tear_down(state);
@@ -364,9 +402,10 @@ int main(void)
 	    CASE(test_settled_takes_nothing),
 	    CASE(test_new_connection_waits),
 	    CASE(test_failed),
+	    cmocka_unit_test_setup_teardown(test_many, large_set_up, tuned_tear_down),
 	    cmocka_unit_test_setup_teardown(test_journal_stays, journal_set_up, one_entry),
 	    cmocka_unit_test_setup_teardown(test_journal_is_empty, journal_set_up, no_entry),
-	    cmocka_unit_test_setup_teardown(test_far, far_set_up, far_tear_down),
+	    cmocka_unit_test_setup_teardown(test_far, far_set_up, tuned_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
