@@ -51,9 +51,10 @@
 #include "roce/reqr.h"
 #include "roce/resp.h"
 
-#define ENG_RPS_MAX      1024 /* local hosts with a reaction point at once; others are not paced */
-#define ENG_UNPAIRED_MAX 128  /* packets of an unpaired flow in custody: a host's window */
-#define ENG_PARKED_MAX   256  /* requests of a connection behind a READ of unknown response count */
+#define ENG_RPS_MAX 1024 /* local hosts with a reaction point at once; others are not paced */
+/* Packets of an unpaired flow in custody: more than Soft-RoCE sends unacknowledged, 129. */
+#define ENG_UNPAIRED_MAX 160
+#define ENG_PARKED_MAX   256 /* requests of a connection behind a READ of unknown response count */
 
 struct eng_requester;
 struct eng_pair;

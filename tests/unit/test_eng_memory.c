@@ -9,8 +9,9 @@
 #define COST     2048 /* of a buffer */
 #define CONN     128  /* buffers of a connection above which its ACKs wait */
 #define TOTAL    512  /* the same of all */
-#define CONN_MAX (2 * CONN)
-#define ALL_MAX  (TOTAL + 128)
+#define WINDOW   160  /* ENG_UNPAIRED_MAX */
+#define CONN_MAX (CONN + WINDOW)
+#define ALL_MAX  (TOTAL + WINDOW)
 #define UNPAIRED (ALL_MAX / 16)
 #define KEPT     128
 #define PAYLOAD  1024
