@@ -38,7 +38,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 rng = random.Random(1)
 
 CONFIG = """# SPDX-License-Identifier: Apache-2.0
-gateway: {{name: "{tag}{side}", workers: 1, polling: adaptive, log_level: info, journal_dir: {folder}}}
+gateway: {{name: "{tag}{side}", workers: 1, polling: adaptive, log_level: info, journal_dir: {folder}, drain_timeout: 0s}}
 eal:
   args: ["--in-memory", "--no-huge", "-m", "128"]
 ports:
