@@ -252,6 +252,24 @@ static uint64_t *drop_early(struct eng_responder *rs, const struct roce_pkt *pkt
 	return roce_resp_expects(&rs->resp, pkt->psn) ? no_memory(rs, pkt, now) : NULL;
 }
 
+/* The QPN is used again: a new connection takes the request. Counter of its drop, or NULL. */
+static uint64_t *begin_again(
+    struct eng_responder *rs, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	struct eng *e = rs->side.e;
+	uint64_t *full;
+
+	if (eng_reuse_ack_in_flight(rs, pkt, act->verdict, now))
+		return &e->c.drop_ack_in_flight;
+	if (e->settle.state >= ENG_CLOSING)
+		return &e->c.drop_draining;
+	restart_connection(rs, pkt, now);
+	full = no_memory(rs, pkt, now);
+	if (!full)
+		roce_resp_recv(&rs->resp, pkt, act, now);
+	return full;
+}
+
 void eng_responder_take_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
@@ -265,21 +283,11 @@ void eng_responder_take_request(
 	}
 	roce_resp_recv(&rs->resp, pkt, &act, now);
 	if (act.verdict != ROCE_RESP_ACCEPT && eng_reuse_may_be_new(rs, pkt, act.verdict, now)) {
-		if (eng_reuse_ack_in_flight(rs, pkt, act.verdict, now)) {
-			eng_drop(e, b, &e->c.drop_ack_in_flight);
-			return;
-		}
-		if (e->settle.state >= ENG_CLOSING) {
-			eng_drop(e, b, &e->c.drop_draining);
-			return;
-		}
-		restart_connection(rs, pkt, now);
-		early = no_memory(rs, pkt, now);
+		early = begin_again(rs, pkt, &act, now);
 		if (early) {
 			eng_drop(e, b, early);
 			return;
 		}
-		roce_resp_recv(&rs->resp, pkt, &act, now);
 	}
 	rs->side.last = rs->asked_at = now;
 	eng_dirty(&rs->side);
