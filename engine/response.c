@@ -4,6 +4,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "roce/icrc.h"
 
 static enum eng_end end_reason(enum roce_reqr_end end)
 {
@@ -91,6 +92,23 @@ static bool no_memory(
 	return true;
 }
 
+/*
+ * End-to-end credits are between the host and this gateway. The remote host would heed those of a
+ * READ response, and never hear of new ones, for unsolicited ACKs end here (IBA 9.7.7.2).
+ */
+static void strip_credits(const struct roce_pkt *pkt)
+{
+	uint8_t none = roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID), before;
+
+	if (!(pkt->info->flags & ROCE_F_AETH))
+		return;
+	before = pkt->ext[0];
+	if (roce_aeth_type(before) != ROCE_AETH_ACK || before == none)
+		return;
+	pkt->ext[0] = none;
+	roce_icrc_adjust(pkt, pkt->ext, &before, 1);
+}
+
 void eng_requester_take_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
@@ -110,6 +128,7 @@ void eng_requester_take_response(
 	e->c.implied_nak_seq_err += rq->reqr.implied_naks - impl;
 	e->c.host_resent += rq->reqr.resent - resent;
 	if (act.forward && eng_requester_need_responses(rq, now)) {
+		strip_credits(pkt);
 		b->len = pkt->len;
 		b->kind = RWY_BUF_PACKET;
 		b->psn = pkt->psn;

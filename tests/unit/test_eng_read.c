@@ -4,6 +4,7 @@
  * not repeat requests that the host is still going to answer (roce/reqr_host.h).
  */
 #include "tests/lib/eng_pair.h"
+#include "roce/icrc.h"
 #include "roce/psn.h"
 
 #define QPS      16
@@ -35,7 +36,8 @@ struct qp {
 static struct qp qp[QPS];
 static unsigned qps, turn, turn_left;
 static uint64_t served, rng;
-static unsigned loss; /* of 1,000 packets between the far gateway and its host */
+static unsigned credits = 0x1f; /* host B's, as the value of an AETH; 0x1f: none */
+static unsigned loss;           /* of 1,000 packets between the far gateway and its host */
 
 static bool lost(void)
 {
@@ -66,6 +68,10 @@ static void a_heard(struct eng_site *s, const struct roce_pkt *pkt)
 	if (pkt->info->op != ROCE_OP_READ_RESP)
 		return;
 	assert_int_equal(pkt->psn, q->una);
+	/* The far host's credits are between it and its gateway. */
+	if (pkt->info->flags & ROCE_F_AETH)
+		assert_int_equal(roce_aeth_syndrome(pkt), 0x1f);
+	assert_true(roce_icrc_ok(pkt));
 	q->una = roce_psn_add(q->una, 1);
 }
 
@@ -107,7 +113,7 @@ static void b_answers_one(unsigned i)
 	                            : last ? ROCE_RC_READ_RESP_LAST
 	                                   : ROCE_RC_READ_RESP_MIDDLE,
 	    .psn = roce_psn_add(j->psn, j->at++),
-	    .syndrome = 0x1f,
+	    .syndrome = (uint8_t)credits,
 	    .payload_len = PMTU};
 
 	served++;
@@ -196,6 +202,15 @@ static void test_once(void **state)
 	}
 }
 
+/* A host that gives end-to-end credits: host A, which would never hear of new ones, gets none. */
+static void test_credits(void **state)
+{
+	(void)state;
+	credits = 3;
+	all_read(1, 2, 10 * RWY_MS);
+	credits = 0x1f;
+}
+
 /* The LAN loses packets: all READs complete, and the host answers little twice. */
 static void test_lan_loss(void **state)
 {
@@ -268,6 +283,7 @@ static void test_repeat_of_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_lan_loss),
+	    cmocka_unit_test_setup_teardown(test_credits, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_repeats, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_repeat_of_all, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_repeat_of_first, eng_pair_set_up, eng_pair_tear_down)};
