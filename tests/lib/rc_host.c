@@ -26,6 +26,34 @@ void rc_host_cfg_default(struct rc_host_cfg *cfg)
 	    .rnr_timer = 1};
 }
 
+void rc_host_cfg_nic(struct rc_host_cfg *cfg)
+{
+	rc_host_cfg_default(cfg);
+	cfg->window = 1u << 22;
+	cfg->ack_every = 256;
+	cfg->timeout = 2 * RWY_MS;
+	cfg->timeout_max = 16 * RWY_MS;
+	cfg->seven = cfg->whole = cfg->lazy_ackreq = cfg->credits = true;
+	cfg->coalesce = 8;
+	cfg->ack_delay = 20 * RWY_US;
+	cfg->rnr_retry = 0;
+}
+
+rwy_dur rc_host_patience(const struct rc_host_cfg *cfg)
+{
+	rwy_dur sum = 0, t = cfg->timeout;
+
+	if (cfg->retry == 7 && !cfg->seven)
+		return RWY_NEVER;
+	for (unsigned i = 0; i <= cfg->retry; i++) {
+		sum += t;
+		t = cfg->timeout_max && 2 * t > cfg->timeout_max ? cfg->timeout_max
+		    : cfg->timeout_max                           ? 2 * t
+		                                                 : t;
+	}
+	return sum;
+}
+
 void rc_host_init(struct rc_host *h, const struct rc_host_cfg *cfg, uint8_t *mem, uint32_t mem_len)
 {
 	memset(h, 0, sizeof(*h));
@@ -34,7 +62,8 @@ void rc_host_init(struct rc_host *h, const struct rc_host_cfg *cfg, uint8_t *mem
 	h->mem_len = mem_len;
 	h->una = h->nxt = h->high = h->post_psn = cfg->sq_psn;
 	h->epsn = cfg->rq_psn;
-	h->deadline = RWY_NEVER;
+	h->deadline = h->held_until = RWY_NEVER;
+	h->limit = cfg->credits ? 1 : UINT32_MAX;
 }
 
 void rc_host_fini(struct rc_host *h)
@@ -72,13 +101,6 @@ void rc_host_post(struct rc_host *h, const struct rc_wr *wr)
 	}
 }
 
-void rc_host_post_recv(struct rc_host *h, uint32_t off, uint32_t len)
-{
-	h->rq = grow(h->rq, &h->rq_cap, h->rq_n, sizeof(*h->rq));
-	h->rq[h->rq_n].off = off;
-	h->rq[h->rq_n++].len = len;
-}
-
 void rc_host_input(struct rc_host *h, uint8_t *bytes, uint32_t len, rwy_time now)
 {
 	struct roce_pkt pkt;
@@ -91,6 +113,7 @@ void rc_host_packet(struct rc_host *h, const struct roce_pkt *pkt, rwy_time now)
 {
 	if (pkt->info->transport != ROCE_RC)
 		return;
+	h->now = now;
 	if (roce_op_is_request(pkt->info))
 		rc_resp_input(h, pkt);
 	else
@@ -108,6 +131,7 @@ uint32_t rc_host_output(struct rc_host *h, uint8_t *out, rwy_time now)
 
 static void owe(struct rc_host *h, struct rc_out o)
 {
+	rc_resp_flush_held(h);
 	if (h->out_head == h->out_n)
 		h->out_head = h->out_n = 0;
 	h->out = grow(h->out, &h->out_cap, h->out_n, sizeof(*h->out));
@@ -115,15 +139,54 @@ static void owe(struct rc_host *h, struct rc_out o)
 	h->out[h->out_n++] = o;
 }
 
+void rc_resp_flush_held(struct rc_host *h)
+{
+	roce_msn msn = h->msn;
+
+	if (!h->held_n)
+		return;
+	h->held_n = 0;
+	h->held_until = RWY_NEVER;
+	h->msn = h->held_msn;
+	owe(h,
+	    (struct rc_out){
+	        .opcode = ROCE_RC_ACK, .psn = h->held_psn, .syndrome = ROCE_AETH_CREDIT_INVALID, .cnt = 1});
+	h->msn = msn;
+}
+
+/* An ACK for a request: at once, or for several. */
+static void acknowledge(struct rc_host *h, roce_psn psn)
+{
+	if (!h->held_n++)
+		h->held_until = h->now + h->cfg.ack_delay;
+	h->held_psn = psn;
+	h->held_msn = h->msn;
+	if (h->held_n >= h->cfg.coalesce)
+		rc_resp_flush_held(h);
+}
+
 static void owe_ack(struct rc_host *h, roce_psn psn, uint8_t syndrome)
 {
 	owe(h, (struct rc_out){.opcode = ROCE_RC_ACK, .psn = psn, .syndrome = syndrome, .cnt = 1});
+}
+
+void rc_host_post_recv(struct rc_host *h, uint32_t off, uint32_t len)
+{
+	bool none = h->rq_i == h->rq_n;
+
+	h->rq = grow(h->rq, &h->rq_cap, h->rq_n, sizeof(*h->rq));
+	h->rq[h->rq_n].off = off;
+	h->rq[h->rq_n++].len = len;
+	if (h->cfg.credits && none && h->msn) /* who has no credits hears of the new ones (IBA 9.7.7.2.3) */
+		owe_ack(h, roce_psn_add(h->epsn, ROCE_PSN_MASK), ROCE_AETH_CREDIT_INVALID);
 }
 
 static void owe_error(struct rc_host *h, roce_psn psn, enum roce_nak code)
 {
 	owe_ack(h, psn, roce_aeth_make(ROCE_AETH_NAK, code));
 	h->rq_error = true;
+	if (h->cfg.whole && !h->sq_error)
+		rc_reqr_end(h, RC_FLUSHED);
 }
 
 static void owe_read(struct rc_host *h, roce_psn psn, uint64_t off, uint32_t len, bool continued)
@@ -137,6 +200,18 @@ static void owe_read(struct rc_host *h, roce_psn psn, uint64_t off, uint32_t len
 	           .cnt = roce_read_packets(len, h->cfg.mtu)});
 }
 
+/* A positive AETH says how many receives there are; the largest value that does not promise too much. */
+static uint8_t with_credits(const struct rc_host *h, uint8_t syndrome)
+{
+	uint8_t v = 30;
+
+	if (!h->cfg.credits || roce_aeth_type(syndrome) != ROCE_AETH_ACK)
+		return syndrome;
+	while (rc_credits(v) > h->rq_n - h->rq_i)
+		v--;
+	return roce_aeth_make(ROCE_AETH_ACK, v);
+}
+
 uint32_t rc_resp_output(struct rc_host *h, uint8_t *out)
 {
 	struct rc_out *o;
@@ -146,7 +221,7 @@ uint32_t rc_resp_output(struct rc_host *h, uint8_t *out)
 	o = &h->out[h->out_head];
 	struct rc_mk m = {.opcode = o->opcode,
 	    .psn = roce_psn_add(o->psn, o->i),
-	    .syndrome = o->syndrome,
+	    .syndrome = with_credits(h, o->syndrome),
 	    .msn = o->msn,
 	    .original = o->original};
 
@@ -352,7 +427,7 @@ void rc_resp_input(struct rc_host *h, const struct roce_pkt *pkt)
 	h->nak_sent = false;
 	if (pkt->info->op == ROCE_OP_SEND || pkt->info->op == ROCE_OP_WRITE) {
 		if (resp_data(h, pkt) && pkt->ack_req)
-			owe_ack(h, pkt->psn, ROCE_AETH_CREDIT_INVALID);
+			acknowledge(h, pkt->psn);
 	} else if (h->msg != ROCE_OP_NONE) {
 		owe_error(h, pkt->psn, ROCE_NAK_INV_REQ);
 	} else if (pkt->info->op == ROCE_OP_READ_REQ) {

@@ -63,8 +63,16 @@ struct rc_host_cfg {
 	/* The rest of a READ is answered as middle and end of the first answer, as Soft-RoCE does,
 	 * not as a READ of its own. */
 	bool continues;
-	uint8_t retry, rnr_retry; /* 7: no limit, as in Soft-RoCE */
-	uint8_t rnr_timer;        /* AETH timer value in the RNR NAKs that it sends */
+	uint8_t retry, rnr_retry; /* 7: without limit, as Soft-RoCE has it */
+	/* What NICs do besides, all off by default (rc_host_nic): */
+	rwy_dur timeout_max; /* each expiry in a row doubles the timer up to this; 0: none does */
+	bool seven;          /* retry 7 is a number, not without limit */
+	bool whole;          /* an error of one half ends both (IBA 10.3.1: the state Error) */
+	bool lazy_ackreq;    /* AckReq only for each ack_every packets, at a full window, and at the end */
+	uint32_t coalesce;   /* one ACK for so many requests with AckReq, .. */
+	rwy_dur ack_delay;   /* .. or so long after the first of them */
+	bool credits;        /* end-to-end credits (IBA 9.7.7.2): given, and heeded where they are given */
+	uint8_t rnr_timer;   /* AETH timer value in RNR NAKs sent */
 	void (*done)(void *ctx, const struct rc_comp *c);
 	void *ctx;
 };
@@ -93,6 +101,7 @@ struct rc_host {
 	uint32_t sq_n, sq_cap, comp_i, send_i, send_k;
 	roce_psn una, nxt, high, post_psn;
 	uint32_t noack, rd_out;
+	uint32_t limit; /* credits: requests below this index may take a receive */
 	uint8_t retries, rnrs;
 	bool retrying, sq_error;
 	enum rc_status sq_status;
@@ -117,11 +126,23 @@ struct rc_host {
 	uint32_t res_i;
 	struct rc_out *out;
 	uint32_t out_head, out_n, out_cap;
+	/* coalesce: requests with AckReq since the last ACK, the ACK for them, and when it goes */
+	uint32_t held_n;
+	roce_psn held_psn;
+	roce_msn held_msn;
+	rwy_time held_until, now;
 	/* counters */
 	unsigned sends, atomics, rnr_sent, nak_sent_n, resent;
 };
 
 void rc_host_cfg_default(struct rc_host_cfg *cfg);
+/*
+ * The default as a NIC: the deepest window, an adaptive timer of 2 to 16 ms and 7 retries (as ConnectX has
+ * it), RNR retry 0, credits, one ACK for 8 requests, AckReq only where it must be.
+ */
+void rc_host_cfg_nic(struct rc_host_cfg *cfg);
+/* How long its requester goes on without an answer. */
+rwy_dur rc_host_patience(const struct rc_host_cfg *cfg);
 void rc_host_init(struct rc_host *h, const struct rc_host_cfg *cfg, uint8_t *mem, uint32_t mem_len);
 void rc_host_fini(struct rc_host *h);
 

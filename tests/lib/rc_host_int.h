@@ -30,6 +30,21 @@ static inline bool rc_op_is_rd(enum rc_wr_op op)
 	return op == RC_READ || op == RC_CAS || op == RC_FAA;
 }
 
+/* The operation takes a receive at the other host. */
+static inline bool rc_op_takes_recv(enum rc_wr_op op)
+{
+	return op == RC_SEND || op == RC_SEND_IMM || op == RC_SEND_INV || op == RC_WRITE_IMM;
+}
+
+/* The credits that an AETH's value stands for (IBA table 48), values 0..30. */
+static inline uint32_t rc_credits(uint8_t value)
+{
+	return value < 2 ? value : value & 1 ? 3u << (value / 2 - 1) : 2u << (value / 2 - 1);
+}
+
+/* The requester's end: everything posted completes with an error. */
+void rc_reqr_end(struct rc_host *h, enum rc_status status);
+void rc_resp_flush_held(struct rc_host *h);
 void rc_reqr_input(struct rc_host *h, const struct roce_pkt *pkt, rwy_time now);
 uint32_t rc_reqr_output(struct rc_host *h, uint8_t *out, rwy_time now);
 void rc_resp_input(struct rc_host *h, const struct roce_pkt *pkt);

@@ -44,7 +44,39 @@ static bool may_send(struct rc_host *h, rwy_time now)
 		return false;
 	if (roce_psn_diff(h->nxt, h->una) >= (int32_t)h->cfg.window)
 		return false;
+	if (h->send_i >= h->limit && rc_op_takes_recv(w->wr.op))
+		return false;
 	return !rc_op_is_rd(w->wr.op) || w->counted || h->rd_out < h->cfg.rd_max;
+}
+
+/* The timer that begins now. */
+static rwy_dur response_time(const struct rc_host *h)
+{
+	rwy_dur t = h->cfg.timeout;
+
+	for (unsigned i = 0; i < h->retries && t < h->cfg.timeout_max; i++)
+		t *= 2;
+	return h->cfg.timeout_max && t > h->cfg.timeout_max ? h->cfg.timeout_max : t;
+}
+
+/* The message after this one, or that one's first packet, cannot go before an answer comes. */
+static bool stops_after(const struct rc_host *h, roce_psn psn, uint32_t n, bool last)
+{
+	uint32_t next = h->send_i + 1;
+
+	if (roce_psn_diff(psn, h->una) + n >= h->cfg.window)
+		return true;
+	return last && (next == h->sq_n || (next >= h->limit && rc_op_takes_recv(h->sq[next].wr.op)));
+}
+
+/* AckReq for a packet; n: its PSNs. */
+static bool asks_for_ack(const struct rc_host *h, const struct rc_wqe *w, roce_psn psn, uint32_t n, bool last)
+{
+	if (h->noack + 1 >= h->cfg.ack_every)
+		return true;
+	if (!h->cfg.lazy_ackreq)
+		return last;
+	return rc_op_is_rd(w->wr.op) || stops_after(h, psn, n, last);
 }
 
 uint32_t rc_reqr_output(struct rc_host *h, uint8_t *out, rwy_time now)
@@ -75,9 +107,8 @@ uint32_t rc_reqr_output(struct rc_host *h, uint8_t *out, rwy_time now)
 		m.payload_len = w->wr.len - at < h->cfg.mtu ? w->wr.len - at : h->cfg.mtu;
 		m.payload = h->mem + w->wr.local + at;
 	}
-	m.ack_req = last || ++h->noack >= h->cfg.ack_every;
-	if (m.ack_req)
-		h->noack = 0;
+	m.ack_req = asks_for_ack(h, w, m.psn, n, last);
+	h->noack = m.ack_req ? 0 : h->noack + 1;
 	if (rd && !w->counted) {
 		w->counted = true;
 		h->rd_out++;
@@ -94,15 +125,16 @@ uint32_t rc_reqr_output(struct rc_host *h, uint8_t *out, rwy_time now)
 		h->send_i++;
 	}
 	if (h->deadline == RWY_NEVER)
-		h->deadline = now + h->cfg.timeout;
+		h->deadline = now + response_time(h);
 	return rc_host_make(h, out, m);
 }
 
 /* --- receiving ----------------------------------------------------------------------------- */
 
-static void fail(struct rc_host *h, enum rc_status status)
+void rc_reqr_end(struct rc_host *h, enum rc_status status)
 {
 	h->sq_error = true;
+	h->rq_error |= h->cfg.whole;
 	h->deadline = RWY_NEVER;
 	h->rnr_until = 0;
 	while (h->comp_i < h->sq_n) {
@@ -126,8 +158,10 @@ static void retry(struct rc_host *h, bool timeout)
 {
 	if (h->retrying && !timeout)
 		return;
-	if (h->cfg.retry != 7 && h->retries++ >= h->cfg.retry) {
-		fail(h, RC_RETRY_EXC);
+	bool counts = h->cfg.retry != 7 || h->cfg.seven;
+
+	if (counts && h->retries++ >= h->cfg.retry) {
+		rc_reqr_end(h, RC_RETRY_EXC);
 		return;
 	}
 	h->retrying = true;
@@ -158,6 +192,18 @@ static void complete(struct rc_host *h, rwy_time now)
 	h->cfg.done(h->cfg.ctx, &(struct rc_comp){.id = id, .status = RC_OK});
 }
 
+/* An AETH's credits count also when it acknowledges nothing new (IBA 9.7.7.2.3). */
+static void take_credits(struct rc_host *h, const struct roce_pkt *pkt)
+{
+	uint8_t syn = pkt->info->flags & ROCE_F_AETH ? roce_aeth_syndrome(pkt) : 0xff;
+
+	if (!h->cfg.credits || roce_aeth_type(syn) != ROCE_AETH_ACK)
+		return;
+	h->limit = roce_aeth_value(syn) == ROCE_AETH_CREDIT_INVALID
+	               ? UINT32_MAX
+	               : roce_aeth_msn(pkt) + rc_credits(roce_aeth_value(syn));
+}
+
 static void on_ack(struct rc_host *h, struct rc_wqe *w, const struct roce_pkt *pkt, rwy_time now)
 {
 	uint8_t syn = roce_aeth_syndrome(pkt), v = roce_aeth_value(syn);
@@ -177,7 +223,7 @@ static void on_ack(struct rc_host *h, struct rc_wqe *w, const struct roce_pkt *p
 		return;
 	case ROCE_AETH_RNR:
 		if (h->cfg.rnr_retry != 7 && h->rnrs++ >= h->cfg.rnr_retry) {
-			fail(h, RC_RNR_EXC);
+			rc_reqr_end(h, RC_RNR_EXC);
 			return;
 		}
 		h->una = pkt->psn;
@@ -190,9 +236,9 @@ static void on_ack(struct rc_host *h, struct rc_wqe *w, const struct roce_pkt *p
 				progress(h, pkt->psn, now);
 			retry(h, false);
 		} else {
-			fail(h, v == ROCE_NAK_INV_REQ      ? RC_REM_INV
-			        : v == ROCE_NAK_REM_ACCESS ? RC_REM_ACCESS
-			                                   : RC_REM_OP);
+			rc_reqr_end(h, v == ROCE_NAK_INV_REQ      ? RC_REM_INV
+			               : v == ROCE_NAK_REM_ACCESS ? RC_REM_ACCESS
+			                                          : RC_REM_OP);
 		}
 		return;
 	case ROCE_AETH_RSVD:
@@ -241,12 +287,15 @@ void rc_reqr_input(struct rc_host *h, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct rc_wqe *w;
 
-	if (h->sq_error || roce_psn_before(pkt->psn, h->una))
+	if (h->sq_error)
 		return;
 	if (!roce_psn_before(pkt->psn, h->high)) {
 		h->bad.ghost++;
 		return;
 	}
+	take_credits(h, pkt);
+	if (roce_psn_before(pkt->psn, h->una))
+		return;
 	for (;;) { /* it answers this PSN, so all before it were received */
 		w = &h->sq[h->comp_i];
 		if (((pkt->psn - w->first) & ROCE_PSN_MASK) < w->npkts)
@@ -267,6 +316,9 @@ void rc_reqr_input(struct rc_host *h, const struct roce_pkt *pkt, rwy_time now)
 
 void rc_host_tick(struct rc_host *h, rwy_time now)
 {
+	h->now = now;
+	if (now >= h->held_until)
+		rc_resp_flush_held(h);
 	if (h->rnr_until && now >= h->rnr_until)
 		h->rnr_until = 0;
 	if (h->deadline != RWY_NEVER && now >= h->deadline)
@@ -275,5 +327,7 @@ void rc_host_tick(struct rc_host *h, rwy_time now)
 
 rwy_time rc_host_next(const struct rc_host *h)
 {
-	return h->rnr_until ? rwy_time_min(h->rnr_until, h->deadline) : h->deadline;
+	rwy_time at = rwy_time_min(h->deadline, h->held_until);
+
+	return h->rnr_until ? rwy_time_min(h->rnr_until, at) : at;
 }
