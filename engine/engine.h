@@ -221,7 +221,7 @@ struct eng_tenant_cfg {
 #define ENG_MEM_KINDS(X)                                                                                     \
 	X(ENG_MEM_CUSTODY, "custody", "requests that the far host has not acknowledged")                     \
 	X(ENG_MEM_UNPAIRED, "unpaired", "the same of flows that no far host has answered yet")               \
-	X(ENG_MEM_PARKED, "parked", "requests held until the path MTU is known")                             \
+	X(ENG_MEM_PARKED, "parked", "requests until the path MTU is known; DREQs that wait")                 \
 	X(ENG_MEM_RESPONSES, "responses", "responses of local hosts on their way over the WAN")              \
 	X(ENG_MEM_ANSWERS, "answers", "READ responses kept in case their host lost them")                    \
 	X(ENG_MEM_RECEIVED, "received", "requests from the WAN that a local host has not acknowledged")

@@ -87,7 +87,7 @@ static void add_responder(struct eng_flow_info *o, const struct eng_responder *r
 	o->tx_bytes = rs->bytes;
 	o->custody_bytes = rs->custody;
 	o->held[rs->custody_kind] = rs->custody;
-	o->held[ENG_MEM_PARKED] = (uint64_t)rs->parked.n * rs->side.e->cfg.buf_cost;
+	o->held[ENG_MEM_PARKED] = (uint64_t)(rs->parked.n + rs->dreq_waits) * rs->side.e->cfg.buf_cost;
 	o->held[ENG_MEM_ANSWERS] = rs->kept;
 	o->held_most = rs->side.most;
 	o->limit = send_limit(rs);

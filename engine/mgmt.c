@@ -6,6 +6,7 @@
  */
 #include "engine/mgmt.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
 
@@ -35,24 +36,45 @@ void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, struct rwy_b
 void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rs->side.e;
+	uint64_t *refused;
 
 	if (rs->dreq_waits) {
 		eng_drop(e, b, &e->c.drop_cm_repeated);
 		return;
 	}
+	refused = eng_mem_refuses_request(rs, eng_buf_cost(e, b));
+	if (refused) {
+		eng_drop(e, b, refused);
+		return;
+	}
+	eng_mem_charge(&rs->side, ENG_MEM_PARKED, eng_buf_cost(e, b));
 	e->c.cm_held++;
 	rs->dreq_waits = true;
 	rs->dreq = (struct eng_dreq){.b = b, .since = now};
 }
 
+static struct rwy_buf *take_dreq(struct eng_responder *rs)
+{
+	struct rwy_buf *b = rs->dreq.b;
+
+	eng_mem_release(&rs->side, ENG_MEM_PARKED, eng_buf_cost(rs->side.e, b), 1);
+	rs->dreq_waits = false;
+	return b;
+}
+
+void eng_dreq_drop(struct eng_responder *rs)
+{
+	if (rs->dreq_waits)
+		rwy_buf_free(&rs->side.e->bufs, take_dreq(rs));
+}
+
 static void send_dreq(struct eng_responder *rs, rwy_time now)
 {
 	const struct eng_key *k = &rs->side.key;
-	struct rwy_buf *b = rs->dreq.b;
+	struct rwy_buf *b = take_dreq(rs);
 	struct eng *e = rs->side.e;
 	int to = eng_steer(e, k->tenant, &k->src, &k->dst, 0);
 
-	rs->dreq_waits = false;
 	if (to < 0)
 		eng_drop(e, b, &e->c.drop_no_route);
 	else

@@ -22,5 +22,7 @@ void eng_dreq_pass(struct eng_responder *rs, rwy_time now);
  * DREQ. Call for each DREQ that waits, some times a second.
  */
 void eng_dreq_look(struct eng_responder *rs, rwy_time now);
+/* Drops the DREQ that waits, if there is one: its connection ends. */
+void eng_dreq_drop(struct eng_responder *rs);
 
 #endif

@@ -6,6 +6,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/mgmt.h"
 #include "engine/pair.h"
 #include "engine/session.h"
 #include "engine/steer.h"
@@ -136,9 +137,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 	if (rs->responses)
 		wan_rx_reset(rs->responses, now);
 	drop_kept_and_parked(rs);
-	if (rs->dreq_waits)
-		rwy_buf_free(&e->bufs, rs->dreq.b);
-	rs->dreq_waits = false;
+	eng_dreq_drop(rs);
 	if (rs->side.state != ENG_R_NEW)
 		roce_resp_fini(&rs->resp);
 	if (rs->requester)

@@ -63,8 +63,9 @@ static bool add_responder(struct sum *s, const struct eng_responder *rs)
 
 	s->kind[rs->custody_kind] += rs->custody;
 	s->bufs[rs->custody_kind] += rs->custody_bufs;
-	s->kind[ENG_MEM_PARKED] += queue_cost(e, &rs->parked);
-	s->bufs[ENG_MEM_PARKED] += rs->parked.n;
+	s->kind[ENG_MEM_PARKED] +=
+	    queue_cost(e, &rs->parked) + (rs->dreq_waits ? eng_buf_cost(e, rs->dreq.b) : 0);
+	s->bufs[ENG_MEM_PARKED] += rs->parked.n + rs->dreq_waits;
 	s->kind[ENG_MEM_ANSWERS] += rs->kept;
 	s->bufs[ENG_MEM_ANSWERS] += rs->reads.n;
 	return rs->custody_bufs == (rs->requests ? wan_tx_queued(rs->requests) : 0) &&

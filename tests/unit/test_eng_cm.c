@@ -138,6 +138,14 @@ static void say_goodbye_in_an_outage(unsigned requests)
 	run_with_host_b(20 * RWY_SEC);
 }
 
+static uint64_t parked(void)
+{
+	struct eng_tenant_stats st;
+
+	assert_true(eng_tenant_stats(site[0].e, 0, &st));
+	return st.kind[ENG_MEM_PARKED];
+}
+
 /* Everything that was acknowledged reaches host B, and the DREQ after it. */
 static void test_dreq_waits(void **state)
 {
@@ -160,15 +168,18 @@ static void test_dreq_repeated(void **state)
 	eng_pair_cut(true);
 	request(PSN_A);
 	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(parked(), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		dreq();
 		eng_pair_run(4 * RWY_SEC);
 	}
+	assert_true(parked() > 0); /* its host and tenant are charged for the one that waits */
 	eng_pair_cut(false);
 	run_with_host_b(5 * RWY_SEC);
 	assert_int_equal(seen.cm[1], had + 1);
 	assert_int_equal(seen.attr[1], ROCE_CM_DREQ);
 	assert_int_equal(eng_counters(site[0].e)->drop_cm_repeated, 2);
+	assert_int_equal(parked(), 0);
 	dreq(); /* its answer was lost */
 	eng_pair_run(10 * RWY_MS);
 	assert_int_equal(seen.cm[1], had + 2);
