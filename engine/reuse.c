@@ -114,11 +114,12 @@ static bool in_custody(const struct question *q)
 
 /*
  * A new connection whose first packets were lost seems to begin in mid-message. An ACK for such a
- * packet would hide the loss.
+ * packet would hide the loss. So would one for what follows, so a PSN of before the start counts.
  */
 static bool middle_late(const struct question *q)
 {
-	return !roce_op_starts(q->pkt->info) && q->verdict == ROCE_RESP_DUP &&
+	return !roce_op_starts(q->pkt->info) &&
+	       (q->verdict == ROCE_RESP_DUP || q->verdict == ROCE_RESP_STALE) &&
 	       roce_resp_started(&q->rs->resp) && q->late;
 }
 

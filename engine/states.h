@@ -119,7 +119,8 @@
 	    "another request than came with this PSN before: an early one, one in custody, or a late READ")  \
 	X(in_custody, NOT_NEW, "requests of this connection are in custody or not answered yet")             \
 	X(middle_late, MAY_BE_NEW,                                                                           \
-	    "a duplicate in mid-message, more than a round trip after the last packet")                      \
+	    "a duplicate, or a PSN from before the start, in mid-message, more than a round trip after the " \
+	    "last packet")                                                                                   \
 	X(middle, NOT_NEW, "another packet in mid-message")                                                  \
 	X(stale, MAY_BE_NEW, "a PSN that this connection never had")                                         \
 	X(repeated_read, NOT_NEW, "a repeated READ, or the rest of one, whose responses are kept")           \

@@ -153,6 +153,35 @@ static void test_reset_first_lost(void **state)
 	assert_int_equal(seen.psn_of_len[NEW], 0);
 }
 
+/*
+ * The gateway knows the first connection from PSN 23 on, all of it is delivered, and the second one
+ * begins at PSN 0 with a long WRITE. Its first packet is lost on the LAN: the others, from PSN 1 to
+ * those of before, are no duplicates.
+ */
+static void test_first_of_a_message_lost(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_WRITE_MIDDLE,
+	    .dqpn = QPN_B,
+	    .ack_req = true,
+	    .payload_len = 256,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+	unsigned acks;
+
+	for (roce_psn psn = 23; psn < 30; psn++) {
+		request(psn, OLD, true);
+		host_b_says(0x1f, psn);
+	}
+	eng_pair_run(500 * RWY_MS);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+	assert_int_equal(site[0].of[0].ack_psn, 29);
+	acks = site[0].of[0].acks;
+	for (m.psn = 1; m.psn < 30; m.psn++)
+		eng_host_sends(0, &m, 0);
+	eng_pair_run(100 * RWY_MS);
+	assert_int_equal(site[0].of[0].acks, acks);
+}
+
 /* READs of the first connection are answered; one of the second with another address is not. */
 static void test_reset_read(void **state)
 {
@@ -227,8 +256,8 @@ static void test_repeated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_reset_with_custody), TEST(test_reset_before_the_first),
-	    TEST(test_reset_at_once), TEST(test_reset_first_lost), TEST(test_reset_read),
-	    TEST(test_repeated)};
+	    TEST(test_reset_at_once), TEST(test_reset_first_lost), TEST(test_first_of_a_message_lost),
+	    TEST(test_reset_read), TEST(test_repeated)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
