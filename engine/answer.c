@@ -242,13 +242,13 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 		    roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &rs->nh);
 		if (roce_aeth_type(out.syndrome) == ROCE_AETH_ACK) {
 			e->c.acks_sent++;
-			if (rs->resp.acked != acked)
-				rs->acked_at = now;
 		} else {
 			e->c.naks_sent++;
 			if (roce_aeth_value(out.syndrome) == ROCE_NAK_PSN_SEQ)
 				count_nak(rs, out.psn);
 		}
+		if (rs->resp.acked != acked) /* a NAK acknowledges all before it */
+			rs->acked_at = now;
 		if (roce_aeth_type(out.syndrome) != ROCE_AETH_ACK)
 			break;
 	}

@@ -153,7 +153,7 @@ struct eng_responder {
 	rwy_time np_at;                    /* when np_bytes was equal to `bytes` */
 	uint64_t np_bytes;
 	rwy_time single_ack_at; /* ACKs withheld: no single ACK before this */
-	rwy_time acked_at;      /* the latest ACK that told the host of progress */
+	rwy_time acked_at;      /* the latest ACK or NAK that told the host of progress */
 	/*
 	 * The latest request of the host, or response to it. Its own responses do not count: they
 	 * may belong to a new connection whose requests were lost.

@@ -60,6 +60,14 @@ static void tune_credit(struct eng_cfg *c)
 	c->tunnel[0].wan.rx_bytes = 256 * COST;
 }
 
+/* So little that a far host acknowledges all of it at once. */
+static void tune_small(struct eng_cfg *c)
+{
+	tune(c);
+	c->custody_conn = 16 * COST;
+	c->memory_conn = 32 * COST;
+}
+
 static int set_up_as(void **state, void (*how)(struct eng_cfg *c))
 {
 	eng_pair_tune = how;
@@ -78,6 +86,11 @@ static int set_up(void **state)
 static int set_up_slow(void **state)
 {
 	return set_up_as(state, tune_slow);
+}
+
+static int set_up_small(void **state)
+{
+	return set_up_as(state, tune_small);
 }
 
 static int set_up_credit(void **state)
@@ -187,6 +200,38 @@ static void test_ignores_acks(void **state)
 	drain(3, 0x50);
 	assert_int_equal(site[1].psn_of[0x50], i - 1);
 	assert_int_equal(c->conns_failed, 0);
+	assert_nothing_held();
+}
+
+/*
+ * A host's timer runs out while the NAK is on the LAN: it repeats what the NAK acknowledges. It is
+ * the same connection, and goes on where the NAK said.
+ */
+static void test_nak_in_flight(void **state)
+{
+	const struct eng_counters *c = eng_counters(site[0].e);
+
+	connect_pair(3, 0x50);
+	for (uint32_t i = 1; i < 100; i++)
+		send_from(3, 0x50, i);
+	assert_true(c->drop_memory_conn > 0);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[1].psn_of[0x50], c->accepted - 1);
+	ack_by(3, 0x50, c->accepted - 1);
+	for (unsigned i = 0; i < 20 && !naks; i++)
+		eng_pair_run(RWY_MS);
+	assert_int_equal(naks, 1);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+	for (uint32_t i = nak_psn - 3; i < nak_psn; i++)
+		send_from(3, 0x50, i);
+	assert_int_equal(c->drop_ack_in_flight, 3);
+	eng_pair_run(5 * RWY_MS);
+	for (uint32_t i = nak_psn; i < nak_psn + 20; i++)
+		send_from(3, 0x50, i);
+	eng_pair_run(5 * RWY_MS);
+	drain(3, 0x50);
+	assert_int_equal(site[1].psn_of[0x50], nak_psn + 19);
+	assert_int_equal(naks, 1);
 	assert_nothing_held();
 }
 
@@ -437,6 +482,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_ignores_acks, set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_nak_in_flight, set_up_small, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_greedy_host, set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_reservation, set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_bogus, set_up, eng_pair_tear_down),
