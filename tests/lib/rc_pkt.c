@@ -9,14 +9,19 @@
 
 static uint8_t *put_ext(uint8_t *p, const struct rc_mk *m, const struct roce_opinfo *i)
 {
-	/* RDETH, DETH and XRCETH of 0 */
-	for (unsigned f = ROCE_F_RDETH; f; f = f == ROCE_F_RDETH  ? ROCE_F_DETH
-	                                       : f == ROCE_F_DETH ? ROCE_F_XRCETH
-	                                                          : 0)
-		if (i->flags & f) {
-			memset(p, 0, 8);
-			p += f == ROCE_F_DETH ? 8 : 4;
-		}
+	if (i->flags & ROCE_F_RDETH) {
+		rwy_put32(p, 0);
+		p += 4;
+	}
+	if (i->flags & ROCE_F_DETH) {
+		rwy_put32(p, m->qkey);
+		rwy_put32(p + 4, m->src_qpn);
+		p += 8;
+	}
+	if (i->flags & ROCE_F_XRCETH) {
+		rwy_put32(p, 0);
+		p += 4;
+	}
 	if (i->flags & ROCE_F_RETH) {
 		rwy_put64(p, m->va);
 		rwy_put32(p + 8, m->rkey);

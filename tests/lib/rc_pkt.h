@@ -16,7 +16,8 @@ struct rc_mk {
 	bool ack_req;
 	uint8_t src[4], dst[4]; /* zero: 10.0.0.1 -> 10.0.0.2 */
 	uint32_t dqpn;
-	uint64_t va; /* RETH, AtomicETH */
+	uint32_t qkey, src_qpn; /* DETH */
+	uint64_t va;            /* RETH, AtomicETH */
 	uint32_t rkey, len;
 	uint64_t swap_add, compare;
 	uint8_t syndrome; /* AETH */

@@ -6,6 +6,15 @@
 
 #include "tests/sim/explore.h"
 
+/* NICs begin when the tunnel knows its round trip: before that a lost datagram is missed after 200
+ * ms. */
+#define NIC_START (1500 * RWY_MS)
+#define CM_OUTAGE (8 * RWY_SEC)
+/* Within this time a host is told of a loss: the retries of the gateway that asks the other host. */
+#define TOLD (30 * RWY_SEC)
+/* Beside a hostile host the others take at most FAIR times as long as alone, and FAIR_MORE more. */
+#define FAIR           2.5
+#define FAIR_MORE      (50 * RWY_MS)
 #define OUTAGE         (300 * RWY_MS)
 #define SQUEEZE_OUTAGE (4 * RWY_SEC)
 
@@ -67,255 +76,115 @@ static void times(struct run *r)
 		}
 }
 
+/* Time until the last completion. */
+static rwy_dur took(const struct run *r)
+{
+	rwy_dur most = 0;
+
+	for (unsigned i = 0; i < r->qps - r->bad_qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			if (r->qp[i][j].done && r->qp[i][j].done_at - r->round_at > most)
+				most = r->qp[i][j].done_at - r->round_at;
+	return most;
+}
+
+static void check_side(struct run *r, struct side *s, struct side *p)
+{
+	const struct rc_host_bad *b = &s->h.bad;
+
+	/* When a host's QPN is forgotten with its tenant, and its peer has sent all that it will (a
+	 * gap's one NAK, or an error), nobody can tell the host. Its own retries end it. */
+	if (s->done < s->wrs && !side_dead(s) && !(side_removed(r, s) && s->h.cfg.retry == 7))
+		sim_fail(r, "hangs: not complete and no error", s, s->idx);
+	/* Rounds with F_REUSE end before a silent host has been asked for long enough. */
+	if (!(r->faults & F_REUSE) && p->gone && !s->gone && !side_dead(s) && !side_removed(r, s) &&
+	    roce_psn_after(s->h.una, p->gone_psn))
+		sim_fail(r, "not told that what was acknowledged is lost", s, s->idx);
+	if (s->gone || (p->gone && !(r->faults & F_TOLD)))
+		return; /* without a hang; more cannot be expected of the other side */
+	if (side_dead(s) && !(r->faults & ~(F_MILD | F_SQUEEZE)) && !side_removed(r, s))
+		sim_fail(r, "an error without a fault", s, s->idx);
+	if (!(r->faults & ~F_MILD) && !side_removed(r, s) && (b->ghost || b->ack || b->opcode || b->length))
+		sim_fail(r, "a host saw what no right peer sends", s,
+		    b->ghost * 1000 + b->ack * 100 + b->opcode * 10 + b->length);
+	sim_check_direction(r, s, p);
+}
+
 static void check(struct run *r)
 {
 	times(r);
 	for (unsigned i = 0; i < r->qps; i++) {
 		for (unsigned j = 0; j < 2; j++)
 			sim_recall_memory(&r->qp[i][j]);
-		for (unsigned j = 0; j < 2; j++) {
-			struct side *s = &r->qp[i][j];
-			const struct rc_host_bad *b = &s->h.bad;
-
-			/* When a host's QPN is forgotten with its tenant, and its peer has sent all
-			 * that it will (a gap's one NAK, or an error), nobody can tell the host.
-			 * Its own retries end it. */
-			if (s->done < s->wrs && !side_dead(s) && !(side_removed(r, s) && s->h.cfg.retry == 7))
-				sim_fail(r, "hangs: not complete and no error", s, i);
-			/* Rounds with F_REUSE end before a silent host has been asked for long enough. */
-			if (!(r->faults & F_REUSE) && r->qp[i][!j].gone && !s->gone && !side_dead(s) &&
-			    !side_removed(r, s) && roce_psn_after(s->h.una, r->qp[i][!j].gone_psn))
-				sim_fail(r, "not told that what was acknowledged is lost", s, i);
-			if (s->gone || r->qp[i][!j].gone)
-				/* without a hang; more cannot be expected of the other side */
-				continue;
-			if (side_dead(s) && !(r->faults & ~(F_MILD | F_SQUEEZE)) && !side_removed(r, s))
-				sim_fail(r, "an error without a fault", s, i);
-			if (!(r->faults & ~F_MILD) && !side_removed(r, s) &&
-			    (b->ghost || b->ack || b->opcode || b->length))
-				sim_fail(r, "a host saw what no right peer sends", s,
-				    b->ghost * 1000 + b->ack * 100 + b->opcode * 10 + b->length);
-			sim_check_direction(r, s, &r->qp[i][!j]);
-		}
+		for (unsigned j = 0; j < 2 && !sim_is_bad(r, &r->qp[i][j]); j++)
+			check_side(r, &r->qp[i][j], &r->qp[i][!j]);
 	}
 }
 
-/* --- a world from a seed ---------------------------------------------------------------------------- */
+/* --- rounds ------------------------------------------------------------------------------------------- */
 
-static void draw_links(struct run *r)
+static void post_qp(struct run *r, struct side *s)
 {
-	struct sim_cfg *c = &r->cfg;
-	struct sim_rng *g = &r->rng;
-
-	for (unsigned i = 0; i < 2; i++) {
-		struct link_cfg *l = &c->wan[i];
-
-		l->delay = RWY_MS * (1 + sim_below(g, 60));
-		l->rate_Bps = 12500000ull << sim_below(g, 5);
-		l->queue = RWY_MS * (10 + sim_below(g, 90));
-		l->loss = sim_chance(g, .7) ? sim_below(g, 50) / 1000.0 : 0;
-		l->burst = sim_chance(g, .3) ? 2 + sim_below(g, 10) : 1;
-		l->reorder = sim_chance(g, .5) ? sim_below(g, 30) / 1000.0 : 0;
-		l->dup = sim_chance(g, .5) ? sim_below(g, 10) / 1000.0 : 0;
-		l->corrupt = sim_chance(g, .5) ? sim_below(g, 10) / 1000.0 : 0;
-	}
-	c->wan_mtu = sim_chance(g, .5) ? 1472 : 600 + sim_below(g, 8000);
-	c->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
-	if (r->faults & (F_IDLE | F_RESET))
-		c->ack_mode = ENG_ACK_NEAR;
-	if (sim_chance(g, .2))
-		c->custody_conn = 64u << 10;
-	if (sim_chance(g, .2))
-		c->rx_window = 64;
-	if (r->faults & F_LAN_LOSS) {
-		c->lan.loss = .005;
-		c->lan.corrupt = .002;
-		if (sim_chance(g, .3)) {
-			c->read_cache_conn = 4096;
-			c->read_cache_total = 3 * 4096;
-		}
-	}
-}
-
-/* Memory is kept from run to run. */
-static uint8_t *memory_of(unsigned qp, unsigned site)
-{
-	static uint8_t *kept[QPS_MAX][2];
-
-	if (!kept[qp][site] && !(kept[qp][site] = malloc(MEM)))
-		abort();
-	return kept[qp][site];
-}
-
-static struct rc_wr *wrs_of(unsigned qp, unsigned site)
-{
-	static struct rc_wr *kept[QPS_MAX][2];
-
-	if (!kept[qp][site] && !(kept[qp][site] = malloc(MASS_MAX * sizeof(**kept[qp]))))
-		abort();
-	return kept[qp][site];
-}
-
-static void draw_qps(struct run *r)
-{
-	struct sim_rng *g = &r->rng;
-
-	r->zero_psn = sim_chance(g, .4) || (r->faults & F_RESET);
-	r->qps =
-	    1 + sim_below(
-	            g, sim_chance(g, r->faults & F_SLOW ? .7 : .2) && !(r->faults & F_SQUEEZE) ? QPS_MAX : 4);
-	for (unsigned i = 0; i < r->qps; i++)
-		for (unsigned j = 0; j < 2; j++) {
-			struct side *s = &r->qp[i][j];
-
-			s->run = r;
-			s->site = j;
-			s->host = sim_below(g, SIM_HOSTS);
-			s->qpn = 0x11 + 8 * i + sim_below(g, 8);
-			s->mem = memory_of(i, j);
-			s->wr = wrs_of(i, j);
-		}
-	/* Queue pairs of different tenants have the same hosts and QPNs. */
-	for (unsigned i = 0; i < r->qps && r->cfg.tenants; i++)
-		for (unsigned j = 0; j < 2; j++) {
-			const struct side *first = &r->qp[i - i % (SIM_TENANTS + 1)][j];
-
-			r->qp[i][j].tenant = i % (SIM_TENANTS + 1);
-			r->qp[i][j].qpn = first->qpn;
-			r->qp[i][j].host = first->host;
-		}
-}
-
-/*
- * Custody is so small and an outage so long that hosts wait for seconds, with the retry budget of a
- * NIC (67 ms, 7 times). Withheld ACKs must never cost a connection. READs and ATOMICs are left out,
- * since nobody can answer them during an outage.
- */
-static void draw_squeeze(struct run *r)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		struct link_cfg *l = &r->cfg.wan[i];
-
-		l->delay = RWY_MS * (1 + sim_below(&r->rng, 30));
-		l->rate_Bps = 12500000;
-		l->loss = 0;
-	}
-	r->cfg.ack_mode = ENG_ACK_NEAR;
-	r->cfg.custody_conn = (16u << 10) << sim_below(&r->rng, 3);
-	if (sim_chance(&r->rng, .5))
-		r->cfg.custody_total = 64u << 10;
-	/* Not before the far host has confirmed every connection, since nothing is acknowledged
-	 * before that. Nor before a move of the tunnel: a carrier may be broken, without being
-	 * noticed, for longer than these hosts try. */
-	r->fault_at = 1700 * RWY_MS + RWY_MS * sim_below(&r->rng, 200);
-}
-
-/*
- * Hard bounds of a few windows for all queue pairs together. A tenant has a quarter of it reserved.
- */
-static void draw_bounds(struct run *r)
-{
-	struct sim_cfg *c = &r->cfg;
-
-	c->memory_conn = (96u << 10) << sim_below(&r->rng, 3);
-	c->memory_total = c->memory_conn << (1 + sim_below(&r->rng, 3));
-	c->custody_conn = c->memory_conn - c->memory_conn / 4;
-	c->custody_total = c->memory_total - c->memory_total / 4;
-	c->unpaired_total = c->memory_total / 2;
-	c->reserve = sim_chance(&r->rng, .5) ? c->memory_total / 4 : 0;
-}
-
-/* 2 to 20 MB/s, like Soft-RoCE. */
-static void draw_slow(struct run *r)
-{
-	for (unsigned j = 0; j < 2; j++)
-		for (unsigned k = 0; k < SIM_HOSTS; k++)
-			r->slow[j][k] = 50 + sim_below(&r->rng, 450);
-}
-
-/* A new connection between the two sides of qp[i], and its workload. */
-static void connect_qp(struct run *r, struct side *s)
-{
-	struct sim_rng *g = &r->rng;
-	uint32_t mtu = 256u << sim_below(g, 5);
-	roce_psn psn[2];
-
 	for (unsigned j = 0; j < 2; j++) {
-		psn[j] = r->zero_psn ? 0 : (roce_psn)(sim_next(g) & ROCE_PSN_MASK);
-		s[j].done = s[j].recvs = 0;
-		s[j].done_at = 0;
-		s[j].error = false;
-		sim_draw_memory(r, &s[j]);
+		for (unsigned k = 0; k < s[j].wrs; k++)
+			rc_host_post(&s[j].h, &s[j].wr[k]);
+		sim_pump(r, &s[j]);
 	}
-	for (unsigned j = 0; j < 2; j++) {
-		struct rc_host_cfg c;
-		struct rwy_ip me = sim_host_ip(j, s[j].host), peer = sim_host_ip(!j, s[!j].host);
-
-		rc_host_cfg_default(&c);
-		memcpy(c.ip, me.b + 12, 4);
-		memcpy(c.peer_ip, peer.b + 12, 4);
-		c.peer_qpn = s[!j].qpn;
-		c.mtu = mtu;
-		c.sq_psn = psn[j];
-		c.rq_psn = psn[!j];
-		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
-		if (r->faults & F_RESET) /* the same memory region */
-			c.rkey = 0x1000;
-		/* With so little credit a READ waits long behind WRITEs that were acknowledged
-		 * early. */
-		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS
-		            : r->faults & F_SLOW  ? 5 * RWY_SEC
-		            : r->cfg.rx_window    ? 2 * RWY_SEC
-		                                  : 500 * RWY_MS;
-		/* 7 means no limit, as in Soft-RoCE: then only a gateway can end a connection. */
-		c.retry = (r->faults & F_CRASH) && !(r->faults & F_HOST) ? 7 : 6;
-		c.rnr_retry = 7;
-		c.continues = r->cfg.seed & 1; /* as Soft-RoCE does, or as the standard says */
-		if (r->faults & F_MASS) {
-			c.rd_max = 1u << sim_below(g, 8);
-			c.resources = RC_HOST_RES;
-		}
-		c.done = sim_completed;
-		c.ctx = &s[j];
-		rc_host_init(&s[j].h, &c, s[j].mem, MEM);
-	}
-	for (unsigned j = 0; j < 2; j++) {
-		sim_draw_wrs(r, &s[j], &s[!j]);
-		if (sim_chance(g, .3))
-			s[j].wrs = 0;
-	}
-	for (unsigned j = 0; j < 2; j++)
-		for (unsigned k = 0; k < s[!j].wrs; k++)
-			if (sim_takes_recv(&s[!j].wr[k]))
-				rc_host_post_recv(
-				    &s[j].h, RECV + (s[j].recvs++ % (AREA / SLOT)) * SLOT, SLOT);
 }
 
-static void post_all(struct run *r, struct side *s)
+static void post_all(struct run *r)
 {
-	for (unsigned k = 0; k < s->wrs; k++)
-		rc_host_post(&s->h, &s->wr[k]);
-	sim_pump(r, s);
-}
-
-static void begin_round(struct run *r)
-{
-	r->round++;
-	r->round_at = sim_now(r->w);
+	if (r->faults & F_NIC) {
+		sim_nic_begin(r);
+		return;
+	}
 	for (unsigned i = 0; i < r->qps; i++)
-		connect_qp(r, r->qp[i]);
-	for (unsigned i = 0; i < r->qps; i++)
-		for (unsigned j = 0; j < 2; j++)
-			post_all(r, &r->qp[i][j]);
+		post_qp(r, r->qp[i]);
 }
 
 void sim_reset_qp(struct run *r, unsigned i)
 {
 	for (unsigned j = 0; j < 2; j++)
 		rc_host_fini(&r->qp[i][j].h);
-	connect_qp(r, r->qp[i]);
-	for (unsigned j = 0; j < 2; j++)
-		post_all(r, &r->qp[i][j]);
+	sim_connect_qp(r, r->qp[i]);
+	post_qp(r, r->qp[i]);
+}
+
+static void connect_all(struct run *r)
+{
+	r->round++;
+	r->round_at = sim_now(r->w);
+	for (unsigned i = 0; i < r->qps; i++)
+		sim_connect_qp(r, r->qp[i]);
+}
+
+static void begin_round(struct run *r, bool alone)
+{
+	connect_all(r);
+	if (r->faults & F_CAUSAL)
+		sim_chain_begin(r);
+	else if (r->faults & F_CM)
+		sim_cm_begin(r);
+	else
+		post_all(r);
+	if ((r->faults & F_HOSTILE) && !alone)
+		sim_hostile_begin(r);
+}
+
+/*
+ * Resets all queue pairs in place: both sides at the same moment, without what is complete. They
+ * have PSN 0 again and are ready to receive. They begin half a round trip later, when a message has
+ * come from the other side.
+ */
+static void reset_qps(struct run *r)
+{
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			rc_host_fini(&r->qp[i][j].h);
+	connect_all(r);
+	sim_run(
+	    r->w, sim_now(r->w) + r->cfg.wan[0].delay + RWY_US * (50 + sim_below(&r->rng, 3000)), NULL, r);
+	post_all(r);
 }
 
 /* Uses the same QPNs again, with the same peer or another one, as soon as two hosts can agree on
@@ -336,6 +205,9 @@ static void reuse_qpns(struct run *r)
 	 * it. */
 	if ((r->faults & F_SQUEEZE) && sim_now(r->w) < r->fault_end)
 		sim_run(r->w, r->fault_end, NULL, r);
+	/* For 200 ms a late answer may be the old connection's, and NICs do not wait for long. */
+	if ((r->faults & F_NIC) && !(r->faults & F_BEHIND))
+		rtt += 250 * RWY_MS;
 	sim_run(r->w,
 	    sim_now(r->w) + rtt + RWY_MS * (2 + sim_below(&r->rng, sim_chance(&r->rng, .5) ? 20 : 3000)),
 	    NULL, r);
@@ -355,127 +227,239 @@ static void reuse_qpns(struct run *r)
 		r->qp[r->qps - 1][1].qpn = qpn;
 		r->qp[r->qps - 1][1].host = host;
 	}
-	begin_round(r);
+	begin_round(r, false);
 }
 
-bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
+/* Runs until everything is complete or has an error. */
+static void run_round(struct run *r, rwy_time until)
 {
-	bool verbose = how->verbose;
-	struct run *r = calloc(1, sizeof(*r));
-	uint64_t left;
-	bool ok;
+	sim_run(r->w, until, sim_finished, r);
+}
 
-	if (faults & F_SQUEEZE) /* its hosts have NICs' timers, and no READs */
-		faults &= ~(unsigned)(F_SLOW | F_BOUNDS);
+static void run_again(struct run *r)
+{
+	for (unsigned n = 1 + sim_below(&r->rng, 3); n-- && !r->why;) {
+		if (r->faults & F_RESET_ALL)
+			reset_qps(r);
+		else
+			reuse_qpns(r);
+		run_round(r, sim_now(r->w) + 300 * RWY_SEC);
+		/* the next reset forgets what is still under way */
+		if ((r->faults & F_RESET_ALL) && n)
+			continue;
+		sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
+		check(r);
+	}
+}
+
+static void run_rounds(struct run *r, bool alone)
+{
+	begin_round(r, alone);
+	run_round(r, 300 * RWY_SEC);
+	if (r->faults & F_HOSTILE)
+		sim_hostile_end(r);
+	if ((r->faults & F_REUSE) && !r->why) {
+		sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
+		check(r);
+	}
+	if ((r->faults & (F_REUSE | F_RESET_ALL)) && !r->why)
+		run_again(r);
+	/* A host that is gone is asked for some seconds before its peer is told. */
+	if (r->faults & (F_HOST | F_IDLE))
+		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, sim_drained, r);
+	/* Lets custody drain. */
+	sim_run(r->w, sim_now(r->w) + (r->faults & F_TOLD ? TOLD : 5 * RWY_SEC), NULL, r);
+	/* data for hosts that do not answer any more is given up later */
+	if (r->removed && !r->why)
+		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, NULL, r);
+	if (!r->why && !(r->faults & (F_REUSE | F_RESET_ALL)))
+		check(r);
+}
+
+/* --- a run ------------------------------------------------------------------------------------------ */
+
+static void draw_world(struct run *r, uint64_t seed, const struct how *how)
+{
+	unsigned faults = r->faults;
+
 	/* Mixed, so that neighbouring seeds draw different worlds. */
 	r->rng.s = seed;
 	r->rng.s = sim_next(&r->rng) ^ (uint64_t)faults << 32;
-	r->faults = faults;
-	r->verbose = verbose;
 	sim_cfg_default(&r->cfg);
 	r->cfg.seed = sim_next(&r->rng);
-	r->cfg.verbose = verbose;
+	r->cfg.verbose = how->verbose;
 	r->cfg.hash = how->hash;
 	r->cfg.tenants = faults & F_TENANTS;
-	draw_links(r);
+	sim_draw_links(r);
 	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
 	if (faults & F_SQUEEZE)
-		draw_squeeze(r);
+		sim_draw_squeeze(r);
 	if (faults & F_BOUNDS)
-		draw_bounds(r);
-	r->fault_end = r->fault_at + (faults & F_SQUEEZE ? SQUEEZE_OUTAGE : OUTAGE);
+		sim_draw_bounds(r);
+	if (faults & F_NIC) {
+		sim_nic_links(r);
+		if (!(faults & F_SQUEEZE))
+			r->fault_at = RWY_SEC + NIC_START + RWY_MS * sim_below(&r->rng, 60);
+	}
+	if (faults & F_POOL)
+		sim_pool_cfg(r);
+	if (faults & F_HOSTILE) {
+		r->cfg.reserve = sim_reserve(&r->cfg);
+		r->cfg.same_weights = true;
+		/* A small window takes its time from the queue of the WAN, not from its share. */
+		r->cfg.custody_conn = r->cfg.custody_total;
+	}
+	if (faults & (F_CAUSAL | F_TOLD | F_RESET_ALL | F_CM))
+		r->cfg.ack_mode = ENG_ACK_NEAR;
+	r->fault_end = r->fault_at + (faults & F_SQUEEZE ? SQUEEZE_OUTAGE
+	                                 : faults & F_CM ? CM_OUTAGE
+	                                                 : OUTAGE);
+}
+
+static void print_world(const struct run *r)
+{
+	for (unsigned i = 0; i < 2; i++)
+		fprintf(stderr,
+		    "wan from %c: delay %.1f ms rate %.1f MB/s queue %.0f ms loss %.3f burst %.0f reorder "
+		    "%.3f dup %.3f corrupt %.3f mtu %u ack mode %d custody %llu rx_window %u buffers %u\n",
+		    'A' + i, (double)r->cfg.wan[i].delay / 1e6, (double)r->cfg.wan[i].rate_Bps / 1e6,
+		    (double)r->cfg.wan[i].queue / 1e6, r->cfg.wan[i].loss, r->cfg.wan[i].burst,
+		    r->cfg.wan[i].reorder, r->cfg.wan[i].dup, r->cfg.wan[i].corrupt, r->cfg.wan_mtu,
+		    r->cfg.ack_mode, (unsigned long long)r->cfg.custody_conn, r->cfg.rx_window,
+		    r->cfg.buffers);
+}
+
+static void print_counters(const struct run *r)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct eng_counters *c = eng_counters(sim_engine(r->w, i));
+
+		fprintf(stderr, "site %c:", 'A' + i);
+#define X(f, s)                                                                                              \
+	if (c->f)                                                                                            \
+		fprintf(stderr, " %s=%llu", #f, (unsigned long long)c->f);
+		ENG_COUNTERS(X)
+#undef X
+		fprintf(stderr, "\n");
+	}
+	if (r->faults & F_MOVES)
+		fprintf(stderr, "by the reliable carrier: %llu datagrams\n",
+		    (unsigned long long)sim_streamed(r->w));
+	if (r->cfg.buffers)
+		fprintf(stderr, "no buffer for %llu packets\n", (unsigned long long)sim_no_buffer(r->w));
+}
+
+/* A gateway asks no host in its first 200 ms. */
+static void warm_up(struct run *r)
+{
+	rwy_dur d = r->faults & F_NIC ? NIC_START : r->faults & F_SQUEEZE ? 300 * RWY_MS : 0;
+
+	if (!d)
+		return;
+	r->silent = true;
+	sim_run(r->w, sim_now(r->w) + d, NULL, r);
+	r->silent = false;
+}
+
+static void run_world(struct run *r, const struct how *how)
+{
+	unsigned faults = r->faults;
+
+	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = RWY_NEVER;
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
-	if (verbose)
-		for (unsigned i = 0; i < 2; i++)
-			fprintf(stderr,
-			    "wan from %c: delay %.1f ms rate %.1f MB/s queue %.0f ms loss %.3f burst %.0f "
-			    "reorder %.3f dup %.3f corrupt %.3f mtu %u ack mode %d custody %llu rx_window "
-			    "%u\n",
-			    'A' + i, (double)r->cfg.wan[i].delay / 1e6, (double)r->cfg.wan[i].rate_Bps / 1e6,
-			    (double)r->cfg.wan[i].queue / 1e6, r->cfg.wan[i].loss, r->cfg.wan[i].burst,
-			    r->cfg.wan[i].reorder, r->cfg.wan[i].dup, r->cfg.wan[i].corrupt, r->cfg.wan_mtu,
-			    r->cfg.ack_mode, (unsigned long long)r->cfg.custody_conn, r->cfg.rx_window);
-	draw_qps(r);
+	if (how->verbose)
+		print_world(r);
+	sim_draw_qps(r);
 	if (faults & F_SLOW)
-		draw_slow(r);
-	r->change_at = r->move_at = r->drain_at = RWY_NEVER;
+		sim_draw_slow(r);
 	if (faults & F_DRAIN)
 		sim_drains_begin(r);
-	if (faults & F_SQUEEZE) { /* a gateway asks no host in its first 200 ms */
-		r->silent = true;
-		sim_run(r->w, sim_now(r->w) + 300 * RWY_MS, NULL, r);
-		r->silent = false;
-	}
+	if (faults & F_HOSTILE)
+		sim_hostile_draw(r);
+	warm_up(r);
 	r->near = r->cfg.ack_mode == ENG_ACK_NEAR ? ~0u : 0;
 	if (faults & F_MOVES)
 		r->move_at =
 		    (faults & F_SQUEEZE ? r->fault_at : sim_now(r->w)) + RWY_MS * sim_below(&r->rng, 200);
 	if (faults & F_CHANGES)
 		sim_changes_begin(r);
-	begin_round(r);
-	sim_run(r->w, 300 * RWY_SEC, sim_finished, r);
-	if ((faults & F_REUSE) && !r->why) {
-		sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
-		check(r);
-		for (unsigned n = 1 + sim_below(&r->rng, 3); n-- && !r->why;) {
-			reuse_qpns(r);
-			sim_run(r->w, sim_now(r->w) + 300 * RWY_SEC, sim_finished, r);
-			sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
-			check(r);
-		}
-	}
-	/* A host that is gone is asked for some seconds before its peer is told. */
-	if (faults & (F_HOST | F_IDLE))
-		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, sim_drained, r);
-	/* Lets custody drain. */
-	sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, NULL, r);
-	/* data for hosts that do not answer any more is given up later */
-	if (r->removed && !r->why)
-		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, NULL, r);
-	if (!r->why && !(faults & F_REUSE))
-		check(r);
+	run_rounds(r, how->alone);
+}
+
+static void check_end(struct run *r)
+{
 	sim_changes_end(r);
 	if (!r->why && sim_accounts(r->w))
 		sim_fail(r, sim_accounts(r->w), &r->qp[0][0], 0);
 	if (!r->why && sim_drained(r)) /* otherwise data is still on its way to a dead host */
 		sim_check_buffers(r, true);
-	if (!r->why && !(faults & ~(F_TENANTS | F_CHANGES | F_MOVES)))
+	if (!r->why && !(r->faults & ~(F_TENANTS | F_CHANGES | F_MOVES | F_NIC | F_RNR)))
 		for (unsigned i = 0; i < 2; i++)
 			if (eng_custody_bytes(sim_engine(r->w, i)))
 				sim_fail(r, "custody is not empty at the end", &r->qp[0][i],
 				    (unsigned)eng_custody_bytes(sim_engine(r->w, i)));
-	for (unsigned i = 0; i < 2 && !(faults & ~(F_TENANTS | F_MOVES | F_SLOW)); i++)
+	for (unsigned i = 0; i < 2 && !(r->faults & ~(F_TENANTS | F_MOVES | F_SLOW | F_NIC)); i++)
 		if (eng_counters(sim_engine(r->w, i))->local_ack_timeout_err && !r->why)
 			sim_fail(r, "a host that lost nothing was asked again", &r->qp[0][i],
 			    (unsigned)eng_counters(sim_engine(r->w, i))->local_ack_timeout_err);
-	if (verbose && (faults & F_MOVES))
-		fprintf(stderr, "by the reliable carrier: %llu datagrams\n",
-		    (unsigned long long)sim_streamed(r->w));
-	if (verbose)
-		for (unsigned i = 0; i < 2; i++) {
-			const struct eng_counters *c = eng_counters(sim_engine(r->w, i));
+}
 
-			fprintf(stderr, "site %c:", 'A' + i);
-#define X(f, s)                                                                                              \
-	if (c->f)                                                                                            \
-		fprintf(stderr, " %s=%llu", #f, (unsigned long long)c->f);
-			ENG_COUNTERS(X)
-#undef X
-			fprintf(stderr, "\n");
-		}
+static void report(const struct run *r, uint64_t seed, const struct how *how)
+{
+	unsigned long long n = seed;
+
+	if (how->verbose)
+		print_counters(r);
 	if (how->slow > 0 && r->slowest > how->slow)
-		printf("slow seed=%llu faults=%u: %.1f times what could be expected\n",
-		    (unsigned long long)seed, faults, r->slowest);
+		printf("slow seed=%llu faults=%u: %.1f times what could be expected\n", n, r->faults,
+		    r->slowest);
 	if (r->why && !how->quiet)
-		printf("FAIL seed=%llu faults=%u t=%.3fs: %s: %s\n  repeat: rwysim --seed %llu --faults %u "
-		       "--verbose\n",
-		    (unsigned long long)seed, faults, (double)sim_now(r->w) / 1e9, r->why, r->detail,
-		    (unsigned long long)seed, faults);
-	ok = !r->why;
+		printf(
+		    "FAIL seed=%llu faults=%u t=%.3fs: %s%s%s: %s\n  repeat: rwysim --seed %llu --faults %u "
+		    "--verbose\n",
+		    n, r->faults, (double)sim_now(r->w) / 1e9, sim_hostile_way(r),
+		    r->faults & F_HOSTILE ? " host: " : "", r->why, r->detail, n, r->faults);
 	if (how->hash)
-		printf("seed %llu faults %u hash %016llx end %.9f %s\n", (unsigned long long)seed, faults,
-		    (unsigned long long)sim_hash(r->w), (double)sim_now(r->w) / 1e9, ok ? "ok" : r->why);
+		printf("seed %llu faults %u hash %016llx end %.9f %s\n", n, r->faults,
+		    (unsigned long long)sim_hash(r->w), (double)sim_now(r->w) / 1e9, r->why ? r->why : "ok");
+}
+
+/* Adds what a kind needs, and removes what it excludes. */
+static unsigned complete_faults(unsigned faults)
+{
+	if (faults & F_SQUEEZE) /* its hosts have NICs' timers, and no READs */
+		faults &= ~(unsigned)(F_SLOW | F_BOUNDS);
+	if (faults & F_HOSTILE)
+		faults |= F_NIC | F_POOL;
+	if (faults & F_BEHIND)
+		faults |= F_NIC;
+	if (faults & F_POOL) /* its bounds follow from the buffers */
+		faults &= ~(unsigned)F_BOUNDS;
+	return faults;
+}
+
+bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	rwy_dur alone = 0;
+	uint64_t left;
+	bool ok;
+
+	r->faults = faults = complete_faults(faults);
+	if ((faults & F_HOSTILE) && !how->alone)
+		sim_run_seed(seed, faults, &(struct how){.quiet = true, .alone = true, .took = &alone});
+	r->verbose = how->verbose;
+	draw_world(r, seed, how);
+	run_world(r, how);
+	if (alone && took(r) > FAIR * alone + FAIR_MORE)
+		sim_fail(
+		    r, "a host took more than its share", &r->qp[0][0], (unsigned)(took(r) * 100 / alone));
+	if (how->took)
+		*how->took = took(r);
+	check_end(r);
+	report(r, seed, how);
+	ok = !r->why;
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++)
 			rc_host_fini(&r->qp[i][j].h);

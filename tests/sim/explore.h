@@ -10,17 +10,18 @@
 #include "tests/sim/world.h"
 #include "tests/lib/rc_host.h"
 
-#define QPS_MAX  24
-#define WRS_MAX  64
-#define MASS_MAX 600 /* operations with F_MASS */
-#define AREA     (128u << 10)
-#define MEM      (4 * AREA + 64)
-#define SLOT     (16u << 10) /* bytes of a receive buffer */
-#define SRC      0u
-#define SINK     AREA
-#define RECV     (2 * AREA)
-#define READ_TO  (3 * AREA)
-#define COUNTER  (4 * AREA)
+#define QPS_MAX     24
+#define WRS_MAX     64
+#define MASS_MAX    600 /* operations with F_MASS */
+#define NIC_WRS_MAX 200
+#define AREA        (128u << 10)
+#define MEM         (4 * AREA + 64)
+#define SLOT        (16u << 10) /* bytes of a receive buffer */
+#define SRC         0u
+#define SINK        AREA
+#define RECV        (2 * AREA)
+#define READ_TO     (3 * AREA)
+#define COUNTER     (4 * AREA)
 
 /* The faults of a world, as a mask. */
 enum faults {
@@ -37,35 +38,68 @@ enum faults {
 	F_CHANGES = 1024, /* tenants change; with F_TENANTS */
 	/* the tunnel moves to a reliable carrier and back, and the carrier breaks */
 	F_MOVES = 2048,
-	F_MASS = 4096,         /* ATOMICs and small READs in large numbers */
-	F_SLOW = 8192,         /* hosts send at a limited rate, their queue pairs in turn */
-	F_DRAIN = 1 << 27,     /* gateways are drained and start again */
-	F_DRAIN_CUT = 1 << 28, /* some of these are stopped before they are drained */
+	F_MASS = 4096,      /* ATOMICs and small READs in large numbers */
+	F_SLOW = 8192,      /* hosts send at a limited rate, their queue pairs in turn */
+	F_NIC = 1 << 14,    /* hosts are NICs: rc_host_cfg_nic() */
+	F_RNR = 1 << 15,    /* receives are posted late */
+	F_BOUNDS = 1 << 16, /* less memory than hosts have under way, and reservations of tenants */
+	F_POOL = 1 << 17,   /* gateways have few packet buffers, and no others */
+	F_CAUSAL = 1 << 18, /* programs need causal order across queue pairs, in ack mode `near` */
+	F_TOLD = 1 << 19,   /* only a host with an error may lose data, also if its peer is dead */
 	/* A host dies when its peer has asked for nothing more and has ACKs for what did not arrive. */
 	F_IDLE = 1 << 20,
 	/* A queue pair is reset in place when all is complete and not delivered: PSN 0 again, at once. */
 	F_RESET = 1 << 21,
-	F_BOUNDS = 65536, /* less memory than hosts have under way, and reservations of tenants */
+	F_CM = 1 << 22,      /* CM connects; the side with the last completion disconnects at once */
+	F_HOSTILE = 1 << 23, /* one host tries to harm the others */
+	/* When all is complete, all queue pairs are reset, and are ready to receive before they
+	 * send. */
+	F_RESET_ALL = 1 << 24,
+	/* NICs with READs and ATOMICs behind WRITEs, and any ack mode: the WAN may take longer than
+	 * they wait. */
+	F_BEHIND = 1 << 25,
+	F_DRAIN = 1 << 27,     /* gateways are drained and start again */
+	F_DRAIN_CUT = 1 << 28, /* some of these are stopped before they are drained */
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
-#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_DRAIN)
-#define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
+#define F_MILD                                                                                               \
+	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
+	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN)
+#define F_RESETS (F_RESET | F_RESET_ALL)
+#define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
+
+/* F_CM: states of one side of a connection. */
+enum sim_cm { SIM_CM_DOWN, SIM_CM_ASKS, SIM_CM_ANSWERED, SIM_CM_UP, SIM_CM_LEAVES, SIM_CM_OVER };
 
 struct side {
 	struct rc_host h;
 	struct run *run;
-	unsigned site, host, tenant;
+	unsigned idx, site, host, tenant; /* idx: number of its queue pair */
 	uint32_t qpn;
 	uint8_t *mem, *before; /* present content; content as drawn (sim_recall_memory()) */
 	uint64_t drawn_from;
 	struct rc_wr *wr; /* MASS_MAX of them */
 	unsigned wrs, done, recvs;
-	rwy_time done_at; /* of the last completion */
+	unsigned begun; /* causal.c: messages of which a packet was sent */
+	/* F_CAUSAL, F_NIC: operations posted; completions, with errors; completions after which the
+	 * next operation was posted. */
+	unsigned posted, completed, chained;
+	unsigned recvs_due; /* F_RNR: receives that are still to be posted */
+	rwy_time done_at;   /* of the last completion */
 	bool error;
 	bool gone;         /* its host died */
 	roce_psn gone_psn; /* the request that it expected then */
+	bool deaf;         /* F_HOSTILE: it ignores all packets */
+	enum sim_cm cm;
+	rwy_time cm_at; /* when it sends its MAD again */
 	enum rc_status status;
 };
+
+/* True if its host died or its queue pair was disconnected. */
+static inline bool side_silent(const struct side *s)
+{
+	return s->gone || s->cm >= SIM_CM_LEAVES;
+}
 
 struct run {
 	struct world *w;
@@ -81,7 +115,9 @@ struct run {
 	bool fault_done, outage, verbose;
 	unsigned resets[QPS_MAX]; /* F_RESET: how often */
 	bool zero_psn;
-	bool silent; /* the hosts are silent: no queue pair is alive */
+	bool nic_reads; /* F_NIC: all operations are READs and ATOMICs */
+	bool greeting;  /* F_NIC: some first operation is not complete */
+	bool silent;    /* the hosts are silent: no queue pair is alive */
 	/* When each host's timer is due (0: its queue pair is in error and needs none), and the
 	 * first of them. */
 	rwy_time due[QPS_MAX][2], due_first;
@@ -95,8 +131,17 @@ struct run {
 	unsigned drains;
 	rwy_time drain_at, drain_end;
 	bool draining[2], drain_cancel;
-	/* F_SLOW, for each host: the time of a byte, the time when its last byte has left, and the
-	 * queue pair in turn. */
+	rwy_time recv_at; /* F_RNR: when receives are posted */
+	rwy_time cm_at;   /* F_CM: the first of the sides' */
+	/* F_HOSTILE: its way; its queue pairs, the last of qps; the same while they run, else 0; when
+	 * its next forged packet is due; its own draws. */
+	unsigned bad_way, bad_n, bad_qps;
+	rwy_time bad_at;
+	struct sim_rng bad_rng;
+	roce_psn bad_psn[8];
+	uint32_t forged;
+	/* F_SLOW, F_NIC, for each host: the time of a byte (0: no limit), the time when its last byte
+	 * has left, and the queue pair in turn. */
 	rwy_dur slow[2][SIM_HOSTS];
 	rwy_time busy[2][SIM_HOSTS];
 	unsigned turn;
@@ -151,13 +196,64 @@ void sim_moves_tick(struct run *r, rwy_time now);
 /* drains.c: gateways that are drained while all runs. */
 void sim_drains_begin(struct run *r);
 void sim_drains_tick(struct run *r, rwy_time now);
+/* draw.c: the world. */
+void sim_draw_links(struct run *r);
+void sim_draw_qps(struct run *r);
+void sim_draw_squeeze(struct run *r);
+void sim_draw_bounds(struct run *r);
+void sim_draw_slow(struct run *r);
+/* Sets up both sides of a queue pair between the hosts of this number. */
+void sim_side_init(struct run *r, unsigned qp, unsigned host, unsigned tenant);
+void sim_connect_qp(struct run *r, struct side *s); /* a new connection of both sides, and its workload */
+
+/* nic.c: NICs, packet buffers, late receives. */
+void sim_nic_links(struct run *r);
+void sim_nic_cfg(struct run *r, struct rc_host_cfg *c);
+void sim_nic_begin(struct run *r); /* posts the first operations; instead of posting all */
+void sim_nic_go_on(struct run *r); /* called after each completion while r->greeting */
+void sim_pool_cfg(struct run *r);
+void sim_recvs_begin(struct run *r, struct side *s, unsigned n); /* posts n receives; with F_RNR some later */
+void sim_recvs_tick(struct run *r, rwy_time now);
+
+/* causal.c: causal order across queue pairs. */
+void sim_causal_sent(struct run *r, struct side *s); /* called after every packet of s */
+void sim_causal_executed(struct run *r, const struct side *p, roce_msn msg);
+void sim_chain_begin(struct run *r); /* posts the first operations; instead of posting all */
+void sim_chain_tick(struct run *r);  /* called after completions */
+
+/* cm.c: connections that CM sets up and ends. */
+void sim_cm_begin(struct run *r); /* instead of posting */
+void sim_cm_packet(struct run *r, unsigned site, const struct roce_pkt *pkt);
+void sim_cm_leave(struct run *r, struct side *s); /* disconnects if all is complete */
+void sim_cm_tick(struct run *r, rwy_time now);
+/* Sends a MAD of 256 bytes between the sites' hosts of these numbers. */
+void sim_mad_send(
+    struct run *r, unsigned site, unsigned host, unsigned peer, unsigned tenant, const uint8_t *mad);
+bool sim_cm_over(const struct run *r); /* true if every connection was set up and has ended */
+
+/* hostile.c: the hostile host. */
+void sim_hostile_draw(struct run *r);
+void sim_hostile_begin(struct run *r);
+void sim_hostile_end(struct run *r);
+void sim_hostile_tick(struct run *r, rwy_time now);
+const char *sim_hostile_way(const struct run *r); /* "": there is none */
+/* Bytes that the other hosts' tenant reserves. */
+uint64_t sim_reserve(const struct sim_cfg *c);
+void sim_check_reserved(struct run *r);
+/* True for a side of its queue pairs, of which nothing is checked. */
+static inline bool sim_is_bad(const struct run *r, const struct side *s)
+{
+	return s->idx >= r->qps - r->bad_qps;
+}
 
 /* explore.c */
 void sim_reset_qp(struct run *r, unsigned i); /* both sides, with new work */
 struct how {
 	bool verbose, quiet;
-	bool hash;   /* print a hash of all packets and of the end time */
-	double slow; /* > 0: report runs that take so many times the expected duration */
+	bool hash;     /* print a hash of all packets and of the end time */
+	double slow;   /* > 0: report runs that take so many times the expected duration */
+	bool alone;    /* F_HOSTILE: without the hostile host */
+	rwy_dur *took; /* where to write how long the other hosts took, or NULL */
 };
 bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how);
 

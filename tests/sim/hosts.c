@@ -21,6 +21,7 @@ void sim_completed(void *ctx, const struct rc_comp *c)
 
 	if (c->recv)
 		return;
+	s->completed++;
 	if (c->status != RC_OK) {
 		if (!s->error)
 			s->status = c->status;
@@ -35,9 +36,10 @@ void sim_completed(void *ctx, const struct rc_comp *c)
 
 static void note_due(struct run *r, const struct side *s)
 {
-	rwy_time *due = &r->due[0][0] + (s - &r->qp[0][0]), at = s->gone ? RWY_NEVER : rc_host_next(&s->h);
+	rwy_time *due = &r->due[0][0] + (s - &r->qp[0][0]),
+	         at = side_silent(s) ? RWY_NEVER : rc_host_next(&s->h);
 
-	if (r->busy[s->site][s->host] > sim_now(r->w) && !s->gone)
+	if (r->busy[s->site][s->host] > sim_now(r->w) && !side_silent(s))
 		/* then it may have more to send */
 		at = rwy_time_min(at, r->busy[s->site][s->host]);
 	if (*due == at)
@@ -53,12 +55,31 @@ void sim_pump(struct run *r, struct side *s)
 
 	rwy_time *busy = &r->busy[s->site][s->host], now = sim_now(r->w);
 
-	while (*busy <= now && (len = rc_host_output(&s->h, out, now))) {
+	if (r->faults & F_CM)
+		sim_cm_leave(r, s);
+	while (!side_silent(s) && *busy <= now && (len = rc_host_output(&s->h, out, now))) {
 		sim_host_tx(r->w, s->site, s->tenant, out, len);
-		if (r->faults & F_SLOW)
+		if (r->slow[s->site][s->host])
 			*busy = now + len * r->slow[s->site][s->host];
 	}
+	sim_causal_sent(r, s);
 	note_due(r, s);
+}
+
+/* A packet for this host. */
+static void take_packet(struct run *r, struct side *s, const struct roce_pkt *pkt, rwy_time now)
+{
+	roce_psn epsn = s->h.epsn;
+	roce_msn msn = s->h.msn;
+
+	rc_host_packet(&s->h, pkt, now);
+	if (s->h.epsn != epsn)
+		sim_causal_executed(r, s, msn);
+	sim_pump(r, s);
+	if (r->faults & F_CAUSAL)
+		sim_chain_tick(r);
+	if (r->greeting)
+		sim_nic_go_on(r);
 }
 
 static bool is_host(const struct rwy_ip *ip, unsigned site, unsigned host)
@@ -115,13 +136,16 @@ static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint
 		return;
 	if (!rc_pkt_read(ip, len, &pkt))
 		return;
+	if (pkt.dqpn == 1 && (r->faults & F_CM)) {
+		sim_cm_packet(r, site, &pkt);
+		return;
+	}
 	for (unsigned i = 0; i < r->qps; i++) {
 		struct side *s = &r->qp[i][site];
 
-		if (s->qpn == pkt.dqpn && s->tenant == tenant && !s->gone &&
+		if (s->qpn == pkt.dqpn && s->tenant == tenant && !side_silent(s) && !s->deaf &&
 		    is_host(&pkt.dst, site, s->host) && is_host(&pkt.src, !site, r->qp[i][!site].host)) {
-			rc_host_packet(&s->h, &pkt, now);
-			sim_pump(r, s);
+			take_packet(r, s, &pkt, now);
 			if (r->faults & F_IDLE)
 				die_beside_idle(r, s, &r->qp[i][!site]);
 			if (r->faults & F_RESET)
@@ -135,7 +159,7 @@ static void tick(void *ctx, rwy_time now)
 {
 	struct run *r = ctx;
 
-	r->turn += r->faults & F_SLOW ? 1 : 0;
+	r->turn += r->faults & (F_SLOW | F_NIC) ? 1 : 0;
 	for (unsigned k = 0; k < r->qps && !r->silent; k++)
 		for (unsigned j = 0; j < 2; j++) {
 			unsigned i = (k + r->turn) % r->qps;
@@ -160,8 +184,16 @@ static void tick(void *ctx, rwy_time now)
 		for (unsigned i = 0; i < 2 && (r->faults & F_CRASH_BOTH); i++)
 			sim_crash(r->w, i, RWY_MS * (1 + sim_below(&r->rng, 300)));
 	}
-	if (!r->silent)
+	if (r->faults & F_CAUSAL)
+		sim_chain_tick(r);
+	if (r->greeting && !r->silent)
+		sim_nic_go_on(r);
+	if (!r->silent) {
 		sim_changes_tick(r, now);
+		sim_recvs_tick(r, now);
+	}
+	sim_cm_tick(r, now);
+	sim_hostile_tick(r, now);
 	sim_moves_tick(r, now);
 	sim_drains_tick(r, now);
 	if (r->outage && now >= r->fault_end) {
@@ -191,7 +223,8 @@ static rwy_time next(void *ctx)
 	else if (r->outage)
 		at = rwy_time_min(at, r->fault_end);
 	at = rwy_time_min(at, rwy_time_min(r->move_at, r->drain_at));
-	return r->silent ? at : rwy_time_min(at, r->change_at);
+	at = rwy_time_min(at, rwy_time_min(r->cm_at, r->bad_at));
+	return r->silent ? at : rwy_time_min(at, rwy_time_min(r->change_at, r->recv_at));
 }
 
 const struct sim_ops sim_host_ops = {host_rx, tick, next};
@@ -202,11 +235,16 @@ bool sim_finished(void *ctx)
 
 	if (r->faults & F_MASS)
 		sim_check_buffers(r, false);
+	if (r->faults & F_HOSTILE)
+		sim_check_reserved(r);
 	if (r->why)
 		return true;
+	if ((r->faults & F_CM) && !sim_cm_over(r))
+		return false;
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++)
-			if (r->qp[i][j].done < r->qp[i][j].wrs && !side_dead(&r->qp[i][j]))
+			if (r->qp[i][j].done < r->qp[i][j].wrs && !side_dead(&r->qp[i][j]) &&
+			    !sim_is_bad(r, &r->qp[i][j]))
 				return false;
 	return true;
 }

@@ -46,11 +46,30 @@ static uint32_t draw_len(struct run *r, uint32_t max)
 	return n < max ? n : max;
 }
 
+/*
+ * The operations of a side. NICs wait for an answer for some round trips only, so all of their
+ * operations are READs and ATOMICs, or none is. With F_BEHIND most are WRITEs, and a few READs and
+ * ATOMICs are behind them.
+ */
+enum style { ALL, WRITES, READS, FEW_READS };
+
+static enum style draw_style(struct run *r)
+{
+	if (r->faults & F_RESET_ALL)
+		return sim_chance(&r->rng, .7) ? WRITES : ALL;
+	if (!(r->faults & F_NIC))
+		return ALL;
+	return r->faults & F_BEHIND ? FEW_READS : r->nic_reads ? READS : WRITES;
+}
+
 /* For F_MASS: ATOMICs, small READs, or both with WRITEs between. No READs and ATOMICs where an
  * outage is longer than hosts try. */
-static enum rc_wr_op draw_op(struct run *r, unsigned mass)
+static enum rc_wr_op draw_op(struct run *r, unsigned mass, enum style style)
 {
 	enum rc_wr_op op;
+
+	if (style == READS || (style == FEW_READS && sim_chance(&r->rng, .02)))
+		return (enum rc_wr_op)(RC_READ + sim_below(&r->rng, 3));
 
 	if (mass == 2)
 		mass = sim_chance(&r->rng, .1) ? 3 : sim_below(&r->rng, 2);
@@ -58,23 +77,34 @@ static enum rc_wr_op draw_op(struct run *r, unsigned mass)
 		return (enum rc_wr_op[]){RC_READ, RC_FAA, 0, RC_WRITE}[mass];
 	do
 		op = (enum rc_wr_op)sim_below(&r->rng, 8);
-	while ((r->faults & (F_SQUEEZE | F_RESET)) && (op == RC_READ || op == RC_CAS || op == RC_FAA));
+	while (((r->faults & (F_SQUEEZE | F_RESET)) || style == WRITES || style == FEW_READS) &&
+	       (op == RC_READ || op == RC_CAS || op == RC_FAA));
 	return op;
+}
+
+static unsigned most_wrs(const struct run *r)
+{
+	if (r->faults & F_MASS)
+		return MASS_MAX;
+	if (r->faults & F_HOSTILE) /* the other hosts have little to do */
+		return WRS_MAX / 4;
+	return r->faults & F_NIC ? NIC_WRS_MAX : WRS_MAX;
 }
 
 void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 {
 	bool masses = r->faults & F_MASS;
 	unsigned mass = masses ? sim_below(&r->rng, 3) : 0;
+	enum style style = draw_style(r);
 
-	s->wrs = 1 + sim_below(&r->rng, masses ? MASS_MAX : WRS_MAX);
+	s->wrs = 1 + sim_below(&r->rng, most_wrs(r));
 	for (unsigned i = 0; i < s->wrs; i++) {
 		struct rc_wr *w = &s->wr[i];
 		uint32_t len;
 
 		memset(w, 0, sizeof(*w));
 		w->id = i;
-		w->op = draw_op(r, mass);
+		w->op = draw_op(r, mass, style);
 		if ((r->faults & F_SLOW) && !masses && sim_chance(&r->rng, .5))
 			w->op = RC_READ;
 		w->rkey = peer->h.cfg.rkey;
@@ -95,7 +125,9 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 			w->len = len;
 			break;
 		case RC_READ:
-			len = masses ? 64 : draw_len(r, r->faults & F_SLOW ? AREA / 2 : AREA / 4);
+			len = masses           ? 64
+			      : style == READS ? draw_len(r, 4096)
+			                       : draw_len(r, r->faults & F_SLOW ? AREA / 2 : AREA / 4);
 			w->remote = SRC + sim_below(&r->rng, AREA - len);
 			w->local = READ_TO + sim_below(&r->rng, AREA - len);
 			w->len = len;
@@ -261,6 +293,8 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	           !((r->near >> s->tenant & 1 || (r->fault_done && (r->faults & F_CRASH))) && side_dead(p));
 	bool ok = false;
 
+	if (r->faults & F_TOLD) /* data may be missing at the peer only if this host has an error */
+		all = !side_dead(s) && !side_removed(r, s);
 	for (;; k++) {
 		struct effect e = {0};
 
@@ -279,11 +313,16 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	 * reason (packets lost on the LAN after the crash) gets it with its next request only.
 	 */
 	if (ok && k < s->done && !side_dead(s) && (r->faults & (F_CRASH_NEAR | F_CRASH_FAR)) &&
-	    !(r->faults & F_LAN_LOSS) && s->site == r->fault_site && !side_removed(r, s) &&
-	    most(s, p, k, recv) < s->done)
+	    !(r->faults & F_LAN_LOSS) && !((r->faults & F_NIC) && side_dead(p)) && s->site == r->fault_site &&
+	    !side_removed(r, s) && most(s, p, k, recv) < s->done)
 		sim_fail(r, "completed, lost, and not told", s, k);
+	if (!ok && (r->faults & F_TOLD) && all)
+		sim_fail(r, "complete, lost, and never told", s, s->done);
 	if (!ok)
-		sim_fail(r, "memory at the responder is not what the operations make it", s, k);
+		sim_fail(r,
+		    all ? "memory at the responder is not what the operations make it"
+		        : "memory at the responder is not what any number of the operations make it",
+		    s, k);
 	/* The data that the requester has read. */
 	if (s->done < s->wrs)
 		return;

@@ -1,55 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/sim/world.h"
+#include "tests/sim/world_int.h"
 
-#include "tests/sim/accounts.h"
+#include "tests/sim/bounds.h"
 #include "tests/sim/states.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define START   SIM_LINKS       /* an event: the start of site 0's gateway; + 1: site 1's */
-#define STREAM  (SIM_LINKS + 2) /* a datagram from that site over the reliable carrier */
-#define BROKEN  (SIM_LINKS + 4) /* the gateway learns that the carrier broke */
-#define CONNS   3
-#define RUN     8    /* consecutive datagrams on one connection */
-#define ROOM    1024 /* most datagrams on the way */
-#define PAUSE   .002 /* probability that a connection stalls for two round trips */
-#define JOURNAL 1024
-#define RING    512
-#define WALK    1024 /* turns of an engine between two walks over its connections */
-
-struct site {
-	struct eng *e;
-	struct world *w;
-	unsigned idx;
-	uint64_t bufs; /* buffers that the engine holds */
-	rwy_time paused_until;
-	rwy_time next; /* result of the last eng_next() */
-	unsigned polls;
-	struct sim_common common;
-	unsigned ring; /* packets that wait for the end of a pause */
-	struct sim_tenant tenant_at[SIM_TENANTS + 1];
-	uint8_t world_of[SIM_TENANT_IDX];          /* by engine index: the world's tenant */
-	struct eng_journal_entry journal[JOURNAL]; /* survives a crash */
-	bool stream;
-	/* on the way; present connection, and what is left of its run */
-	unsigned stream_n, stream_at, stream_run;
-	rwy_time stream_free[CONNS];
-};
-
-struct world {
-	struct sim_cfg cfg;
-	const struct sim_ops *ops;
-	void *ctx;
-	rwy_time now;
-	struct sim_rng rng;
-	struct site site[2];
-	struct sim_links links;
-	uint64_t hash, streamed;
-	const char *accounts; /* what was wrong with them first, or NULL */
-	uint32_t set;         /* number of the carrier's incarnation; 0: none yet */
-};
+#define RING 512
+#define WALK 1024 /* turns of an engine between two walks over its connections */
 
 /* --- buffers of an engine --------------------------------------------------------------------- */
 
@@ -57,6 +17,8 @@ static struct rwy_buf *buf_alloc(void *ctx, uint32_t headroom, uint32_t len)
 {
 	struct site *s = ctx;
 
+	if (s->w->cfg.buffers && s->bufs >= s->w->cfg.buffers)
+		return NULL;
 	s->bufs++;
 	return &sim_buf_new(headroom, len)->b;
 }
@@ -88,26 +50,6 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		buf_free(s, tx->buf);
 }
 
-static void stream_send(struct site *s, struct sim_buf *m)
-{
-	struct world *w = s->w;
-	const struct link_cfg *l = &w->links.link[sim_link_id(SIM_WAN, s->idx)].cfg;
-	rwy_time *at = &s->stream_free[s->stream_at];
-
-	if (s->stream_n >= ROOM)
-		abort(); /* more than there was room for */
-	*at = rwy_time_max(*at, w->now) + (uint64_t)(m->b.len + 46) * CONNS * RWY_SEC / l->rate_Bps;
-	if (sim_chance(&w->rng, PAUSE))
-		*at += 4 * l->delay;
-	m->b.w1 = w->set;
-	s->stream_n++;
-	sim_links_at(&w->links, *at + l->delay, STREAM + s->idx, m);
-	if (s->stream_run-- > 1)
-		return;
-	s->stream_run = RUN;
-	s->stream_at = sim_below(&w->rng, CONNS);
-}
-
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct site *s = ctx;
@@ -118,7 +60,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	if (len)
 		memcpy(m->b.data + tx->hdr_len, tx->buf->data + tx->off, len);
 	if (tx->stream)
-		stream_send(s, m);
+		sim_carrier_send(s, m);
 	else
 		sim_link_send(&s->w->links, sim_link_id(SIM_WAN, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
@@ -175,7 +117,7 @@ static void tenants_init(struct site *s)
 		    .custody = c->custody_total,
 		    .memory = c->memory_total,
 		    .reserve = t == 1 ? c->reserve : 0,
-		    .share = {.weight = t}};
+		    .share = {.weight = c->same_weights ? 1 : t}};
 }
 
 struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t)
@@ -236,7 +178,7 @@ static void start(struct site *s)
 	c->seed = sim_next(&w->rng);
 	if (!w->cfg.no_journal) {
 		c->journal = s->journal;
-		c->journal_n = JOURNAL;
+		c->journal_n = SIM_JOURNAL;
 	}
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
 	wan = &c->tunnel[0].wan;
@@ -249,6 +191,8 @@ static void start(struct site *s)
 	wan->tunnel_id = 7;
 	if (w->cfg.rx_window)
 		wan->rx_window = w->cfg.rx_window;
+	if (w->cfg.buffers)
+		sim_bound_memory(c, w->cfg.buffers, w->cfg.buf_cost);
 	if (eng_new(&s->e, c, &eng_ops, s, bufs, w->now) != 0)
 		abort();
 	memset(s->world_of, 0, sizeof(s->world_of));
@@ -335,7 +279,7 @@ static void poll(struct site *s, rwy_time now)
 	struct world *w = s->w;
 
 	if (s->stream)
-		eng_stream_room(s->e, 0, ROOM - s->stream_n, UINT64_MAX);
+		eng_stream_room(s->e, 0, SIM_CARRIER_ROOM - s->stream_n, UINT64_MAX);
 	eng_poll(s->e, now);
 	s->next = eng_next(s->e);
 	if (w->accounts)
@@ -350,8 +294,7 @@ const char *sim_accounts(const struct world *w)
 	return w->accounts;
 }
 
-/* To a gateway. It may be dead, or stand still: then it finds what its receive ring held. */
-static void to_gateway(struct world *w, struct site *s, const struct due *d)
+void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 {
 	struct sim_buf *m = d->what;
 	struct rwy_buf *b = &m->b;
@@ -361,15 +304,21 @@ static void to_gateway(struct world *w, struct site *s, const struct due *d)
 		return;
 	}
 	if (w->now < s->paused_until) {
-		if (d->where / 2 == STREAM / 2 || s->ring++ < RING) /* a stream waits */
+		if (d->where / 2 == SIM_STREAM / 2 || s->ring++ < RING) /* a stream waits */
 			sim_links_at(&w->links, s->paused_until, d->where, m);
 		else
 			sim_buf_free(m);
 		return;
 	}
 	s->ring = 0;
+	if (w->cfg.buffers && !sim_finds_buffer(b, d->where / 2 == SIM_LAN_UP, s->bufs, w->cfg.buffers)) {
+		w->no_buffer++;
+		sim_buf_free(m);
+		poll(s, w->now);
+		return;
+	}
 	s->bufs++;
-	if (d->where / 2 == STREAM / 2)
+	if (d->where / 2 == SIM_STREAM / 2)
 		eng_stream_rx(s->e, 0, b, w->now);
 	else if (d->where / 2 == SIM_WAN)
 		eng_wan_rx(s->e, 0, 0, b, 0, w->now);
@@ -378,35 +327,6 @@ static void to_gateway(struct world *w, struct site *s, const struct due *d)
 	else
 		buf_free(s, b);
 	poll(s, w->now);
-}
-
-/* Two of a sender's life apart are told by the number of the carrier's: the rest went with it. */
-static void stream_deliver(struct world *w, unsigned from, const struct due *d)
-{
-	struct site *s = &w->site[from];
-	struct sim_buf *m = d->what;
-
-	if (m->b.w1 != w->set) {
-		sim_buf_free(m);
-		return;
-	}
-	if (w->now < w->site[!from].paused_until) {
-		to_gateway(w, &w->site[!from], d);
-		return;
-	}
-	s->stream_n--;
-	w->streamed++;
-	s->next = rwy_time_min(s->next, w->now); /* there is room */
-	to_gateway(w, &w->site[!from], d);
-}
-
-static void stream_broken(struct site *s)
-{
-	s->stream = false;
-	if (!s->e)
-		return;
-	eng_stream_lost(s->e, 0, s->w->now);
-	s->next = s->w->now;
 }
 
 static void to_host(struct world *w, unsigned site, struct sim_buf *m)
@@ -424,19 +344,19 @@ static void deliver(struct world *w, const struct due *d)
 		to_host(w, site, d->what);
 		return;
 	case SIM_LAN_UP:
-		to_gateway(w, &w->site[site], d);
+		sim_to_gateway(w, &w->site[site], d);
 		return;
 	case SIM_WAN:
-		to_gateway(w, &w->site[!site], d);
+		sim_to_gateway(w, &w->site[!site], d);
 		return;
-	case START / 2:
+	case SIM_START / 2:
 		start(&w->site[site]);
 		return;
-	case STREAM / 2:
-		stream_deliver(w, site, d);
+	case SIM_STREAM / 2:
+		sim_carrier_deliver(w, site, d);
 		return;
-	case BROKEN / 2:
-		stream_broken(&w->site[site]);
+	case SIM_BROKEN / 2:
+		sim_carrier_broken(&w->site[site]);
 		return;
 	}
 }
@@ -482,6 +402,11 @@ struct eng *sim_engine(struct world *w, unsigned site)
 	return w->site[site].e;
 }
 
+uint64_t sim_no_buffer(const struct world *w)
+{
+	return w->no_buffer;
+}
+
 uint64_t sim_buffers(const struct world *w, unsigned site)
 {
 	return w->site[site].bufs;
@@ -499,7 +424,7 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after)
 	eng_free(w->site[site].e);
 	w->site[site].e = NULL;
 	sim_stream_break(w);
-	sim_links_at(&w->links, w->now + after, START + site, NULL);
+	sim_links_at(&w->links, w->now + after, SIM_START + site, NULL);
 }
 
 void sim_settle(struct world *w, unsigned site, bool on)
@@ -516,52 +441,6 @@ void sim_settle(struct world *w, unsigned site, bool on)
 void sim_pause(struct world *w, unsigned site, rwy_dur d)
 {
 	w->site[site].paused_until = w->now + d;
-}
-
-void sim_stream(struct world *w, unsigned site, bool on)
-{
-	struct site *s = &w->site[site];
-
-	if (!s->e || s->stream == on)
-		return;
-	if (eng_stream_use(s->e, 0, on, w->now) != 0)
-		abort();
-	w->set += !w->set;
-	s->stream = on;
-	s->stream_run = RUN;
-	s->next = w->now;
-}
-
-bool sim_stream_on(const struct world *w, unsigned site)
-{
-	return w->site[site].stream;
-}
-
-void sim_stream_break(struct world *w)
-{
-	if (!w->set)
-		return;
-	w->set++;
-	for (unsigned i = 0; i < 2; i++) {
-		struct site *s = &w->site[i];
-		bool late = sim_chance(&w->rng, .5);
-
-		s->stream = false;
-		s->stream_n = 0;
-		memset(s->stream_free, 0, sizeof(s->stream_free));
-		if (s->e && late) { /* it finds no room, and does not know why yet */
-			eng_stream_room(s->e, 0, 0, 0);
-			sim_links_at(
-			    &w->links, w->now + RWY_MS * (1 + sim_below(&w->rng, 500)), BROKEN + i, NULL);
-		} else {
-			stream_broken(s);
-		}
-	}
-}
-
-uint64_t sim_streamed(const struct world *w)
-{
-	return w->streamed;
 }
 
 uint64_t sim_hash(const struct world *w)

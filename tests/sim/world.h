@@ -33,7 +33,11 @@ struct sim_cfg {
 	uint64_t read_cache_conn, read_cache_total;
 	bool no_journal; /* a crash also loses the journal */
 	uint32_t rx_window;
-	bool tenants; /* SIM_TENANTS tenants besides the plain LAN */
+	/* Packet buffers of a gateway, of buf_cost bytes each (0: no limit). Its bounds follow from
+	 * them as in the product, and a packet that finds no buffer is lost. */
+	uint32_t buffers, buf_cost;
+	bool tenants;      /* SIM_TENANTS tenants besides the plain LAN */
+	bool same_weights; /* of the tenants; else they have 1 to SIM_TENANTS */
 	const char *cc;
 	uint64_t rate_Bps;
 	bool verbose;
@@ -68,6 +72,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 rwy_time sim_now(const struct world *w);
 struct eng *sim_engine(struct world *w, unsigned site);
 uint64_t sim_buffers(const struct world *w, unsigned site); /* buffers that its engine holds */
+uint64_t sim_no_buffer(const struct world *w);              /* packets that found no buffer (cfg.buffers) */
 /* NULL, or what was wrong first with what an engine was charged for (accounts.h). */
 const char *sim_accounts(const struct world *w);
 /* The tenant, to be changed and then applied. Its idx may change only while it is neither there nor

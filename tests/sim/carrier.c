@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reliable carrier between the sites: world.h says how it behaves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/world_int.h"
+
+#define RUN   8    /* consecutive datagrams on one connection */
+#define PAUSE .002 /* probability that a connection stalls for two round trips */
+
+void sim_carrier_send(struct site *s, struct sim_buf *m)
+{
+	struct world *w = s->w;
+	const struct link_cfg *l = &w->links.link[sim_link_id(SIM_WAN, s->idx)].cfg;
+	rwy_time *at = &s->stream_free[s->stream_at];
+
+	if (s->stream_n >= SIM_CARRIER_ROOM)
+		abort(); /* more than there was room for */
+	*at =
+	    rwy_time_max(*at, w->now) + (uint64_t)(m->b.len + 46) * SIM_CARRIER_CONNS * RWY_SEC / l->rate_Bps;
+	if (sim_chance(&w->rng, PAUSE))
+		*at += 4 * l->delay;
+	m->b.w1 = w->set;
+	s->stream_n++;
+	sim_links_at(&w->links, *at + l->delay, SIM_STREAM + s->idx, m);
+	if (s->stream_run-- > 1)
+		return;
+	s->stream_run = RUN;
+	s->stream_at = sim_below(&w->rng, SIM_CARRIER_CONNS);
+}
+
+/* A datagram with another number of the carrier was lost when that one broke. */
+void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d)
+{
+	struct site *s = &w->site[from];
+	struct sim_buf *m = d->what;
+
+	if (m->b.w1 != w->set) {
+		sim_buf_free(m);
+		return;
+	}
+	if (w->now < w->site[!from].paused_until) {
+		sim_to_gateway(w, &w->site[!from], d);
+		return;
+	}
+	s->stream_n--;
+	w->streamed++;
+	s->next = rwy_time_min(s->next, w->now); /* there is room */
+	sim_to_gateway(w, &w->site[!from], d);
+}
+
+void sim_carrier_broken(struct site *s)
+{
+	s->stream = false;
+	if (!s->e)
+		return;
+	eng_stream_lost(s->e, 0, s->w->now);
+	s->next = s->w->now;
+}
+
+void sim_stream(struct world *w, unsigned site, bool on)
+{
+	struct site *s = &w->site[site];
+
+	if (!s->e || s->stream == on)
+		return;
+	if (eng_stream_use(s->e, 0, on, w->now) != 0)
+		abort();
+	w->set += !w->set;
+	s->stream = on;
+	s->stream_run = RUN;
+	s->next = w->now;
+}
+
+bool sim_stream_on(const struct world *w, unsigned site)
+{
+	return w->site[site].stream;
+}
+
+void sim_stream_break(struct world *w)
+{
+	if (!w->set)
+		return;
+	w->set++;
+	for (unsigned i = 0; i < 2; i++) {
+		struct site *s = &w->site[i];
+		bool late = sim_chance(&w->rng, .5);
+
+		s->stream = false;
+		s->stream_n = 0;
+		memset(s->stream_free, 0, sizeof(s->stream_free));
+		if (s->e && late) { /* it finds no room, and does not know why yet */
+			eng_stream_room(s->e, 0, 0, 0);
+			sim_links_at(
+			    &w->links, w->now + RWY_MS * (1 + sim_below(&w->rng, 500)), SIM_BROKEN + i, NULL);
+		} else {
+			sim_carrier_broken(s);
+		}
+	}
+}
+
+uint64_t sim_streamed(const struct world *w)
+{
+	return w->streamed;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The world's inside, for world.c and carrier.c. */
+#ifndef TESTS_SIM_WORLD_INT_H
+#define TESTS_SIM_WORLD_INT_H
+
+#include "tests/sim/accounts.h"
+#include "tests/sim/world.h"
+
+#define SIM_START         SIM_LINKS       /* an event: the start of site 0's gateway; + 1: site 1's */
+#define SIM_STREAM        (SIM_LINKS + 2) /* a datagram from that site over the reliable carrier */
+#define SIM_BROKEN        (SIM_LINKS + 4) /* the gateway learns that the carrier broke */
+#define SIM_CARRIER_CONNS 3
+#define SIM_CARRIER_ROOM  1024 /* most datagrams on the way */
+#define SIM_JOURNAL       1024
+
+struct site {
+	struct eng *e;
+	struct world *w;
+	unsigned idx;
+	uint64_t bufs; /* buffers that the engine holds */
+	rwy_time paused_until;
+	rwy_time next; /* result of the last eng_next() */
+	unsigned polls;
+	struct sim_common common;
+	unsigned ring; /* packets that wait for the end of a pause */
+	struct sim_tenant tenant_at[SIM_TENANTS + 1];
+	uint8_t world_of[SIM_TENANT_IDX];              /* by engine index: the world's tenant */
+	struct eng_journal_entry journal[SIM_JOURNAL]; /* survives a crash */
+	bool stream;
+	/* on the way; present connection, and what is left of its run */
+	unsigned stream_n, stream_at, stream_run;
+	rwy_time stream_free[SIM_CARRIER_CONNS];
+};
+
+struct world {
+	struct sim_cfg cfg;
+	const struct sim_ops *ops;
+	void *ctx;
+	rwy_time now;
+	struct sim_rng rng;
+	struct site site[2];
+	struct sim_links links;
+	uint64_t hash, streamed, no_buffer;
+	const char *accounts; /* what was wrong with them first, or NULL */
+	uint32_t set;         /* number of the carrier's incarnation; 0: none yet */
+};
+
+/* An event of the gateway's site: a packet for it. The gateway may be dead, or stand still: then it
+ * finds what its receive ring held. */
+void sim_to_gateway(struct world *w, struct site *s, const struct due *d);
+
+/* carrier.c: the reliable carrier. Takes m. */
+void sim_carrier_send(struct site *s, struct sim_buf *m);
+/* A datagram from this site arrives. */
+void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d);
+/* The site's gateway learns that the carrier broke. */
+void sim_carrier_broken(struct site *s);
+
+#endif
