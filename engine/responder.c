@@ -190,6 +190,8 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 	if (wan_tx_open(eng_wan(&rs->side), &rs->requests, info, len, rs, now) != 0)
 		return false;
 	wan_tx_class(rs->requests, rs->side.key.tenant);
+	/* The far host may answer a READ, or fail, before it takes what follows. */
+	wan_tx_bulk(rs->requests);
 	return true;
 }
 

@@ -216,17 +216,36 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 }
 
 /* --- new data --------------------------------------------------------------------------------- */
-static bool has_credit(const struct wan_tunnel *t, const struct wan_txflow *f)
+static bool has_credit(const struct wan_txflow *f)
 {
-	return f->next_frag ||
-	       t->tx_out + wan_tx_credit(t, f->ring[f->next_send & f->mask]) <= t->peer.rx_bytes;
+	return f->next_frag || wan_tx_has_credit(f);
+}
+
+/* A flow that may go on although bulk flows have no credit left; NULL: none. */
+static struct wan_txflow *ahead_of_bulk(const struct wan_tunnel *t)
+{
+	struct wan_txflow *f = wan_sched_ahead(&t->sched);
+
+	return f && has_credit(f) ? f : NULL;
+}
+
+static struct wan_txflow *next_flow(struct wan_tunnel *t, rwy_time now)
+{
+	struct wan_txflow *f = wan_sched_pick(&t->sched, now);
+
+	if (!f || has_credit(f))
+		return f;
+	f = ahead_of_bulk(t);
+	if (f)
+		wan_sched_ahead_pick(&t->sched, f);
+	return f;
 }
 
 bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
-	struct wan_txflow *f = wan_sched_pick(&t->sched, now);
+	struct wan_txflow *f = next_flow(t, now);
 
-	if (!f || !has_credit(t, f))
+	if (!f)
 		return false;
 	struct rwy_buf *b = f->ring[f->next_send & f->mask];
 
@@ -243,6 +262,8 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		f->next_frag = 0;
 		f->next_send++;
 		t->c.tx_data++;
+		if (f->next_send == f->end)
+			wan_sched_ahead_remove(&t->sched, f);
 	}
 	return true;
 }
@@ -259,5 +280,5 @@ bool wan_data_waiting(const struct wan_tunnel *t)
 	/* Credit is shared by the tunnel: when it is too small for one flow's next buffer, it is so
 	 * for most others. */
 	f = s->heap[WAN_HEAP_SHARE].v[0]->head;
-	return f && (!wan_tx_sendable(f) || has_credit(t, f));
+	return f && (!wan_tx_sendable(f) || has_credit(f) || ahead_of_bulk(t));
 }

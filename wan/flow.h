@@ -45,6 +45,8 @@ struct wan_txflow {
 	bool aborted;    /* custody is freed; waits for the acknowledgement of ABORT; muted */
 	bool dead;       /* retired: out of the table, freed when no list holds it */
 	bool broken;     /* no memory for its ring: the flow ends by tx_reset at the next tick */
+	bool bulk;       /* leaves a part of the tunnel's credit to others (wan_tx_bulk) */
+	bool ahead;      /* on the list of flows that are not bulk */
 	bool ctl_dirty, close_sent, close_acked;
 	uint8_t info_len;
 	uint8_t next_frag; /* next fragment of the buffer next_send */
@@ -65,6 +67,7 @@ struct wan_txflow {
 	uint32_t peak;               /* most buffers waiting since then; decays slowly */
 	struct wan_txflow *next;     /* link of the active list */
 	struct wan_txflow *ctl_next; /* link of the control list */
+	struct wan_txflow *ahead_next, *ahead_prev;
 	struct wan_txflow *retired_next;
 	uint8_t info[WAN_OPEN_MAX];
 };

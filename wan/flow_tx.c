@@ -19,8 +19,18 @@ static bool muted(const struct wan_txflow *f)
 
 static void activate(struct wan_txflow *f)
 {
-	if (!f->active && wan_tx_sendable(f))
+	if (!wan_tx_sendable(f))
+		return;
+	if (!f->active)
 		wan_sched_add(&f->t->sched, f);
+	if (!f->bulk)
+		wan_sched_ahead_add(&f->t->sched, f);
+}
+
+void wan_tx_bulk(struct wan_txflow *f)
+{
+	f->bulk = true;
+	wan_sched_ahead_remove(&f->t->sched, f);
 }
 
 /* --- open and free ---------------------------------------------------------------------------- */
@@ -79,6 +89,7 @@ static void die(struct wan_txflow *f)
 	struct wan_txslot *s = &t->tx[WAN_SLOT(f->id)];
 
 	f->dead = true;
+	wan_sched_ahead_remove(&t->sched, f);
 	s->f = NULL;
 	s->use = (s->use + 1) & WAN_USE_MASK;
 	s->next_free = t->tx_free;
@@ -233,9 +244,7 @@ uint32_t wan_tx_unsent(const struct wan_txflow *f)
 
 bool wan_tx_blocked(const struct wan_txflow *f)
 {
-	return wan_tx_unsent(f) &&
-	       (!wan_tx_sendable(f) ||
-	           f->t->tx_out + wan_tx_credit(f->t, f->ring[f->next_send & f->mask]) > f->t->peer.rx_bytes);
+	return wan_tx_unsent(f) && (!wan_tx_sendable(f) || !wan_tx_has_credit(f));
 }
 
 uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps)

@@ -374,6 +374,51 @@ struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now)
 	return NULL;
 }
 
+void wan_sched_ahead_add(struct wan_sched *s, struct wan_txflow *f)
+{
+	if (f->ahead)
+		return;
+	f->ahead = true;
+	f->ahead_next = NULL;
+	f->ahead_prev = s->ahead_tail;
+	if (s->ahead_tail)
+		s->ahead_tail->ahead_next = f;
+	else
+		s->ahead_head = f;
+	s->ahead_tail = f;
+}
+
+void wan_sched_ahead_remove(struct wan_sched *s, struct wan_txflow *f)
+{
+	if (!f->ahead)
+		return;
+	f->ahead = false;
+	if (f->ahead_prev)
+		f->ahead_prev->ahead_next = f->ahead_next;
+	else
+		s->ahead_head = f->ahead_next;
+	if (f->ahead_next)
+		f->ahead_next->ahead_prev = f->ahead_prev;
+	else
+		s->ahead_tail = f->ahead_prev;
+}
+
+struct wan_txflow *wan_sched_ahead(const struct wan_sched *s)
+{
+	struct wan_txflow *f = s->ahead_head;
+
+	while (f && !wan_tx_sendable(f))
+		f = f->ahead_next;
+	return f;
+}
+
+void wan_sched_ahead_pick(struct wan_sched *s, struct wan_txflow *f)
+{
+	s->by_guarantee = false;
+	wan_sched_ahead_remove(s, f); /* by turns */
+	wan_sched_ahead_add(s, f);
+}
+
 void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
 {
 	struct wan_class *c = f->class;

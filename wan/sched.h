@@ -53,6 +53,8 @@ struct wan_sched {
 	struct wan_class *one[WAN_HEAPS]; /* the heaps' memory while only class 0 exists */
 	struct wan_class *serving;        /* class whose turn it is */
 	bool by_guarantee;                /* the class was chosen for its guarantee */
+	/* flows with data to send that are not bulk: they go on when bulk flows have no credit */
+	struct wan_txflow *ahead_head, *ahead_tail;
 	uint64_t vtime;
 };
 
@@ -62,6 +64,14 @@ void wan_sched_fini(struct wan_sched *s);
 void wan_sched_add(struct wan_sched *s, struct wan_txflow *f);
 /* Returns the flow to send from, which stays listed; NULL: no flow may send now. */
 struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now);
+/* Keeps f, which has data to send and is not bulk, among those that go on without bulk flows. */
+void wan_sched_ahead_add(struct wan_sched *s, struct wan_txflow *f);
+/* Removes it. Does nothing when it is not listed. */
+void wan_sched_ahead_remove(struct wan_sched *s, struct wan_txflow *f);
+/* The first of them that can send; NULL: none. */
+struct wan_txflow *wan_sched_ahead(const struct wan_sched *s);
+/* It is served instead of the picked flow. */
+void wan_sched_ahead_pick(struct wan_sched *s, struct wan_txflow *f);
 /* Charges bytes sent from the picked flow. */
 void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes);
 /* wan_sched_any: a listed class is below its limit. wan_sched_next: when the first waiting class

@@ -166,6 +166,17 @@ static inline uint64_t wan_tx_credit(const struct wan_tunnel *t, const struct rw
 	return b->len > t->peer.rx_cost ? b->len : t->peer.rx_cost;
 }
 
+#define WAN_CREDIT_LEFT 3 /* bulk flows leave 1/2^this of the credit */
+
+/* The tunnel's credit is enough for the flow's next buffer, of which nothing was sent. */
+static inline bool wan_tx_has_credit(const struct wan_txflow *f)
+{
+	const struct wan_tunnel *t = f->t;
+	uint64_t all = t->peer.rx_bytes, most = f->bulk ? all - (all >> WAN_CREDIT_LEFT) : all;
+
+	return t->tx_out + wan_tx_credit(t, f->ring[f->next_send & f->mask]) <= most;
+}
+
 /* A buffer waits, and the peer has room for it in this flow. */
 static inline bool wan_tx_sendable(const struct wan_txflow *f)
 {

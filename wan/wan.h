@@ -190,6 +190,11 @@ RWY_MUST_CHECK int wan_class_set(struct wan_tunnel *t, unsigned id, const struct
 void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_stats *out);
 /* Puts f into a class. A class that was never set counts as class 0. */
 void wan_tx_class(struct wan_txflow *f, unsigned id);
+/*
+ * What f carries may be delivered only after something that another flow brings: f leaves an eighth
+ * of the tunnel's credit to flows that are not bulk, and these go on when it is all that is left.
+ */
+void wan_tx_bulk(struct wan_txflow *f);
 /* Takes ownership of b until it is delivered. Never fails and never drops: the caller bounds the
  * custody by wan_tx_queued. Works while the tunnel is down. */
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);

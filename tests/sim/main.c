@@ -142,6 +142,16 @@ static const struct {
     {2, F_POOL},
     /* custody held all buffers, and no DELIVERED found one, for ever */
     {7, F_POOL | F_NIC},
+    /* requests used up the credit of both directions, and neither READ responses nor the end of a
+     * dead host's connection found any, for ever */
+    {296, F_POOL},
+    {85, F_POOL | F_NIC | F_OUTAGE},
+    {275, F_POOL | F_NIC | F_OUTAGE},
+    /* a retransmission met the NAK for a request that had found no memory: it was taken for a new
+     * connection's */
+    {50, F_POOL | F_NIC},
+    {127, F_POOL | F_NIC},
+    {261, F_POOL | F_NIC},
     /* packets to queue pairs that nobody has took the memory of others */
     {10, F_HOSTILE},
     {45, F_HOSTILE | F_TENANTS},
@@ -165,7 +175,6 @@ static const struct {
 	const char *why;
 } unmended[] = {
     {1, F_CAUSAL, "near: a request is executed before what was acknowledged on another queue pair"},
-    {296, F_POOL, "requests use up the credit of both tunnels, and READ responses find none, for ever"},
     {7, F_BEHIND, "a READ behind WRITEs in custody outlives its NIC's retries"},
 };
 

@@ -99,6 +99,37 @@ static void test_tunnel_credit(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
+/*
+ * A bulk flow leaves an eighth of the tunnel's credit, 2 of 16 buffers. Another flow gets it at once,
+ * although the bulk flow has been first in line all the time.
+ */
+static void test_bulk_credit(void **state)
+{
+	struct wan_pair p;
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.rx_bytes = 16 * 700;
+	start_cfg(&p, &c, 0, 5 * RWY_MS);
+	wan_pair_streams(&p, 3, 100, 700, 700, 100);
+	p.stream[2].total = 0;
+	p.end[1].stall = true;
+	while (!p.stream[0].tx)
+		assert_true(wan_pair_step(&p, p.now + RWY_MS));
+	wan_tx_bulk(p.stream[0].tx);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(p.stream[0].got, 14);
+	assert_true(wan_tx_blocked(p.stream[0].tx));
+	p.stream[2].total = 100;
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(p.stream[0].got, 14);
+	assert_int_equal(p.stream[2].got, 2);
+	p.end[1].stall = false;
+	assert_true(wan_pair_run(&p, p.now + 20 * RWY_SEC));
+	assert_int_equal(wan_pair_stats(&p, 1).c.drop_no_credit, 0);
+	assert_true(wan_pair_finish(&p));
+}
+
 /* A sender that ignores credit: its data is dropped, counted, and not acknowledged. */
 static void test_beyond_credit(void **state)
 {
@@ -485,6 +516,7 @@ int main(void)
 	    cmocka_unit_test(test_custody),
 	    cmocka_unit_test(test_flow_credit),
 	    cmocka_unit_test(test_tunnel_credit),
+	    cmocka_unit_test(test_bulk_credit),
 	    cmocka_unit_test(test_beyond_credit),
 	    cmocka_unit_test(test_fragments),
 	    cmocka_unit_test(test_fragment_count),
