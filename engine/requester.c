@@ -21,17 +21,15 @@ struct eng_requester *eng_requester_get(struct eng *e, const struct eng_key *k, 
 struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now)
 {
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, k, true);
+	struct eng_tenant *t = eng_tenant(e, k->tenant);
+	struct eng_host *host = NULL;
 
 	if (rq)
 		return rq;
-	if (tunnel < 0) {
+	if (tunnel < 0 || !t) { /* a tenant that is being removed gets no new side */
 		e->c.drop_no_route++;
 		return NULL;
 	}
-	const struct eng_tenant *t = eng_tenant(e, k->tenant);
-
-	struct eng_host *host = NULL;
-
 	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max) ||
 	    !(host = eng_host_get(e, k->tenant, &k->dst)) || !(rq = eng_slab_get(&e->requester_slab))) {
 		e->c.drop_flow_table_full++;
@@ -39,7 +37,7 @@ struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *
 		return NULL;
 	}
 	rq->side.key = *k;
-	rq->side.tenant = eng_tenant(e, k->tenant);
+	rq->side.tenant = t;
 	rq->side.e = e;
 	rq->side.is_requester = true;
 	rq->side.tunnel = (uint8_t)tunnel;

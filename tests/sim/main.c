@@ -152,6 +152,8 @@ static const struct {
     {50, F_POOL | F_NIC},
     {127, F_POOL | F_NIC},
     {261, F_POOL | F_NIC},
+    /* a tenant was removed while its host was to be told of a loss: the gateway crashed */
+    {71083, F_LAN_LOSS | F_MASS | F_TENANTS | F_CHANGES},
     /* packets to queue pairs that nobody has took the memory of others */
     {10, F_HOSTILE},
     {45, F_HOSTILE | F_TENANTS},

@@ -110,6 +110,21 @@ static void test_same_addresses(void **state)
 	assert_int_equal(eng_flow_count(site[0].e), 3);
 }
 
+/* The far host refuses what was acknowledged, while the tenant is being removed. */
+static void test_told_while_removed(void **state)
+{
+	both();
+	connect_as(0);
+	a_sends(1, FIRST + 1);
+	eng_pair_run(20 * RWY_MS);
+	b_answers(2, FIRST + 1, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS));
+	assert_false(eng_tenant_remove(site[0].e, 1));
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 1);
+	eng_pair_run(10 * RWY_SEC);
+	assert_true(eng_tenant_remove(site[0].e, 1));
+}
+
 /* Another tenant's host answers, refuses and sends CNPs in a foreign connection: no effect. */
 static void test_forged_answers(void **state)
 {
@@ -445,6 +460,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, eng_pair_set_up, eng_pair_tear_down)
 	const struct CMUnitTest tests[] = {
 	    T(test_same_addresses),
+	    T(test_told_while_removed),
 	    T(test_forged_answers),
 	    T(test_unknown),
 	    T(test_late),
