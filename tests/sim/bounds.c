@@ -31,7 +31,7 @@ void sim_bound_memory(struct eng_cfg *c, uint32_t buffers, uint32_t cost)
 	c->custody_conn = least(c->custody_conn, c->custody_total);
 	c->memory_total = c->custody_total + c->custody_total / 4;
 	c->memory_conn = c->custody_conn + c->custody_conn / 4;
-	c->read_cache_total = (uint64_t)buffers / 8 * cost;
+	c->read_cache_total = least(c->read_cache_total, (uint64_t)buffers / 8 * cost);
 	c->read_cache_conn = least(c->read_cache_conn, c->read_cache_total);
 	bound_tunnel(&c->tunnel[0].wan, buffers, cost);
 }

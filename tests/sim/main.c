@@ -169,7 +169,7 @@ static const struct {
 /*
  * Seeds of kinds that the standard draw leaves out because the engine does not keep their promise
  * yet. `--unmended` runs them. A seed that passes moves to regressions[], its kind into kinds[] or
- * nic_kinds[].
+ * second_kinds[].
  */
 static const struct {
 	uint64_t seed;
@@ -178,6 +178,13 @@ static const struct {
 } unmended[] = {
     {1, F_CAUSAL, "near: a request is executed before what was acknowledged on another queue pair"},
     {7, F_BEHIND, "a READ behind WRITEs in custody outlives its NIC's retries"},
+    {1, F_BEHIND | F_REUSE, "QPNs used again with other peers: for 200 ms the old ones get the answers"},
+    {1103, F_HOSTILE,
+        "a NIC's READs wait behind a greedy host's WRITEs, of the same tenant, for longer than it tries"},
+    {336, F_POOL | F_NIC,
+        "a retransmission that the LAN's queue delays beyond 2 ms after the NAK is taken for new"},
+    {271, F_POOL | F_NIC | F_TENANTS,
+        "a NIC whose request finds no memory for 94 ms gives up: all before has an ACK, so it gets none"},
 };
 
 static void help(void)
@@ -200,16 +207,16 @@ static void help(void)
 	    "2097152 a queue pair is reset in place when all is complete and not delivered\n"
 	    "134217728 gateways are drained, stop and start again\n"
 	    "268435456 some of these stop before they are drained\n"
-	    "hosts that are NICs (a second world of each fourth seed):\n"
-	    "   16384 deep send queues, adaptive timers\n"
+	    "in a second world of each fourth seed, see docs/simulator.md:\n"
+	    "   16384 NICs: deep send queues, adaptive timers\n"
 	    "   32768 receives posted late, RNR retry 0\n"
-	    "only on request, see docs/simulator.md:\n"
 	    "  131072 few packet buffers\n"
-	    "  262144 causal order across queue pairs\n"
 	    "  524288 a host without an error has lost nothing\n"
 	    " 4194304 CM, DREQ after the last completion\n"
 	    " 8388608 a hostile host; --alone: the others without it\n"
 	    "16777216 all queue pairs are reset in place when all is complete\n"
+	    "only on request:\n"
+	    "  262144 causal order across queue pairs\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
 	    "--unmended: seeds of these that fail, and why\n");
 }
@@ -221,12 +228,14 @@ static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, 
     F_HOST | F_LAN_LOSS | F_REUSE, F_MASS, F_MASS | F_LAN_LOSS, F_MASS | F_CRASH_NEAR};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Kinds whose hosts are NICs. */
-static const unsigned nic_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS, F_NIC | F_OUTAGE,
+/* Kinds of second worlds: hosts that are NICs, CM, resets of all queue pairs, few packet buffers, a
+ * hostile host. */
+static const unsigned second_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS, F_NIC | F_OUTAGE,
     F_NIC | F_CRASH_FAR, F_NIC | F_CRASH_NEAR, F_NIC | F_REUSE, F_NIC | F_RNR | F_LAN_LOSS, F_NIC | F_PAUSE,
-    F_NIC | F_HOST, F_NIC | F_CRASH_BOTH};
-#define NIC_KINDS (sizeof(nic_kinds) / sizeof(*nic_kinds))
-#define NIC_EACH  4 /* seeds */
+    F_NIC | F_HOST, F_NIC | F_CRASH_BOTH, F_CM, F_CM | F_OUTAGE, F_CM | F_NIC | F_RNR, F_RESET_ALL,
+    F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS};
+#define SECOND_KINDS (sizeof(second_kinds) / sizeof(*second_kinds))
+#define SECOND_EACH  4 /* seeds */
 
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
 #define JOBS_MAX    256
@@ -274,14 +283,14 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 }
 
 /* The faults of a seed's second world, so that its first one stays as it was; 0: it has none. */
-static unsigned nic_faults_of(const struct plan *p, uint64_t seed)
+static unsigned second_faults_of(const struct plan *p, uint64_t seed)
 {
-	uint64_t n = seed / NIC_EACH;
+	uint64_t n = seed / SECOND_EACH;
 
-	if (p->faults >= 0 || seed % NIC_EACH)
+	if (p->faults >= 0 || seed % SECOND_EACH)
 		return 0;
 	/* Without F_MOVES: a carrier may be broken, unnoticed, for longer than NICs wait. */
-	return nic_kinds[n % NIC_KINDS] | (n / NIC_KINDS % 3 ? 0 : F_TENANTS) | p->with;
+	return second_kinds[n % SECOND_KINDS] | (n / SECOND_KINDS % 3 ? 0 : F_TENANTS) | p->with;
 }
 
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)
@@ -320,8 +329,8 @@ static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 
 		if (i >= REGRESSIONS) {
 			run_one(p, sh, job, seed, faults_of(p, seed));
-			if (nic_faults_of(p, seed))
-				run_one(p, sh, job, seed, nic_faults_of(p, seed));
+			if (second_faults_of(p, seed))
+				run_one(p, sh, job, seed, second_faults_of(p, seed));
 			if (i % 10000 == 9999)
 				fprintf(stderr, "seed %llu, %llu failed\n", (unsigned long long)seed,
 				    (unsigned long long)sh->failed);
