@@ -245,6 +245,8 @@ static rwy_time look_at(const struct roce_reqr *r, rwy_time now)
 static void wait_anew(struct roce_reqr *r, rwy_time now)
 {
 	r->waits = now;
+	if (!r->retry_count)
+		r->silent_at = now;
 	r->before = r->host ? r->host->owed : 0;
 	r->deadline = look_at(r, now);
 }
@@ -326,6 +328,15 @@ void roce_reqr_give_up(
 	act->end = end;
 }
 
+/*
+ * An error must not come earlier than without this requester: the host's peer would have waited for
+ * at least so many timeouts, and for so long.
+ */
+static bool out_of_patience(const struct roce_reqr *r, rwy_time now)
+{
+	return r->retry_count >= r->cfg.retry && rwy_since(r->silent_at, now) >= r->cfg.patience;
+}
+
 void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now)
 {
 	*act = (struct roce_reqr_act){0};
@@ -336,12 +347,13 @@ void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now
 	if (!timed_out(r, now))
 		return;
 	r->timeouts++; /* IBA 9.7.6.1.3: lost acknowledge */
-	if (r->retry_count >= r->cfg.retry) {
+	if (out_of_patience(r, now)) {
 		roce_reqr_give_up(
 		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), r->una, ROCE_REQR_SILENT);
 		return;
 	}
-	r->retry_count++;
+	if (r->retry_count < UINT8_MAX)
+		r->retry_count++;
 	r->nak_seen = false;
 	roce_reqr_cut(r);
 	roce_reqr_go_back(r);

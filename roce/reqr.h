@@ -25,13 +25,19 @@
 struct roce_reqr_cfg {
 	uint32_t window_max; /* request packets in flight to the host, 1 .. 4096 */
 	uint8_t rnr_retry;   /* 0..6, 7 = without limit (IBA 9.7.5.2.8) */
-	/* Consecutive timeouts after which it resends, 1..255; the next one gives up. */
+	/* Consecutive timeouts after which it resends, 0..255; the next one may give up. */
 	uint8_t retry;
+	/*
+	 * It does not give up before the host was silent for this long, but goes on resending: the
+	 * peer of the host would have waited, too. 0: the count alone decides; RWY_NEVER: it never
+	 * gives up.
+	 */
+	rwy_dur patience;
 	/* Bounds of the response timeout, without the time for READs before it. */
 	rwy_dur rto_min;
 	rwy_dur rto_max;
 };
-/* The defaults: 128, 7, 7, 50 ms, 1 s. */
+/* The defaults: window 128, RNR retry 7, retry 7, patience 0, timeout 50 ms to 1 s. */
 void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg);
 
 struct roce_reqr {
@@ -63,6 +69,7 @@ struct roce_reqr {
 	/* Next check of the response timer; RWY_NEVER: nothing is in flight. */
 	rwy_time deadline;
 	rwy_time waits;              /* time when the response timer began */
+	rwy_time silent_at;          /* the same, for the first timeout in a row */
 	struct roce_reqr_host *host; /* shared by the requesters of a host; NULL: none */
 	uint64_t owed;               /* bytes of READ responses that the host owes this requester */
 	/* bytes that the host owed all its requesters when the timer began */

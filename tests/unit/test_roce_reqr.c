@@ -324,6 +324,68 @@ static void test_timeout(void **state)
 	rq_fini(&q);
 }
 
+/* Ticks until it gives up or `end` is reached; returns the number of timeouts. */
+static uint64_t silence(struct rq *q, rwy_time end)
+{
+	do {
+		rq_send(q);
+		q->now = rwy_time_min(roce_reqr_next(&q->r), end);
+		rq_tick(q);
+	} while (!q->act.failed && q->now < end);
+	return q->r.timeouts;
+}
+
+/* The count is used up after 350 ms, but the host's peer would have waited for 10 s. */
+static void test_patience(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	q.r.cfg.retry = 2;
+	q.r.cfg.patience = 10 * RWY_SEC;
+	push_sends(&q, 4);
+	assert_int_equal(silence(&q, RWY_SEC + 10 * RWY_SEC - 1), 13);
+	assert_false(q.act.failed);
+	/* Progress begins it anew. */
+	rq_send(&q);
+	rq_ack(&q, START);
+	silence(&q, q.now + 10 * RWY_SEC - 1);
+	assert_false(q.act.failed);
+	silence(&q, q.now + 2 * RWY_SEC);
+	assert_true(q.act.failed);
+	assert_int_equal(q.act.end, ROCE_REQR_SILENT);
+	rq_fini(&q);
+}
+
+/* Without a retry the first timeout is the end, once the peer would not have waited longer. */
+static void test_no_retry(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	q.r.cfg.retry = 0;
+	q.r.cfg.patience = 40 * RWY_MS;
+	push_sends(&q, 1);
+	assert_int_equal(silence(&q, 2 * RWY_SEC), 1);
+	assert_true(q.act.failed);
+	assert_int_equal(q.now, RWY_SEC + 50 * RWY_MS);
+	rq_fini(&q);
+}
+
+/* A peer without a timer waits for ever; the count of timeouts must not wrap. */
+static void test_never_gives_up(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	q.r.cfg.patience = RWY_NEVER;
+	push_sends(&q, 1);
+	assert_in_range(silence(&q, RWY_SEC + 1000 * RWY_SEC), 1000, 1004);
+	assert_false(q.act.failed);
+	assert_true(roce_reqr_next(&q.r) - q.now <= RWY_SEC);
+	rq_fini(&q);
+}
+
 static void test_timeout_count_resets(void **state)
 {
 	struct rq q;
@@ -449,6 +511,9 @@ int main(void)
 	    cmocka_unit_test(test_rnr_limit),
 	    cmocka_unit_test(test_rnr_credits),
 	    cmocka_unit_test(test_timeout),
+	    cmocka_unit_test(test_patience),
+	    cmocka_unit_test(test_no_retry),
+	    cmocka_unit_test(test_never_gives_up),
 	    cmocka_unit_test(test_timeout_count_resets),
 	    cmocka_unit_test(test_fatal),
 	    cmocka_unit_test(test_reserved_syndromes),
