@@ -94,6 +94,11 @@ struct roce_cm_side {
 	uint8_t rnr_retry;           /* 0..7: RNR retry count; 7 = no limit */
 	uint8_t responder_resources; /* as in its own REQ or REP */
 	uint8_t initiator_depth;
+	/*
+	 * Transport timeout, 4.096 us * 2^n, 0..31; 0: none. b's is the REQ's. a's is its own
+	 * choice: at most one more than the longer of that and the REP's ACK delay.
+	 */
+	uint8_t ack_timeout;
 };
 
 struct roce_cm_conn {

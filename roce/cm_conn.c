@@ -2,6 +2,8 @@
 /* The connection tracker of roce/cm.h: REQ, REP and the other messages change the table. */
 #include "roce/cm_int.h"
 
+#define TIMEOUT_MAX 31 /* five bits */
+
 /* --- REQ and REP ------------------------------------------------------------------------------ */
 
 static bool gid_is_set(const struct rwy_ip *gid)
@@ -40,7 +42,7 @@ static void take_req(struct roce_cm_entry *e, const struct roce_cm_msg *m)
 	c->path_mtu = m->path_mtu;
 	c->transport = m->transport;
 	c->retry_count = m->retry_count;
-	c->ack_timeout = m->local_ack_timeout;
+	c->ack_timeout = c->b.ack_timeout = m->local_ack_timeout;
 	c->srq_a = m->srq;
 }
 
@@ -58,6 +60,7 @@ static void take_rep(struct roce_cm_entry *e, const struct roce_cm_msg *m)
 	c->b.initiator_depth = m->initiator_depth;
 	c->a.psn = m->starting_psn;
 	c->a.rnr_retry = m->rnr_retry;
+	e->rep_ack_delay = m->ack_delay;
 	c->srq_b = m->srq;
 }
 
@@ -82,6 +85,19 @@ static uint32_t established_find(const struct roce_cm_tab *t, const struct rwy_i
 }
 
 /*
+ * A host makes its timeout of the path's life time, which is at most the REQ's timeout, and of its
+ * peer's ACK delay (IBA 12.7.34).
+ */
+static uint8_t active_timeout(uint8_t req_timeout, uint8_t rep_ack_delay)
+{
+	uint8_t longest = req_timeout > rep_ack_delay ? req_timeout : rep_ack_delay;
+
+	if (!req_timeout)
+		return 0;
+	return longest < TIMEOUT_MAX ? longest + 1 : TIMEOUT_MAX;
+}
+
+/*
  * REQ and REP are present: removes former connections of the queue pairs or the communication IDs,
  * and reports. A host has one connection under one ID (IBA 12.7.1), in whichever direction it was
  * made, so a DREQ names at most one connection.
@@ -93,6 +109,7 @@ static void establish(struct roce_cm_tab *t, uint32_t i, struct roce_cm_event *e
 
 	if (e->conn.transport == ROCE_XRC) /* annex A14: the EECN field has the target QP */
 		e->conn.b.qpn = e->rep_eecn;
+	e->conn.a.ack_timeout = active_timeout(e->conn.b.ack_timeout, e->rep_ack_delay);
 	for (uint32_t s = 0; s < 2; s++) {
 		old = roce_cm_qp_find(t, &roce_cm_side_of(e, s)->ip, roce_cm_side_of(e, s)->qpn);
 		if (old != ROCE_CM_NIL)

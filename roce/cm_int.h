@@ -27,6 +27,7 @@ struct roce_cm_entry {
 	uint32_t next_qp[2]; /* hash chains by queue pair, a and b: values are entry * 2 + side */
 	/* EECN of a REP that came before its REQ: the REQ tells whether it is b's QPN */
 	uint32_t rep_eecn;
+	uint8_t rep_ack_delay; /* b's, from the REP */
 	uint8_t state;
 	bool has_req, has_rep;
 };

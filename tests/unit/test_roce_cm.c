@@ -271,6 +271,8 @@ static void test_established(void **state)
 	assert_int_equal(c->path_mtu, 1024);
 	assert_int_equal(c->retry_count, 7);
 	assert_int_equal(c->ack_timeout, 19);
+	assert_int_equal(c->b.ack_timeout, 19);
+	assert_int_equal(c->a.ack_timeout, 20);
 	assert_int_equal(c->transport, ROCE_RC);
 	assert_int_equal(c->comm_a, req0.comm);
 	assert_int_equal(c->comm_b, rep0.comm);
@@ -282,6 +284,27 @@ static void test_established(void **state)
 	assert_int_equal(stats(t).half_open_now, 0);
 	roce_cm_tab_free(t);
 	roce_cm_tab_free(NULL);
+}
+
+/* The REP's ACK delay is 15. A host without a timer waits for ever. */
+static void test_timeouts(void **state)
+{
+	static const struct {
+		uint8_t req, a;
+	} c[] = {{0, 0}, {1, 16}, {14, 16}, {15, 16}, {16, 17}, {30, 31}, {31, 31}};
+
+	for (unsigned i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct roce_cm_tab *t = new_tab(16, 8);
+		struct cp_req r = req0;
+		struct roce_cm_event ev;
+
+		r.timeout = c[i].req;
+		feed_req(t, &r, &ev, T0);
+		assert_int_equal(feed_rep(t, &rep0, &ev, T0), ROCE_CM_ESTABLISHED);
+		assert_int_equal(ev.conn.b.ack_timeout, c[i].req);
+		assert_int_equal(ev.conn.a.ack_timeout, c[i].a);
+		roce_cm_tab_free(t);
+	}
 }
 
 static void test_close(void **state)
@@ -714,6 +737,7 @@ int main(void)
 	    cmocka_unit_test(test_unknown_attributes),
 	    cmocka_unit_test(test_not_cm),
 	    cmocka_unit_test(test_established),
+	    cmocka_unit_test(test_timeouts),
 	    cmocka_unit_test(test_close),
 	    cmocka_unit_test(test_close_needs_the_right_names),
 	    cmocka_unit_test(test_duplicates),
