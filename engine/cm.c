@@ -49,6 +49,8 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	rs->rnr_retry = s.local->rnr_retry;
 	rq->rnr_retry = s.remote->rnr_retry;
 	rs->retry = rq->retry = c->retry_count;
+	rs->ack_timeout = s.local->ack_timeout + 1;
+	rq->ack_timeout = s.remote->ack_timeout + 1;
 	eng_responder_start_cm(rs, s.local->qpn, s.local->psn, c->path_mtu, now);
 	eng_requester_start_cm(rq, s.remote->qpn, s.remote->psn, c->path_mtu, now);
 	eng_pair_join(rs, rq, ENG_BY_CM);
@@ -71,8 +73,11 @@ static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *
 
 	if ((side = eng_find(e, &kn, false)))
 		side->close_at = now + CLOSE_WAIT;
-	if ((side = eng_find(e, &kf, true)))
+	if ((side = eng_find(e, &kf, true))) {
 		side->close_at = now + CLOSE_WAIT;
+		/* The remote host has disconnected: it waits no longer than our own count. */
+		((struct eng_requester *)side)->reqr.cfg.patience = 0;
+	}
 }
 
 struct eng_responder *eng_cm_dreq_waits(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt)

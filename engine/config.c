@@ -12,8 +12,8 @@ void eng_cfg_default(struct eng_cfg *cfg)
 	cfg->half_open_max = 1024;
 	cfg->idle_expiry = 600 * RWY_SEC;
 	cfg->host_window = 128;
-	cfg->rnr_retry = 7;
-	cfg->retry = 7;
+	cfg->timers = (struct eng_timers){
+	    .timeout_min = 50 * RWY_MS, .timeout_max = RWY_SEC, .retry = 7, .rnr_retry = 7};
 	cfg->custody_conn = 32u << 20;
 	cfg->custody_total = 256u << 20;
 	cfg->buf_cost = 256;

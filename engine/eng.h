@@ -34,7 +34,7 @@
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
  *   table  wheel  states  vni  msg                indices and messages
- *   carrier  config                                calls passed to wan/, defaults of eng_cfg
+ *   carrier  config  timers                        calls passed to wan/, defaults, how long a host may wait
  *
  * Thread: one engine belongs to one worker, as engine.h says.
  */
@@ -141,7 +141,8 @@ struct eng_responder {
 	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
-	uint8_t rnr_retry, retry; /* of the local host's QP, from CM; 255: not known */
+	/* Of the local host's QP, from CM, as struct eng_open has them. */
+	uint8_t rnr_retry, retry, ack_timeout;
 	struct roce_resp resp;
 	struct wan_txflow *requests;
 	struct wan_rxflow *responses;
@@ -251,11 +252,11 @@ struct eng_requester {
 	uint8_t end;
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
-	uint16_t open_pmtu;       /* path MTU that was named then; 0: not known */
-	uint8_t rnr_retry, retry; /* of the remote host's QP; 255: not known */
-	uint64_t resume_seq;      /* flow sequence of the near gateway's RESUME */
-	roce_psn promised;        /* state LOCATING: the remote host has ACKs up to here */
-	struct eng_rp *rp;        /* reaction point in whose queue it waits; NULL: none */
+	uint16_t open_pmtu;                    /* path MTU that was named then; 0: not known */
+	uint8_t rnr_retry, retry, ack_timeout; /* of the remote host's QP, as struct eng_open has them */
+	uint64_t resume_seq;                   /* flow sequence of the near gateway's RESUME */
+	roce_psn promised;                     /* state LOCATING: the remote host has ACKs up to here */
+	struct eng_rp *rp;                     /* reaction point in whose queue it waits; NULL: none */
 	struct eng_requester *rp_next;
 	struct cc_drain drain; /* end to end: bytes that the near gateway may have under way */
 	struct roce_reqr reqr;

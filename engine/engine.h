@@ -49,6 +49,16 @@ struct eng_tunnel_cfg {
 	struct wan_cfg wan; /* the engine sets ctx, ops, bufs and fec_code, the caller the rest */
 };
 
+/*
+ * How long a local host may be silent. Where CM named a connection's counts and its timeout, these
+ * decide when it is given up; docs/rc-semantics.md, "How long the far gateway waits".
+ */
+struct eng_timers {
+	rwy_dur timeout_min, timeout_max; /* bounds of the time until it is asked again, not 0 */
+	uint8_t retry;                    /* repeats without progress before it is given up */
+	uint8_t rnr_retry;                /* 0..6; 7: without limit */
+};
+
 struct eng_cfg {
 	unsigned tunnels, prefixes;
 	struct eng_tunnel_cfg tunnel[ENG_TUNNELS_MAX];
@@ -58,7 +68,7 @@ struct eng_cfg {
 	uint32_t half_open_max;                     /* unpaired flows at most */
 	rwy_dur idle_expiry;      /* silence after which a flow without custody is forgotten */
 	uint32_t host_window;     /* requests in flight to a local host, each connection */
-	uint8_t rnr_retry, retry; /* for connections that did not say theirs */
+	struct eng_timers timers; /* of the plain LAN */
 	/* Bytes in custody above which ACKs are withheld: of one connection, of this worker. */
 	uint64_t custody_conn, custody_total;
 	uint32_t buf_cost; /* least bytes that a packet counts: what a buffer takes */
@@ -200,6 +210,8 @@ rwy_time eng_next(const struct eng *e);
 struct eng_tenant_cfg {
 	uint32_t vni; /* 1 .. 2^24 - 1; tenant 0: 0 */
 	enum eng_ack_mode ack_mode;
+	/* For connections that begin later; timeout_max 0: all as the plain LAN's. */
+	struct eng_timers timers;
 	/* Flow table entries, unpaired flows; 0: only eng_cfg's bound. */
 	uint32_t flows_max, half_open_max;
 	uint64_t custody; /* bytes held above which its ACKs are withheld */
@@ -487,6 +499,11 @@ struct eng_flow_info {
 	uint32_t requester_queue;    /* requests that wait for the local host */
 	uint64_t requester_rate_Bps; /* bound that the local host's CNPs set; 0: none */
 	rwy_dur requester_rtt;       /* smoothed response time of the local host; 0: not measured */
+	/* How long the local host may be silent: counts, bounds of the timeout. */
+	uint8_t requester_retry, requester_rnr_retry;
+	rwy_dur requester_timeout_min, requester_timeout_max;
+	/* It is not given up before; 0: the count alone decides; RWY_NEVER: it is never given up. */
+	rwy_dur requester_patience;
 	/*
 	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"
 	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "drain" (the

@@ -100,8 +100,20 @@ static void add_responder(struct eng_flow_info *o, const struct eng_responder *r
 	o->pmtu = rs->resp.pmtu;
 }
 
+static void add_timers(struct eng_flow_info *o, const struct eng_requester *rq)
+{
+	const struct roce_reqr_cfg cfg = eng_requester_active(rq) ? rq->reqr.cfg : eng_requester_cfg(rq);
+
+	o->requester_retry = cfg.retry;
+	o->requester_rnr_retry = cfg.rnr_retry;
+	o->requester_timeout_min = cfg.rto_min;
+	o->requester_timeout_max = cfg.rto_max;
+	o->requester_patience = cfg.patience;
+}
+
 static void add_requester(struct eng_flow_info *o, const struct eng_requester *rq)
 {
+	add_timers(o, rq);
 	o->rx_packets = rq->packets;
 	o->rx_bytes = rq->bytes;
 	o->held[ENG_MEM_RESPONSES] = rq->answering;

@@ -77,6 +77,7 @@ static void take_entry(struct eng_responder *rs)
 	j->vni = rs->side.tenant->cfg.vni;
 	j->rnr_retry = rs->rnr_retry;
 	j->retry = rs->retry;
+	j->ack_timeout = rs->ack_timeout;
 	rs->journal = j;
 }
 

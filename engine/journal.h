@@ -26,7 +26,8 @@ struct eng_journal_entry {
 	uint16_t pmtu;            /* bytes; 0: not known */
 	uint8_t rnr_retry, retry; /* of the host's QP; 255: not known */
 	uint32_t vni;             /* of the tenant; 0: plain LAN */
-	uint32_t reserved[2];
+	uint8_t ack_timeout;      /* of the host's QP, one more than CM's; 0: not known */
+	uint8_t reserved[7];
 	struct rwy_ip src, dst; /* of the host's requests */
 };
 static_assert(sizeof(struct eng_journal_entry) == 64, "one cache line");

@@ -16,7 +16,8 @@
 static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 {
 	uint8_t info[WAN_OPEN_MAX];
-	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
+	struct eng_open o = {
+	    .type = ENG_OPEN_MGMT, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
 
 	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_open_encode(info, &o), t, now) != 0)
 		t->mgmt = NULL;

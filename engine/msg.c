@@ -10,7 +10,7 @@ size_t eng_open_encode(uint8_t *out, const struct eng_open *o)
 	out[0] = o->type;
 	out[1] = o->rnr_retry;
 	out[2] = o->retry;
-	out[3] = 0;
+	out[3] = o->ack_timeout;
 	rwy_put16(out + 4, o->pmtu);
 	rwy_put16(out + 6, 0);
 	rwy_put32(out + 8, o->incarnation);
@@ -22,13 +22,20 @@ size_t eng_open_encode(uint8_t *out, const struct eng_open *o)
 	return ENG_OPEN_LEN;
 }
 
+/* CM's counts have three bits. */
+static uint8_t retry_count(uint8_t n)
+{
+	return n <= 7 ? n : ENG_RETRY_UNKNOWN;
+}
+
 bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len)
 {
 	if (len != ENG_OPEN_LEN || p[0] < ENG_OPEN_REQ || p[0] > ENG_OPEN_MGMT)
 		return false;
 	o->type = p[0];
-	o->rnr_retry = p[1];
-	o->retry = p[2];
+	o->rnr_retry = retry_count(p[1]);
+	o->retry = retry_count(p[2]);
+	o->ack_timeout = p[3] <= ENG_ACK_TIMEOUT_MAX ? p[3] : 0;
 	o->pmtu = rwy_get16(p + 4);
 	o->incarnation = rwy_get32(p + 8);
 	o->peer_qpn = rwy_get32(p + 12);

@@ -27,9 +27,13 @@ enum eng_open_type {
 	ENG_OPEN_MGMT = 3, /* CM MADs of the tunnel */
 };
 
+#define ENG_RETRY_UNKNOWN   255
+#define ENG_ACK_TIMEOUT_MAX 32
+
 struct eng_open {
 	uint8_t type;             /* enum eng_open_type */
-	uint8_t rnr_retry, retry; /* of the QP of key.src; 255: not known */
+	uint8_t rnr_retry, retry; /* of the QP of key.src, 0..7, or ENG_RETRY_UNKNOWN */
+	uint8_t ack_timeout;      /* one more than that of the QP of key.src in CM; 0: not known */
 	uint16_t pmtu;            /* bytes; 0: not known */
 	uint32_t incarnation;     /* changes when the near gateway begins the connection again */
 	uint32_t peer_qpn;        /* QPN of key.src; 0: not known */

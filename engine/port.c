@@ -185,7 +185,8 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
-	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
+	struct eng_open o = {
+	    .type = ENG_OPEN_MGMT, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
 
 	if (is_tunnel(t->e, user))
 		return eng_open_encode(info, &o);

@@ -44,7 +44,7 @@ struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *
 	rq->side.close_at = RWY_NEVER;
 	rq->side.last = now;
 	rq->side.error = "";
-	rq->rnr_retry = rq->retry = 255;
+	rq->rnr_retry = rq->retry = ENG_RETRY_UNKNOWN;
 	rq->side.host = host;
 	eng_insert(e, &rq->side);
 	e->c.conns_opened++;
@@ -112,8 +112,8 @@ void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now)
 size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out)
 {
 	struct eng_open o = {.type = ENG_OPEN_RSP,
-	    .rnr_retry = 255,
-	    .retry = 255,
+	    .rnr_retry = ENG_RETRY_UNKNOWN,
+	    .retry = ENG_RETRY_UNKNOWN,
 	    .incarnation = rq->incarnation,
 	    .peer_qpn = rq->remote_qpn,
 	    .vni = rq->side.tenant->cfg.vni,
@@ -179,15 +179,10 @@ void eng_requester_send_owed(struct eng_requester *rq, rwy_time now)
 
 void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe)
 {
-	struct roce_reqr_cfg cfg;
-	const struct eng_cfg *ec = &rq->side.e->cfg;
+	const struct roce_reqr_cfg cfg = eng_requester_cfg(rq);
 
 	forget_requests(rq);
 	rq->questions = 0;
-	roce_reqr_cfg_default(&cfg);
-	cfg.window_max = ec->host_window;
-	cfg.rnr_retry = rq->rnr_retry != 255 ? rq->rnr_retry : ec->rnr_retry;
-	cfg.retry = ec->retry;
 	roce_reqr_init(&rq->reqr, &cfg, first, pmtu);
 	roce_reqr_share(&rq->reqr, &rq->side.host->reqr);
 	rq->reqr.probe = probe;
@@ -260,10 +255,12 @@ void eng_requester_open(
 	forget_numbers(rq);
 	rq->side.last = now;
 	rq->side.close_at = RWY_NEVER;
-	if (o->rnr_retry != 255)
+	if (o->rnr_retry != ENG_RETRY_UNKNOWN)
 		rq->rnr_retry = o->rnr_retry;
-	if (o->retry != 255)
+	if (o->retry != ENG_RETRY_UNKNOWN)
 		rq->retry = o->retry;
+	if (o->ack_timeout)
+		rq->ack_timeout = o->ack_timeout;
 	/* The near gateway may name its host's QPN, from CM or after a restart here. */
 	if (o->peer_qpn && rq->remote_qpn != o->peer_qpn) {
 		struct eng_key k = {rq->side.key.dst, rq->side.key.src, o->peer_qpn, rq->side.key.tenant};

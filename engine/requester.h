@@ -28,6 +28,10 @@ void eng_requester_open(
 /* CM named the remote host's QPN, its first PSN and the path MTU: the connection runs. */
 void eng_requester_start_cm(
     struct eng_requester *rq, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
+/* --- timers.c: how long the host may be silent --- */
+/* CM's values if they are known, else the tenant's. */
+struct roce_reqr_cfg eng_requester_cfg(const struct eng_requester *rq);
+
 /*
  * Begins with an empty queue at PSN `first`; frees the old queue. pmtu: bytes, 0: not known. probe:
  * state PROBING, one packet at a time until the host answers; otherwise state RUNNING.

@@ -92,7 +92,7 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 	rs->side.close_at = RWY_NEVER;
 	rs->side.last = rs->asked_at = now;
 	rs->side.error = "";
-	rs->rnr_retry = rs->retry = 255;
+	rs->rnr_retry = rs->retry = ENG_RETRY_UNKNOWN;
 	rs->ttl = 64;
 	rs->pkey = 0xffff;
 	eng_insert(e, &rs->side);
@@ -160,6 +160,7 @@ size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out)
 	    .type = ENG_OPEN_REQ,
 	    .rnr_retry = rs->rnr_retry,
 	    .retry = rs->retry,
+	    .ack_timeout = rs->ack_timeout,
 	    .pmtu = (uint16_t)rs->resp.pmtu,
 	    .incarnation = rs->incarnation,
 	    /*

@@ -183,6 +183,9 @@ static void tick_requester(struct eng_requester *rq, struct roce_reqr_act *act, 
 {
 	uint64_t timeouts = rq->reqr.timeouts;
 
+	/* The question is this gateway's own: the remote host does not wait for the answer. */
+	if (eng_requester_locating(rq) || rq->side.state == ENG_Q_ENDING)
+		rq->reqr.cfg.patience = 0;
 	roce_reqr_tick(&rq->reqr, act, now);
 	rq->side.e->c.local_ack_timeout_err += rq->reqr.timeouts - timeouts;
 }

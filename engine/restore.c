@@ -41,6 +41,7 @@ static struct eng_responder *resume_connection(
 	rs->local_qpn = j->lqpn;
 	rs->rnr_retry = j->rnr_retry;
 	rs->retry = j->retry;
+	rs->ack_timeout = j->ack_timeout <= ENG_ACK_TIMEOUT_MAX ? j->ack_timeout : 0;
 	eng_responder_enter(rs, ENG_R_RESUMING);
 	if (!eng_responder_open(rs, now) || !send_resume(rs, now)) {
 		rs->journal = NULL; /* the caller releases the entry */

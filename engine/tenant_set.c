@@ -86,6 +86,8 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 	struct eng_tenant old = *t;
 
 	t->cfg = *cfg;
+	if (!cfg->timers.timeout_max)
+		t->cfg.timers = e->cfg.timers;
 	t->cfg.prefix = t->prefix = prefix;
 	e->tenant[idx] = t;
 	if (old.cfg.vni != cfg->vni && (r = eng_vni_enter(e, idx)) != 0) {

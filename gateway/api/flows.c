@@ -121,11 +121,18 @@ static bool matches(const struct filter *f, const struct eng_flow_info *i, const
 	       (!f->tenant || !strcmp(f->tenant, tenant));
 }
 
+/* null: never given up. */
+static json_t *patience_json(rwy_dur patience)
+{
+	return patience == RWY_NEVER ? json_null() : json_real((double)patience / 1e9);
+}
+
 static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsigned worker, rwy_time now)
 {
 	return json_pack(
 	    "{s:i, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
-	    " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:f, s:f}",
+	    " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:f,"
+	    " s:i, s:i, s:f, s:f, s:o, s:f}",
 	    "worker", (int)worker, "tenant", tenant, "local", api_json_ip(&i->local), "remote",
 	    api_json_ip(&i->remote), "local_qpn", (json_int_t)i->local_qpn, "remote_qpn",
 	    (json_int_t)i->remote_qpn, "tunnel", i->tunnel, "state", i->state, "learned", i->learned, "error",
@@ -138,7 +145,11 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	    (json_int_t)i->rnr_naks, "limit", i->limit, "remote_window", (json_int_t)i->remote_window,
 	    "remote_drain_Bps", (json_int_t)i->remote_drain_Bps, "requester_rate_Bps",
 	    (json_int_t)i->requester_rate_Bps, "requester_rtt_seconds", (double)i->requester_rtt / 1e9,
-	    "idle_seconds", (double)rwy_since(i->last, now) / 1e9);
+	    "requester_retry", (int)i->requester_retry, "requester_rnr_retry", (int)i->requester_rnr_retry,
+	    "requester_timeout_min_seconds", (double)i->requester_timeout_min / 1e9,
+	    "requester_timeout_max_seconds", (double)i->requester_timeout_max / 1e9,
+	    "requester_patience_seconds", patience_json(i->requester_patience), "idle_seconds",
+	    (double)rwy_since(i->last, now) / 1e9);
 }
 
 /* Fills `list` from a position on. Returns true: p is where the next page starts; false: the end is

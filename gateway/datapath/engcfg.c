@@ -102,8 +102,8 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	out->half_open_max = c->half_open_max / c->workers + 1;
 	out->idle_expiry = c->idle_expiry;
 	out->host_window = c->host_window;
-	out->rnr_retry = c->rnr_retry;
-	out->retry = c->retry;
+	out->timers.rnr_retry = c->rnr_retry;
+	out->timers.retry = c->retry;
 	out->custody_conn = c->custody_conn;
 	out->custody_total = c->custody_total / c->workers;
 	out->read_cache_conn = c->read_cache_conn;

@@ -264,6 +264,14 @@ def test_flows_by_activity():
         assert s.get("/v1/flows?sort=recent")["flows"] == []
 
 
+def test_flow_timers():
+    with Server("flows=2") as s:
+        flows = s.get("/v1/flows")["flows"]
+        assert [f["requester_patience_seconds"] for f in flows] == [17, None], flows
+        assert {f["requester_retry"] for f in flows} == {7} and {f["requester_timeout_max_seconds"] for f in flows} == {1}
+        assert "requester_patience_seconds     null" in s.cli("flows --detail").stdout
+
+
 def test_flow_filters():
     with Server("flows=300") as s:
         assert [f["local_qpn"] for f in s.get("/v1/flows?qpn=20")["flows"]] == [20]

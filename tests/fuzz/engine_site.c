@@ -186,8 +186,8 @@ void fz_site_start(struct site *s)
 	c->read_cache_conn = 4096;
 	c->read_cache_total = 3 * 4096;
 	c->probe_timeout = 20 * RWY_MS;
-	c->rnr_retry = 2;
-	c->retry = 3;
+	c->timers.rnr_retry = 2;
+	c->timers.retry = 3;
 	c->seed = w->seed += 77;
 	wan = &c->tunnel[0].wan;
 	wan_cfg_default(wan);

@@ -164,6 +164,7 @@ static void emit_data(void)
 	struct eng_open o = {.type = ENG_OPEN_REQ,
 	    .rnr_retry = 7,
 	    .retry = 255,
+	    .ack_timeout = 19,
 	    .pmtu = 1024,
 	    .incarnation = 3,
 	    .peer_qpn = 0x11,
@@ -182,7 +183,7 @@ static void emit_data(void)
 	memcpy(p, inner, len);
 	emit(d, p + len, "DATA",
 	    "data.open=1 kind=0 tagged=0 seq=9 open.base=9 open.type=1 open.rnr_retry=7 open.retry=255 "
-	    "open.pmtu=1024 "
+	    "open.ack_timeout=19 open.pmtu=1024 "
 	    "incarnation=3 open.peer_qpn=0x00000011 open.src=10.1.0.2 open.dst=10.2.0.3 qpn=0x00000012 "
 	    "vni=5001 "
 	    "infiniband.bth.destqp=0x000012 infiniband.bth.psn=77");

@@ -81,6 +81,7 @@ local f = {
 	open_type = ProtoField.uint8("roceway.open.type", "Flow of", base.DEC, open_types),
 	rnr_retry = ProtoField.uint8("roceway.open.rnr_retry", "RNR retry"),
 	retry = ProtoField.uint8("roceway.open.retry", "Retry"),
+	ack_timeout = ProtoField.uint8("roceway.open.ack_timeout", "ACK timeout + 1"),
 	pmtu = ProtoField.uint16("roceway.open.pmtu", "Path MTU"),
 	incarnation = ProtoField.uint32("roceway.incarnation", "Incarnation"),
 	peer_qpn = ProtoField.uint32("roceway.open.peer_qpn", "Requester's QPN", base.HEX),
@@ -296,6 +297,7 @@ local function open_info(tvb, tree)
 	tree:add(f.open_type, tvb(0, 1))
 	tree:add(f.rnr_retry, tvb(1, 1))
 	tree:add(f.retry, tvb(2, 1))
+	tree:add(f.ack_timeout, tvb(3, 1))
 	tree:add(f.pmtu, tvb(4, 2))
 	tree:add(f.incarnation, tvb(8, 4))
 	tree:add(f.peer_qpn, tvb(12, 4))

@@ -247,6 +247,9 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	f->limit = i % 3 ? "window" : "path";
 	f->error = i % 3 == 2 ? "the far host did not answer 7 retransmissions" : "";
 	f->pmtu = 1024;
+	f->requester_retry = 7;
+	f->requester_timeout_max = RWY_SEC;
+	f->requester_patience = i % 2 ? RWY_NEVER : 17 * RWY_SEC;
 	f->responder_psn = i;
 	f->tx_packets = UINT64_C(1000) * i;
 	f->tx_bytes = (uint64_t)i * 1000000007;
