@@ -352,6 +352,7 @@ int conf_check_tenants(const struct conf *c, const struct conf_tenant *t, unsign
 	for (unsigned i = 0; i < n && !rc; i++) {
 		rc = check_vlan(&x, i);
 		rc = rc ? rc : check_vteps(&x, i);
+		rc = rc ? rc : conf_check_tenant_connections(c, &t[i], map_of(&x, i), err);
 	}
 	if (rc)
 		return rc;

@@ -137,6 +137,8 @@ struct conf {
 	enum conf_ack_mode ack_mode;
 	uint32_t conns_max, half_open_max;
 	rwy_dur idle_expiry;
+	/* How long a local host may be silent, unless CM says it. */
+	rwy_dur ack_timeout_min, ack_timeout_max;
 	uint8_t rnr_retry, retry;
 	uint32_t host_window;
 	uint32_t buffers;

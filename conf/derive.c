@@ -32,13 +32,41 @@ bool conf_tenant_own_congested(const struct conf_tenant *t)
 	return memcmp(&t->cfg.dscp_congested, &t->cfg.dscp, sizeof(t->cfg.dscp)) != 0;
 }
 
+static const struct conf_key *same_key(const struct conf_group *g, const struct conf_key *k)
+{
+	for (unsigned i = 0; i < g->count; i++)
+		if (g->first[i].size == k->size && !strcmp(conf_key_name(&g->first[i]), conf_key_name(k)))
+			return &g->first[i];
+	return NULL;
+}
+
+const struct conf_key *conf_tenant_inherits(const struct conf_key *k)
+{
+	const struct conf_group g = conf_group_find("connections");
+
+	return conf_key_in_group(k, "tenants[]") ? same_key(&g, k) : NULL;
+}
+
+/* Keys that the tenant omits are as those of the same name in `connections`. */
+static void inherit_connections(const struct conf *c, struct conf_tenant *t, const struct conf_node *map)
+{
+	const struct conf_group to = conf_group_find("tenants[]"), from = conf_group_find("connections");
+
+	for (unsigned i = 0; i < to.count; i++) {
+		const struct conf_key *k = &to.first[i], *other = same_key(&from, k);
+
+		if (other && !conf_node_get(map, conf_key_name(k)))
+			memcpy((char *)t + k->offset, (const char *)c + other->offset, k->size);
+	}
+}
+
 void conf_tenant_finish(
     const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base)
 {
 	const struct conf_node *n = conf_node_get(map, "dscp_congested");
 
-	if (!base && !conf_node_get(map, "ack_mode"))
-		t->cfg.ack_mode = (enum tenant_ack)c->ack_mode;
+	if (!base)
+		inherit_connections(c, t, map);
 	if (!conf_node_get(map, "gateway_mac") && (!base || !conf_tenant_own_mac(base)))
 		mac_of_vni(t->cfg.gw_mac, t->cfg.vni);
 	if (n ? !strcmp(n->text, "keep") : !base || !conf_tenant_own_congested(base))

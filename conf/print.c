@@ -182,8 +182,8 @@ static bool is_default(const struct print *x, const struct conf_key *k, const vo
 		return !memcmp(at, none, sizeof(none));
 	if (k->type == CONF_T_MAC && base == x->t)
 		return !conf_tenant_own_mac(x->t);
-	if (base == x->t && !strcmp(conf_key_name(k), "ack_mode"))
-		return (int)x->t->cfg.ack_mode == (int)x->c->ack_mode;
+	if (base == x->t && conf_tenant_inherits(k))
+		return !memcmp(at, (const char *)x->c + conf_tenant_inherits(k)->offset, k->size);
 	scalar_text(x, k, at, text);
 	return !strcmp(text, k->dflt ? k->dflt : "\n");
 }

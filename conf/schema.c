@@ -192,11 +192,18 @@ const struct conf_key conf_keys[] = {
         .text = "A flow without packets for this long, with nothing in custody, is forgotten."},
     {"connections.half_open_max", CONF_T_INT, 1, 1000000, "1024", C(half_open_max),
         .text = "Most connections of which only one direction is known."},
+    {"connections.ack_timeout_min", CONF_T_DURATION, RWY_MS, 60 * RWY_SEC, "50ms", C(ack_timeout_min),
+        .text = "Shortest time after which a silent local host is asked again; longer if it answers more "
+                "slowly. docs/rc-semantics.md."},
+    {"connections.ack_timeout_max", CONF_T_DURATION, RWY_MS, 600 * RWY_SEC, "1s", C(ack_timeout_max),
+        .text = "Longest time after which it is asked again: the time doubles each time. At least "
+                "`ack_timeout_min`."},
+    {"connections.retry", CONF_T_INT, 1, 255, "7", C(retry),
+        .text = "Times that it is asked again without progress before it is given up, for a connection "
+                "whose own count is not known from CM. With CM it is given up no earlier than its peer "
+                "would give up."},
     {"connections.rnr_retry", CONF_T_INT, 0, 7, "7", C(rnr_retry),
-        .text = "RNR retries of a connection whose own count is not known; 7: no limit."},
-    {"connections.retry", CONF_T_INT, 1, 7, "7", C(retry),
-        .text = "Local retransmissions without progress before the far host is given up, for a connection "
-                "whose own count is not known."},
+        .text = "RNR retries of a connection whose own count is not known from CM; 7: no limit."},
     {"connections.host_window", CONF_T_INT, 1, 65536, "128", C(host_window),
         .text = "Packets in flight to a local host per connection."},
 
@@ -295,6 +302,14 @@ const struct conf_key conf_keys[] = {
         .text = "Action for packets that no rule matches."},
     {"tenants[].ack_mode", CONF_T_ENUM, 0, 0, "", .words = "near far end", N(cfg.ack_mode),
         .text = "As `connections.ack_mode`, which is the default."},
+    {"tenants[].ack_timeout_min", CONF_T_DURATION, RWY_MS, 60 * RWY_SEC, "", N(cfg.timers.ack_min),
+        .text = "As `connections.ack_timeout_min`, which is the default; for connections that begin later."},
+    {"tenants[].ack_timeout_max", CONF_T_DURATION, RWY_MS, 600 * RWY_SEC, "", N(cfg.timers.ack_max),
+        .text = "As `connections.ack_timeout_max`, likewise."},
+    {"tenants[].retry", CONF_T_INT, 1, 255, "", N(cfg.timers.retry),
+        .text = "As `connections.retry`, likewise."},
+    {"tenants[].rnr_retry", CONF_T_INT, 0, 7, "", N(cfg.timers.rnr_retry),
+        .text = "As `connections.rnr_retry`, likewise."},
     {"tenants[].guarantee", CONF_T_RATE, 8 * TENANT_RATE_MIN, TBPS, "none", .words = "none",
         N(cfg.guarantee_Bps),
         .text = "Rate that it has at least, if it needs it, in each tunnel to its prefixes."},

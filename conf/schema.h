@@ -171,6 +171,11 @@ int conf_fail_type(struct conf_error *err, const struct conf_key *k, const struc
 /* True if the value was given; false: it is derived from other keys. */
 bool conf_tenant_own_mac(const struct conf_tenant *t);
 bool conf_tenant_own_congested(const struct conf_tenant *t);
+/*
+ * The key of `connections` that gives this key of a tenant its default: the one of its name, of the
+ * same size. NULL: there is none.
+ */
+const struct conf_key *conf_tenant_inherits(const struct conf_key *k);
 /* Fills the fields of a tenant that follow from others. base: as in conf_tenant_parse(). */
 void conf_tenant_finish(
     const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base);
@@ -180,6 +185,12 @@ RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, s
 /* The same for tunnels and tenants alone; the first `own` tunnels of c are not in the text. */
 RWY_MUST_CHECK int conf_check_network(
     const struct conf *c, const struct conf_tree *t, unsigned own, struct conf_error *err);
+/* Checks the times of `connections`. */
+RWY_MUST_CHECK int conf_check_connections(
+    const struct conf *c, const struct conf_node *root, struct conf_error *err);
+/* The same for a tenant; map: its node, or NULL. */
+RWY_MUST_CHECK int conf_check_tenant_connections(
+    const struct conf *c, const struct conf_tenant *t, const struct conf_node *map, struct conf_error *err);
 /* Checks the siblings of a file. */
 RWY_MUST_CHECK int conf_check_siblings(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);

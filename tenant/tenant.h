@@ -72,6 +72,12 @@ struct tenant_host {
  * modes. */
 enum tenant_ack { TENANT_ACK_NEAR, TENANT_ACK_FAR, TENANT_ACK_END };
 
+/* How long its hosts may be silent (struct eng_timers), in ns. All 0: as on the plain LAN. */
+struct tenant_timers {
+	uint64_t ack_min, ack_max;
+	uint8_t retry, rnr_retry;
+};
+
 struct tenant_cfg {
 	char name[TENANT_NAME_MAX]; /* letters, digits, '-', '_', '.'; not empty */
 	uint32_t vni;               /* 1 .. TENANT_VNI_MAX; 0: none */
@@ -92,6 +98,7 @@ struct tenant_cfg {
 	bool allow_default;
 
 	enum tenant_ack ack_mode;
+	struct tenant_timers timers;
 	/* bytes a second on each tunnel that leads to its prefixes; 0: none */
 	uint64_t guarantee_Bps;
 	uint64_t limit_Bps; /* 0: none */

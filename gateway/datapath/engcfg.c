@@ -102,8 +102,10 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	out->half_open_max = c->half_open_max / c->workers + 1;
 	out->idle_expiry = c->idle_expiry;
 	out->host_window = c->host_window;
-	out->timers.rnr_retry = c->rnr_retry;
-	out->timers.retry = c->retry;
+	out->timers = (struct eng_timers){.timeout_min = c->ack_timeout_min,
+	    .timeout_max = c->ack_timeout_max,
+	    .retry = c->retry,
+	    .rnr_retry = c->rnr_retry};
 	out->custody_conn = c->custody_conn;
 	out->custody_total = c->custody_total / c->workers;
 	out->read_cache_conn = c->read_cache_conn;

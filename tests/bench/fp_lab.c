@@ -83,6 +83,8 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	c->half_open_max = 4096;
 	c->idle_expiry = 600 * RWY_SEC;
 	c->rnr_retry = c->retry = 7;
+	c->ack_timeout_min = 50 * RWY_MS;
+	c->ack_timeout_max = RWY_SEC;
 	c->host_window = 128;
 	c->buffers = BUFFERS;
 	c->custody_conn = 32u << 20;

@@ -124,6 +124,7 @@ static void test_sample_is_defaults(void **state)
 	assert_int_equal(c->conns_max, d->conns_max);
 	assert_int_equal(c->half_open_max, d->half_open_max);
 	assert_true(c->idle_expiry == d->idle_expiry);
+	assert_true(c->ack_timeout_min == d->ack_timeout_min && c->ack_timeout_max == d->ack_timeout_max);
 	assert_int_equal(c->rnr_retry, d->rnr_retry);
 	assert_int_equal(c->retry, d->retry);
 	assert_int_equal(c->host_window, d->host_window);
@@ -250,7 +251,17 @@ static void test_types_and_ranges(void **state)
 	    {0, "connections: {idle_expiry: 10}\n", 19,
 	        "expected a duration from 1s to 24h for `idle_expiry`, found `10`"},
 	    {0, "connections: {idle_expiry: 10m}\n", 19, "expected a duration"},
-	    {0, "connections: {retry: 0}\n", 19, "from 1 to 7"},
+	    {0, "connections: {retry: 0}\n", 19, "from 1 to 255"},
+	    {0, "connections: {rnr_retry: 8}\n", 19, "from 0 to 7"},
+	    {0, "connections: {ack_timeout_min: 900us}\n", 19,
+	        "expected a duration from 1ms to 1min for `ack_timeout_min`, found `900us`"},
+	    {0, "connections: {ack_timeout_max: 11min}\n", 19,
+	        "expected a duration from 1ms to 10min for `ack_timeout_max`, found `11min`"},
+	    {0, "connections: {ack_timeout_max: 40ms}\n", 19,
+	        "expected at least `ack_timeout_min`, 50ms, for `ack_timeout_max`, found `40ms`"},
+	    {0, "connections:\n  ack_timeout_max: 2s\n  ack_timeout_min: 3s\n", 20,
+	        "expected at least `ack_timeout_min`, 3s, for `ack_timeout_max`, found `2s`"},
+	    {0, "connections: {ack_timeout_min: 3s}\n", 19, "expected at least `ack_timeout_min`, 3s"},
 	    {0, "eal: {cores: 2-1}\n", 19, "CPU numbers"},
 	    {0, "eal: {args: [a, [b]]}\n", 19, "found a list"},
 	    {0, "eal: {args: [a, ~]}\n", 19, "found nothing"},

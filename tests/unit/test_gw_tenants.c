@@ -86,11 +86,16 @@ static void test_shares(void **state)
 	t.cfg.weight = 5;
 	t.cfg.memory_ppm = 250000;
 	t.cfg.ack_mode = TENANT_ACK_END;
+	t.cfg.timers = (struct tenant_timers){RWY_MS, 2 * RWY_MS, 3, 4};
 	assert_int_equal(gw_tenant_add(&fake.app, &t, &done, &err), 0);
 	assert_int_equal(done.added, 1);
 	assert_int_equal(done.generation, 2);
 	engines_agree();
 	c = &eng_tenant(eng_of(1), 1)->cfg;
+	assert_int_equal(c->timers.timeout_min, RWY_MS);
+	assert_int_equal(c->timers.timeout_max, 2 * RWY_MS);
+	assert_int_equal(c->timers.retry, 3);
+	assert_int_equal(c->timers.rnr_retry, 4);
 	assert_int_equal(c->share.guarantee_Bps, 100000);
 	assert_int_equal(c->share.limit_Bps, 300000);
 	assert_int_equal(c->reserve, FAKE_CUSTODY / 4);
