@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules over the keys that `connections` and tenants share. */
+/* Rules over keys that `connections` and tenants share: times, admission. */
 #include "conf/schema.h"
 
 /* The value's node; if the file has neither key: that of the group. */
@@ -23,15 +23,34 @@ static int check_timeouts(rwy_dur min, rwy_dur max, const struct conf_node *map,
 	    "expected at least `ack_timeout_min`, %s, for `ack_timeout_max`, found `%s`", want, found);
 }
 
+/* A control center's part of the configuration is checked without the list of its URLs. */
+static bool has_controller(const struct conf *c)
+{
+	return c->controller.urls || *c->controller.ca;
+}
+
+static int check_admission(const struct conf *c, enum tenant_admission admission, const struct conf_node *map,
+    struct conf_error *err)
+{
+	if (admission != TENANT_ADMISSION_CONTROLLER || has_controller(c))
+		return 0;
+	return conf_fail_at(err, node_of(map, "admission", "admission"),
+	    "expected `open` or `cm` for `admission` without `controller.urls`, found `controller`");
+}
+
 int conf_check_connections(const struct conf *c, const struct conf_node *root, struct conf_error *err)
 {
 	const struct conf_node *map = conf_node_get(root, "connections");
 
-	return check_timeouts(c->ack_timeout_min, c->ack_timeout_max, map, err);
+	int rc = check_admission(c, c->admission, map, err);
+
+	return rc ? rc : check_timeouts(c->ack_timeout_min, c->ack_timeout_max, map, err);
 }
 
 int conf_check_tenant_connections(
     const struct conf *c, const struct conf_tenant *t, const struct conf_node *map, struct conf_error *err)
 {
-	return check_timeouts(t->cfg.timers.ack_min, t->cfg.timers.ack_max, map, err);
+	int rc = check_admission(c, t->cfg.admission, map, err);
+
+	return rc ? rc : check_timeouts(t->cfg.timers.ack_min, t->cfg.timers.ack_max, map, err);
 }

@@ -135,6 +135,7 @@ struct conf {
 	struct conf_sibling sibling[CONF_SIBLINGS_MAX];
 	unsigned siblings;
 	enum conf_ack_mode ack_mode;
+	enum tenant_admission admission;
 	uint32_t conns_max, half_open_max;
 	rwy_dur idle_expiry;
 	/* How long a local host may be silent, unless CM says it. */

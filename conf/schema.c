@@ -186,6 +186,10 @@ const struct conf_key conf_keys[] = {
     {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end", C(ack_mode),
         .text = "When a host's request is acknowledged: `near`, this gateway has it; `far`, the peer has it "
                 "too; `end`, the far host has it."},
+    {"connections.admission", CONF_T_ENUM, 0, 0, "open", .words = "open cm controller", C(admission),
+        .text = "Who may begin an RC connection: `open`, any host; `cm`, hosts that connection management "
+                "connected through the gateway; `controller`, pairs that the control center named. "
+                "Connections that exist go on. docs/what-crosses.md."},
     {"connections.max", CONF_T_INT, 16, 4000000, "100000", C(conns_max),
         .text = "Entries of the flow table, over all workers."},
     {"connections.idle_expiry", CONF_T_DURATION, RWY_SEC, 86400 * RWY_SEC, "10min", C(idle_expiry),
@@ -302,6 +306,8 @@ const struct conf_key conf_keys[] = {
         .text = "Action for packets that no rule matches."},
     {"tenants[].ack_mode", CONF_T_ENUM, 0, 0, "", .words = "near far end", N(cfg.ack_mode),
         .text = "As `connections.ack_mode`, which is the default."},
+    {"tenants[].admission", CONF_T_ENUM, 0, 0, "", .words = "open cm controller", N(cfg.admission),
+        .text = "As `connections.admission`, which is the default. Each site asks for its own hosts."},
     {"tenants[].ack_timeout_min", CONF_T_DURATION, RWY_MS, 60 * RWY_SEC, "", N(cfg.timers.ack_min),
         .text = "As `connections.ack_timeout_min`, which is the default; for connections that begin later."},
     {"tenants[].ack_timeout_max", CONF_T_DURATION, RWY_MS, 600 * RWY_SEC, "", N(cfg.timers.ack_max),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections that CM sets up and ends (IBA chapter 12): it names both QPNs, PSNs and the MTU. */
+#include "engine/admission.h"
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
@@ -36,6 +37,8 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
 	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
 
+	if (!eng_admits(e, &kn, true) || !eng_admits(e, &kf, true))
+		return; /* its requests will be refused, and counted */
 	rs = eng_responder_get(e, &kn, false, now);
 	rq = rs ? eng_requester_get(e, &kf, now) : NULL;
 	if (!rq)

@@ -30,6 +30,7 @@
  *   ack_policy  reuse      |  recover
  *   replay  cnp  uncarried |
  *   responder              |  requester            creation, start, end
+ *   admission              |                       who may begin a connection
  *   tenants  steer  mgmt   |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
@@ -418,6 +419,10 @@ struct eng {
 	struct eng_responder *kept_hand;
 	/* Bytes of ATOMIC records beyond each connection's first few. */
 	uint64_t kept_atomics;
+	struct {
+		rwy_time told_at; /* latest line in the log; 0: none */
+		uint64_t untold;  /* packets since */
+	} refusals;               /* admission.c */
 	uint64_t rng;
 	uint32_t sweep; /* table slot that the sweep looks at next */
 	rwy_time sweep_at;

@@ -35,6 +35,12 @@ struct eng;
 /* A request is acknowledged when the near gateway, the far gateway or the far host has it. */
 enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END };
 
+/*
+ * Who may begin an RC connection: any host; hosts whose CM messages went through the gateway; hosts
+ * of a pair that steering names. Connections that exist go on.
+ */
+enum eng_admission { ENG_ADMIT_OPEN, ENG_ADMIT_CM, ENG_ADMIT_CONTROLLER };
+
 /* Destinations behind a tunnel. */
 struct eng_prefix {
 	struct rwy_ip addr;
@@ -64,6 +70,7 @@ struct eng_cfg {
 	struct eng_tunnel_cfg tunnel[ENG_TUNNELS_MAX];
 	struct eng_prefix prefix[ENG_PREFIXES_MAX]; /* of the plain LAN; the longest match wins */
 	enum eng_ack_mode ack_mode;                 /* of the plain LAN */
+	enum eng_admission admission;               /* likewise */
 	uint32_t conns_max;                         /* flow table entries (sides) of this worker */
 	uint32_t half_open_max;                     /* unpaired flows at most */
 	rwy_dur idle_expiry;      /* silence after which a flow without custody is forgotten */
@@ -210,6 +217,7 @@ rwy_time eng_next(const struct eng *e);
 struct eng_tenant_cfg {
 	uint32_t vni; /* 1 .. 2^24 - 1; tenant 0: 0 */
 	enum eng_ack_mode ack_mode;
+	enum eng_admission admission;
 	/* For connections that begin later; timeout_max 0: all as the plain LAN's. */
 	struct eng_timers timers;
 	/* Flow table entries, unpaired flows; 0: only eng_cfg's bound. */
@@ -324,7 +332,9 @@ int eng_route_plain_len(const struct eng *e, const struct rwy_ip *host);
 /*
  * Steering: tunnels assigned to flows; prefixes decide for the others. An assignment is for packets
  * of local host src to dst, with dqpn only for those to that QP. Connections stay in their tunnel.
+ * Each one also admits its pair (ENG_ADMIT_CONTROLLER); ENG_STEER_ANY does only that.
  */
+#define ENG_STEER_ANY ENG_TUNNELS_MAX
 struct eng_steering;
 struct eng_steer_cfg {
 	struct rwy_ip src, dst;
@@ -451,6 +461,8 @@ void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
 	X(drop_too_many_outstanding, "too many READs or ATOMICs outstanding")                                \
 	X(drop_after_error, "request on a failed connection: answered with NAK")                             \
 	X(drop_flow_table_full, "flow table is full")                                                        \
+	X(drop_not_admitted,                                                                                 \
+	    "request or flow of a connection that CM did not open, or no controller allowed")                \
 	X(drop_half_open, "too many unpaired flows")                                                         \
 	X(half_open_replaced, "unpaired flows forgotten for a newer one of their host: nobody answered")     \
 	X(drop_unpaired_full, "too many packets of an unpaired flow, or of all of a host")                   \

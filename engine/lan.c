@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packets of local hosts: parsed, checked, and given to the side of their connection. */
+#include "engine/admission.h"
 #include "engine/emit.h"
 #include "engine/hostrate.h"
 #include "engine/mgmt.h"
@@ -36,6 +37,11 @@ static void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_t
 	struct eng_requester *rq;
 
 	if (roce_op_is_request(in->pkt.info)) {
+		if (!rs && !eng_admits(e, &in->key, false)) {
+			eng_admission_refuse(e, &in->key, now);
+			rwy_buf_free(&e->bufs, b);
+			return;
+		}
 		if (rs || (rs = eng_responder_get(e, &in->key, true, now)))
 			eng_responder_request(rs, &in->pkt, b, now);
 		else

@@ -2,6 +2,7 @@
 /*
  * Callbacks of wan/: flows open and close, messages arrive, custody ends, tunnels go up and down.
  */
+#include "engine/admission.h"
 #include "engine/pair.h"
 #include "engine/port.h"
 #include "engine/emit.h"
@@ -19,6 +20,15 @@ static bool is_tunnel(const struct eng *e, const void *user)
 {
 	return (const struct eng_tunnel *)user >= e->tunnel &&
 	       (const struct eng_tunnel *)user < e->tunnel + ENG_TUNNELS_MAX;
+}
+
+/* A near gateway that knows both QPNs has admitted the connection before this one restarted. */
+static bool admits_flow(struct eng *e, const struct eng_open *o, rwy_time now)
+{
+	if (eng_find(e, &o->key, true) || eng_admits(e, &o->key, o->peer_qpn))
+		return true;
+	eng_admission_refuse(e, &o->key, now);
+	return false;
 }
 
 static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size_t len, rwy_time now)
@@ -49,6 +59,8 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		t->mgmt_rx = rx;
 		return t;
 	case ENG_OPEN_REQ:
+		if (!admits_flow(e, &o, now))
+			return NULL;
 		/*
 		 * The peer speaks only for hosts behind it. A connection of another tunnel goes on
 		 * there as long as that tunnel exists.

@@ -49,6 +49,8 @@ int eng_steering_new(struct eng_steering **out, const struct eng_steer_cfg *v, u
 		       !assignment_matches(&w->slot[at], v[i].vni, &v[i].src, &v[i].dst, v[i].dqpn))
 			at = (at + 1) & w->mask;
 		w->n += !w->slot[at].tunnel;
+		if (w->slot[at].tunnel && v[i].tunnel == ENG_STEER_ANY)
+			continue;
 		w->slot[at] = v[i]; /* the last entry of a flow counts */
 		w->slot[at].tunnel = (uint8_t)(v[i].tunnel + 1);
 	}
@@ -219,7 +221,7 @@ int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, 
 
 	if (e->steering && e->steering->n && t) {
 		to = dqpn ? assignment_find(e->steering, t->cfg.vni, local, remote, dqpn) : -1;
-		if (to < 0)
+		if (to < 0 || to == ENG_STEER_ANY)
 			to = assignment_find(e->steering, t->cfg.vni, local, remote, 0);
 	}
 	/* An assignment to a tunnel that is being removed does not count. */
@@ -228,6 +230,13 @@ int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, 
 	return t ? choose_tunnel(e, tunnels_there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote)),
 	               local, remote)
 	         : -1;
+}
+
+bool eng_steer_names(
+    const struct eng *e, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
+{
+	return e->steering && (assignment_find(e->steering, vni, src, dst, dqpn) >= 0 ||
+	                          assignment_find(e->steering, vni, src, dst, 0) >= 0);
 }
 
 int eng_candidate_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote,

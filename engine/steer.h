@@ -13,6 +13,9 @@
  */
 int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
     uint32_t dqpn);
+/* An assignment names these packets, with or without their QP, and with or without a tunnel. */
+bool eng_steer_names(
+    const struct eng *e, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn);
 /* The peer of the tunnel may speak for that remote host. */
 bool eng_steer_allows(const struct eng *e, uint32_t tenant, const struct rwy_ip *local,
     const struct rwy_ip *remote, unsigned tunnel);

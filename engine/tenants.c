@@ -32,6 +32,7 @@ int eng_tenants_init(struct eng *e)
 		return RWY_ENOMEM;
 	}
 	t->cfg = (struct eng_tenant_cfg){.ack_mode = e->cfg.ack_mode,
+	    .admission = e->cfg.admission,
 	    .timers = e->cfg.timers,
 	    .custody = UINT64_MAX,
 	    .prefix = e->cfg.prefix,

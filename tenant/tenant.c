@@ -371,10 +371,10 @@ bool tenant_same(const struct tenant *t, const struct tenant_cfg *b)
 
 	if (strcmp(a->name, b->name) != 0 || a->vni != b->vni || a->vlan != b->vlan ||
 	    a->vtep_learn != b->vtep_learn || a->allow_default != b->allow_default ||
-	    a->ack_mode != b->ack_mode || !timers_same(&a->timers, &b->timers) ||
-	    a->guarantee_Bps != b->guarantee_Bps || a->limit_Bps != b->limit_Bps || a->weight != b->weight ||
-	    a->priority != b->priority || a->pcp != b->pcp ||
-	    memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) != 0 ||
+	    a->ack_mode != b->ack_mode || a->admission != b->admission ||
+	    !timers_same(&a->timers, &b->timers) || a->guarantee_Bps != b->guarantee_Bps ||
+	    a->limit_Bps != b->limit_Bps || a->weight != b->weight || a->priority != b->priority ||
+	    a->pcp != b->pcp || memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) != 0 ||
 	    memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) != 0 ||
 	    a->memory_ppm != b->memory_ppm || memcmp(a->gw_mac, b->gw_mac, 6) != 0 ||
 	    !rwy_ip_eq(&a->gw_ip[0], &b->gw_ip[0]) || !rwy_ip_eq(&a->gw_ip[1], &b->gw_ip[1]) ||

@@ -72,6 +72,9 @@ struct tenant_host {
  * modes. */
 enum tenant_ack { TENANT_ACK_NEAR, TENANT_ACK_FAR, TENANT_ACK_END };
 
+/* Who may begin an RC connection, in the order of the engine's modes. */
+enum tenant_admission { TENANT_ADMISSION_OPEN, TENANT_ADMISSION_CM, TENANT_ADMISSION_CONTROLLER };
+
 /* How long its hosts may be silent (struct eng_timers), in ns. All 0: as on the plain LAN. */
 struct tenant_timers {
 	uint64_t ack_min, ack_max;
@@ -98,6 +101,7 @@ struct tenant_cfg {
 	bool allow_default;
 
 	enum tenant_ack ack_mode;
+	enum tenant_admission admission;
 	struct tenant_timers timers;
 	/* bytes a second on each tunnel that leads to its prefixes; 0: none */
 	uint64_t guarantee_Bps;

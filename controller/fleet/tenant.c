@@ -29,6 +29,7 @@ static const struct known everywhere[] = {
     {"acl", JSON_ARRAY},
     {"acl_default", JSON_STRING},
     {"ack_mode", JSON_STRING},
+    {"admission", JSON_STRING},
     {"ack_timeout_min", JSON_STRING},
     {"ack_timeout_max", JSON_STRING},
     {"retry", JSON_INTEGER},

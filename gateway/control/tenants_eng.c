@@ -16,6 +16,10 @@
 ACK_MODE_SAME(TENANT_ACK_NEAR, ENG_ACK_NEAR);
 ACK_MODE_SAME(TENANT_ACK_FAR, ENG_ACK_FAR);
 ACK_MODE_SAME(TENANT_ACK_END, ENG_ACK_END);
+static_assert((int)TENANT_ADMISSION_OPEN == (int)ENG_ADMIT_OPEN &&
+                  (int)TENANT_ADMISSION_CM == (int)ENG_ADMIT_CM &&
+                  (int)TENANT_ADMISSION_CONTROLLER == (int)ENG_ADMIT_CONTROLLER,
+    "the two enums agree");
 static_assert(TENANT_TUNNELS_MAX <= ENG_TUNNELS_MAX, "a tenant's tunnel is the engine's");
 static_assert(TENANT_WEIGHT_MAX <= WAN_WEIGHT_MAX && TENANT_RATE_MIN >= WAN_RATE_MIN, "shares fit");
 
@@ -72,6 +76,7 @@ static void delta_set(struct gw_delta *f, const struct gw_app *app, const struct
 	    .memory_ppm = c->memory_ppm,
 	    .cfg = {.vni = c->vni,
 	        .ack_mode = (enum eng_ack_mode)c->ack_mode,
+	        .admission = (enum eng_admission)c->admission,
 	        .timers = {.timeout_min = c->timers.ack_min,
 	            .timeout_max = c->timers.ack_max,
 	            .retry = c->timers.retry,

@@ -98,6 +98,7 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 			return rc;
 	}
 	out->ack_mode = (enum eng_ack_mode)c->ack_mode;
+	out->admission = (enum eng_admission)c->admission;
 	out->conns_max = c->conns_max / c->workers + 1;
 	out->half_open_max = c->half_open_max / c->workers + 1;
 	out->idle_expiry = c->idle_expiry;

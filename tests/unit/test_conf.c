@@ -121,6 +121,7 @@ static void test_sample_is_defaults(void **state)
 	assert_string_equal(c->tunnel[0].cc, d->tunnel[0].cc);
 	assert_true(c->tunnel[0].rate_Bps == d->tunnel[0].rate_Bps);
 	assert_int_equal(c->ack_mode, d->ack_mode);
+	assert_int_equal(c->admission, d->admission);
 	assert_int_equal(c->conns_max, d->conns_max);
 	assert_int_equal(c->half_open_max, d->half_open_max);
 	assert_true(c->idle_expiry == d->idle_expiry);
@@ -252,6 +253,10 @@ static void test_types_and_ranges(void **state)
 	        "expected a duration from 1s to 24h for `idle_expiry`, found `10`"},
 	    {0, "connections: {idle_expiry: 10m}\n", 19, "expected a duration"},
 	    {0, "connections: {retry: 0}\n", 19, "from 1 to 255"},
+	    {0, "connections: {admission: closed}\n", 19,
+	        "expected one of `open`, `cm`, `controller` for `admission`, found `closed`"},
+	    {0, "connections:\n  admission: controller\n", 20,
+	        "expected `open` or `cm` for `admission` without `controller.urls`, found `controller`"},
 	    {0, "connections: {rnr_retry: 8}\n", 19, "from 0 to 7"},
 	    {0, "connections: {ack_timeout_min: 900us}\n", 19,
 	        "expected a duration from 1ms to 1min for `ack_timeout_min`, found `900us`"},
@@ -373,6 +378,30 @@ static void test_network(void **state)
 	assert_int_equal(c->tenant[0].cfg.prefix[1].at.tunnel, 0);
 	conf_free(c);
 	conf_free(base);
+}
+
+/* With a control center its admission is possible, also for the tenants that it names itself. */
+static void test_admission(void **state)
+{
+	static const char tenants[] =
+	    "{\"tenants\": [{\"name\": \"r\", \"vni\": 7, \"vlan\": 9, \"prefixes\": [{\"prefix\": "
+	    "\"10.9.0.0/24\", \"at\": \"vlan\"}]}]}";
+	struct conf *base, *c = NULL;
+	struct conf_error err;
+	char *text = NULL;
+
+	assert_true(asprintf(&text,
+	                "%sconnections: {admission: controller}\n"
+	                "controller: {urls: ['https://c'], " REST "}\n",
+	                good) > 0);
+	base = conf_good(text);
+	assert_int_equal(base->admission, TENANT_ADMISSION_CONTROLLER);
+	if (conf_network_parse(&c, base, base->tunnel, 1, tenants, sizeof(tenants) - 1, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(c->tenant[0].cfg.admission, TENANT_ADMISSION_CONTROLLER);
+	conf_free(c);
+	conf_free(base);
+	free(text);
 }
 
 /* One tunnel alone, new and changed. */
@@ -724,6 +753,7 @@ int main(void)
 	    cmocka_unit_test(test_types_and_ranges),
 	    cmocka_unit_test(test_controller),
 	    cmocka_unit_test(test_network),
+	    cmocka_unit_test(test_admission),
 	    cmocka_unit_test(test_tunnel),
 	    cmocka_unit_test(test_keys),
 	    cmocka_unit_test(test_yaml),

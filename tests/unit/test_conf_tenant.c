@@ -94,11 +94,13 @@ static void test_good(void **state)
 static void test_derived(void **state)
 {
 	char *text = conf_change(good, 0,
-	    "    dscp: 26\n    retry: 9\nconnections: {ack_mode: far, ack_timeout_min: 7ms, rnr_retry: 2}");
+	    "    dscp: 26\n    retry: 9\nconnections: {ack_mode: far, admission: cm, ack_timeout_min: 7ms, "
+	    "rnr_retry: 2}");
 	struct conf *c = conf_good(text);
 
 	assert_int_equal(c->tenant[0].cfg.ack_mode, TENANT_ACK_FAR);
 	assert_int_equal(c->tenant[1].cfg.dscp_congested.map[5], 26);
+	assert_int_equal(c->tenant[0].cfg.admission, TENANT_ADMISSION_CM);
 	assert_int_equal(c->tenant[0].cfg.timers.ack_min, 7 * RWY_MS);
 	assert_int_equal(c->tenant[0].cfg.timers.ack_max, RWY_SEC);
 	assert_int_equal(c->tenant[0].cfg.timers.rnr_retry, 2);
@@ -171,6 +173,7 @@ static const struct bad values[] = {
     {24, "    dscp: 64", 0, "expected an integer from 0 to 63, or `keep` for `dscp`, found `64`"},
     {24, "    acl_default: permit", 0, "one of `deny`, `allow`"},
     {24, "    ack_mode: late", 0, "one of `near`, `far`, `end`"},
+    {24, "    admission: controller", 0, "`open` or `cm` for `admission` without `controller.urls`"},
     {24, "    retry: 256", 0, "expected an integer from 1 to 255 for `retry`, found `256`"},
     {24, "    ack_timeout_min: 0ms", 0, "from 1ms to 1min for `ack_timeout_min`, found `0ms`"},
     {24, "    ack_timeout_min: 2s", 0, "at least `ack_timeout_min`, 2s, for `ack_timeout_max`, found `1s`"},
@@ -418,9 +421,9 @@ static const struct {
 	const char *value;
 } odd[] = {{"vlan", "102"}, {"vtep_learning", "true"}, {"gateway_addresses", "[10.1.0.1]"},
     {"gateway_mac", "'0a:00:00:00:00:01'"}, {"proxy_arp", "true"}, {"acl_default", "deny"},
-    {"ack_mode", "end"}, {"ack_timeout_min", "2ms"}, {"ack_timeout_max", "3s"}, {"retry", "99"},
-    {"rnr_retry", "0"}, {"limit", "9Gbps"}, {"weight", "3"}, {"priority", "7"}, {"dscp", "0"},
-    {"dscp_congested", "63"}, {"pcp", "7"}, {"memory_percent", "0.0001"},
+    {"ack_mode", "end"}, {"admission", "cm"}, {"ack_timeout_min", "2ms"}, {"ack_timeout_max", "3s"},
+    {"retry", "99"}, {"rnr_retry", "0"}, {"limit", "9Gbps"}, {"weight", "3"}, {"priority", "7"},
+    {"dscp", "0"}, {"dscp_congested", "63"}, {"pcp", "7"}, {"memory_percent", "0.0001"},
     {"vteps", "[10.1.0.12, 'fd00::5', 10.1.0.11]"}};
 
 static void same(const struct conf_tenant *a, const struct conf_tenant *b)
