@@ -180,7 +180,7 @@ static json_t *sibling_for(struct ctlr *c, struct ctlr_gateway *s)
 json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g)
 {
 	json_t *tenants = json_array(), *tunnels = json_array(), *assignments = json_array();
-	json_t *siblings = json_array();
+	json_t *siblings = json_array(), *permits = json_array(), *doc;
 	struct ctlr_tenant **all = calloc(c->tenants.n + 1, sizeof(struct ctlr_tenant *));
 	size_t n;
 
@@ -196,6 +196,8 @@ json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g)
 		json_t *j = ctlr_tenant_for(c, all[i], g);
 
 		if (j)
+			ctlr_permits_add(all[i], permits);
+		if (j)
 			json_array_append_new(tenants, j);
 	}
 	free(all);
@@ -206,7 +208,11 @@ json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g)
 		if (j)
 			json_array_append_new(siblings, j);
 	}
-	return json_pack("{s:I, s:o, s:o, s:o, s:o}", "generation",
-	    (json_int_t)ctlr_document_generation(c, g), "tenants", tenants, "tunnels", tunnels, "assignments",
-	    assignments, "siblings", siblings);
+	doc = json_pack("{s:I, s:o, s:o, s:o, s:o}", "generation", (json_int_t)ctlr_document_generation(c, g),
+	    "tenants", tenants, "tunnels", tunnels, "assignments", assignments, "siblings", siblings);
+	/* A gateway that does not know permits refuses what it does not know. */
+	if (json_array_size(permits))
+		json_object_set(doc, "permits", permits);
+	json_decref(permits);
+	return doc;
 }

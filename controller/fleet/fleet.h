@@ -42,6 +42,16 @@ void ctlr_routes_tick(struct ctlr *c, rwy_time now);
 /* A tenant's entry in the gateway's document, which the caller owns. NULL: the tenant is not at the
  * gateway's site. */
 json_t *ctlr_tenant_for(struct ctlr *c, const struct ctlr_tenant *t, const struct ctlr_gateway *g);
+/* permit.c: checks the `permits` of a tenant; NULL: it has none. False: the reply says why. */
+bool ctlr_permits_acceptable(struct ctlr_req *r, const json_t *list);
+/* Appends the tenant's permits, as a document has them. */
+void ctlr_permits_add(const struct ctlr_tenant *t, json_t *list);
+/*
+ * tenant_conflict.c. True, with a reply that names it: another tenant than `own` has the VNI or a
+ * VLAN of j; a prefix is at two of these sites.
+ */
+bool ctlr_tenant_clashes(struct ctlr *c, struct ctlr_req *r, const json_t *j, const char *own);
+bool ctlr_tenant_prefix_twice(struct ctlr_req *r, const json_t *sites);
 /* Applies a record tenants/NAME of the store. */
 void ctlr_tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name);
 void ctlr_tenants_free(struct ctlr *c); /* frees all tenants */

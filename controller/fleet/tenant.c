@@ -173,6 +173,12 @@ static bool site_shape(struct ctlr_req *r, const char *name, json_t *site)
 	return true;
 }
 
+/* The keys that the gateways' file does not have. */
+static bool is_controllers(const char *key)
+{
+	return !strcmp(key, "vni") || !strcmp(key, "sites") || !strcmp(key, "permits");
+}
+
 static bool tenant_shape(struct ctlr_req *r, const json_t *j)
 {
 	json_t *sites = json_object_get(j, "sites"), *v;
@@ -181,8 +187,7 @@ static bool tenant_shape(struct ctlr_req *r, const json_t *j)
 
 	json_object_foreach((json_t *)(uintptr_t)j, key, v)
 	{
-		wrong = strcmp(key, "vni") != 0 && strcmp(key, "sites") != 0 ? key_problem(everywhere, key, v)
-		                                                             : NULL;
+		wrong = is_controllers(key) ? NULL : key_problem(everywhere, key, v);
 		if (wrong) {
 			ctlr_req_fail(r, 400, key, "%.64s: %s", key, wrong);
 			return false;
@@ -224,7 +229,8 @@ static struct conf *surroundings(const json_t *sites, const char *here, struct c
 		return NULL;
 	fputs("gateway: {name: here}\nports:\n"
 	      "  - {name: l, device: net_null0, role: lan, addresses: [169.254.0.1/24]}\n"
-	      "  - {name: w, device: net_null1, role: wan, addresses: [169.254.1.1/24]}\ntunnels:\n",
+	      "  - {name: w, device: net_null1, role: wan, addresses: [169.254.1.1/24]}\n"
+	      "controller: {urls: ['https://c'], ca: /c, certificate: /d, key: /k, site: here}\ntunnels:\n",
 	    f);
 	json_object_foreach((json_t *)(uintptr_t)sites, name, site) if (strcmp(name, here) != 0) fprintf(f,
 	    "  - {name: \"%s\", port: w, local: 169.254.1.1, remote: 169.254.1.%u, udp_port: %u, prefixes: "
@@ -263,67 +269,6 @@ static bool site_ok(struct ctlr_req *r, const json_t *j, const char *name, const
 	return !rc;
 }
 
-/* True if another tenant has the VNI or VLAN; the reply names it. */
-static bool tenant_clashes(struct ctlr *c, struct ctlr_req *r, const json_t *j, const char *own)
-{
-	const json_int_t vni = json_integer_value(json_object_get(j, "vni"));
-	const struct ctlr_tenant *nt;
-	const char *name;
-	char field[96];
-	json_t *site;
-
-	CTLR_MAP_EACH(&c->tenants, nt)
-	{
-		if (!strcmp(nt->name, own))
-			continue;
-		if (nt->vni == vni)
-			return ctlr_req_fail(
-			           r, 409, "vni", "vni: tenant %s has %" PRId64, nt->name, (int64_t)vni),
-			       true;
-		json_object_foreach(json_object_get(j, "sites"), name, site)
-		{
-			const json_t *other = json_object_get(json_object_get(nt->json, "sites"), name);
-			const json_int_t vlan = json_integer_value(json_object_get(site, "vlan"));
-
-			if (!vlan || vlan != json_integer_value(json_object_get(other, "vlan")))
-				continue;
-			snprintf(field, sizeof(field), "sites.%.31s.vlan", name);
-			return ctlr_req_fail(r, 409, field, "%s: tenant %s has %" PRId64 " there", field,
-			           nt->name, (int64_t)vlan),
-			       true;
-		}
-	}
-	return false;
-}
-
-/* True if a prefix is at two sites; the reply names it. */
-static bool prefix_twice(struct ctlr_req *r, const json_t *sites)
-{
-	json_t *seen = json_object(), *site, *p;
-	char canon[MDL_ADDR], field[96];
-	const char *name;
-	bool bad = false;
-	size_t i;
-
-	json_object_foreach((json_t *)(uintptr_t)sites, name, site)
-	{
-		json_array_foreach(json_object_get(site, "prefixes"), i, p)
-		{
-			const char *text = json_string_value(json_object_get(p, "prefix"));
-
-			snprintf(field, sizeof(field), "sites.%.31s.prefixes[%zu].prefix", name, i);
-			if (!bad && (!text || !mdl_prefix(text, canon) || json_object_get(seen, canon))) {
-				ctlr_req_fail(
-				    r, 400, field, "%s: expected a prefix that is at no other place", field);
-				bad = true;
-			}
-			json_object_set_new(seen, text ? canon : "", json_true());
-		}
-	}
-	json_decref(seen);
-	return bad;
-}
-
 /* --- requests --------------------------------------------------------------------------------- */
 
 static bool tenant_acceptable(struct ctlr *c, struct ctlr_req *r, json_t *j)
@@ -336,7 +281,8 @@ static bool tenant_acceptable(struct ctlr *c, struct ctlr_req *r, json_t *j)
 		return false;
 	}
 	json_object_del(j, "name");
-	if (!tenant_shape(r, j) || prefix_twice(r, json_object_get(j, "sites")))
+	if (!tenant_shape(r, j) || !ctlr_permits_acceptable(r, json_object_get(j, "permits")) ||
+	    ctlr_tenant_prefix_twice(r, json_object_get(j, "sites")))
 		return false;
 	json_object_foreach(json_object_get(j, "sites"), site, v)
 	{
@@ -347,7 +293,7 @@ static bool tenant_acceptable(struct ctlr *c, struct ctlr_req *r, json_t *j)
 		if (!site_ok(r, j, r->arg[0], site))
 			return false;
 	}
-	return !tenant_clashes(c, r, j, r->arg[0]);
+	return !ctlr_tenant_clashes(c, r, j, r->arg[0]);
 }
 
 enum ctlr_outcome ctlr_api_tenant_put(struct ctlr *c, struct ctlr_req *r)

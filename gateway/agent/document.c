@@ -222,21 +222,16 @@ static bool tunnel_named(const struct conf *c, const char *name)
 	return false;
 }
 
-static int assignment(const struct document *d, struct document_assignment *out, const json_t *a, size_t at,
-    struct conf_error *err)
+/* The fields that assignments and permits share. */
+static int connection(
+    struct document_assignment *out, const json_t *a, const char *what, struct conf_error *err)
 {
-	static const char keys[] = "vni source destination tunnel | job rate_bps source_qpn destination_qpn";
-	const char *source, *destination, *name;
+	const char *source, *destination;
 	uint64_t vni, v = 0;
-	char what[48];
-	int rc;
+	int rc = number_of(a, what, "vni", 0, 0xffffff, &vni, err);
 
-	snprintf(what, sizeof(what), "assignments[%zu]", at);
-	rc = keys_check(a, what, keys, err);
-	rc = rc ? rc : number_of(a, what, "vni", 0, 0xffffff, &vni, err);
 	rc = rc ? rc : text_of(a, what, "source", &source, err);
 	rc = rc ? rc : text_of(a, what, "destination", &destination, err);
-	rc = rc ? rc : text_of(a, what, "tunnel", &name, err);
 	if (!rc && json_object_get(a, "source_qpn"))
 		rc = number_of(a, what, "source_qpn", 0, 0xffffff, &v, err);
 	out->source_qpn = (uint32_t)v;
@@ -248,29 +243,62 @@ static int assignment(const struct document *d, struct document_assignment *out,
 		return rc;
 	if (!ip_of(source, &out->source) || !ip_of(destination, &out->destination))
 		return fail_document(err, "%s: expected addresses for `source` and `destination`", what);
+	out->vni = (uint32_t)vni;
+	return 0;
+}
+
+static int assignment(const struct document *d, struct document_assignment *out, const json_t *a, size_t at,
+    struct conf_error *err)
+{
+	static const char keys[] = "vni source destination tunnel | job rate_bps source_qpn destination_qpn";
+	const char *name;
+	char what[48];
+	int rc;
+
+	snprintf(what, sizeof(what), "assignments[%zu]", at);
+	rc = keys_check(a, what, keys, err);
+	rc = rc ? rc : connection(out, a, what, err);
+	rc = rc ? rc : text_of(a, what, "tunnel", &name, err);
+	if (rc)
+		return rc;
 	if (strlen(name) >= CONF_NAME || !tunnel_named(d->conf, name))
 		return fail_document(
 		    err, "%s: expected a tunnel's name for `tunnel`, found `%.40s`", what, name);
-	out->vni = (uint32_t)vni;
 	snprintf(out->tunnel, sizeof(out->tunnel), "%s", name);
 	return 0;
 }
 
+static int permit(struct document_assignment *out, const json_t *p, size_t at, struct conf_error *err)
+{
+	char what[48];
+	int rc;
+
+	snprintf(what, sizeof(what), "permits[%zu]", at);
+	rc = keys_check(p, what, "vni source destination | source_qpn destination_qpn", err);
+	return rc ? rc : connection(out, p, what, err);
+}
+
+/* Assignments, and after them permits. */
 static int assignments(struct document *d, const json_t *doc, struct conf_error *err)
 {
-	const json_t *list = json_object_get(doc, "assignments");
-	const size_t n = json_array_size(list);
+	const json_t *list = json_object_get(doc, "assignments"), *permits = json_object_get(doc, "permits");
+	const size_t n = json_array_size(list), more = json_array_size(permits);
 	int rc = 0;
 
 	if (!json_is_array(list) || n > DOCUMENT_ASSIGNMENTS_MAX)
 		return fail_document(
 		    err, "expected a list of at most %d for `assignments`", DOCUMENT_ASSIGNMENTS_MAX);
-	d->assignment = calloc(n ? n : 1, sizeof(*d->assignment));
+	if (permits && (!json_is_array(permits) || more > DOCUMENT_ASSIGNMENTS_MAX))
+		return fail_document(
+		    err, "expected a list of at most %d for `permits`", DOCUMENT_ASSIGNMENTS_MAX);
+	d->assignment = calloc(n + more + 1, sizeof(*d->assignment));
 	if (!d->assignment)
 		return fail_document(err, "out of memory");
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = assignment(d, &d->assignment[i], json_array_get(list, i), i, err);
-	d->assignments = (unsigned)n;
+	for (size_t i = 0; i < more && !rc; i++)
+		rc = permit(&d->assignment[n + i], json_array_get(permits, i), i, err);
+	d->assignments = (unsigned)(n + more);
 	return rc;
 }
 
@@ -384,7 +412,7 @@ static int siblings(struct document *d, const json_t *doc, struct conf_error *er
 {
 	const json_t *list = json_object_get(doc, "siblings");
 	const size_t n = json_array_size(list);
-	size_t pairs = d->assignments;
+	size_t pairs = json_array_size(json_object_get(doc, "assignments"));
 	int rc = 0;
 
 	if (!list)
@@ -406,7 +434,7 @@ static int siblings(struct document *d, const json_t *doc, struct conf_error *er
 	for (unsigned i = 0; i < d->assignments && !rc; i++) {
 		const struct document_assignment *a = &d->assignment[i];
 
-		if (!a->vni && !a->source_qpn == !a->destination_qpn)
+		if (*a->tunnel && !a->vni && !a->source_qpn == !a->destination_qpn)
 			d->pair[d->pairs++] =
 			    (struct gw_sibling_pair){a->source, a->destination, -1, a->destination_qpn};
 	}
@@ -433,7 +461,8 @@ int document_parse(struct document *out, const struct conf *base, const struct c
 {
 	json_t *j = NULL;
 	char *text;
-	int rc = keys_check(doc, "document", "generation tenants tunnels assignments | siblings", err);
+	int rc =
+	    keys_check(doc, "document", "generation tenants tunnels assignments | siblings permits", err);
 
 	memset(out, 0, sizeof(*out));
 	if (!rc)

@@ -21,7 +21,7 @@ struct document_assignment {
 	uint32_t vni;
 	struct rwy_ip source, destination;
 	uint32_t source_qpn, destination_qpn;
-	char tunnel[CONF_NAME];
+	char tunnel[CONF_NAME]; /* "": a permit, which only admits its pair */
 };
 
 struct document {

@@ -55,12 +55,11 @@ int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n)
 	if (!c)
 		return RWY_ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
-		const int at = gw_tunnel_find(app, v[i].tunnel);
+		const int at = *v[i].tunnel ? gw_tunnel_find(app, v[i].tunnel) : -1;
+		const unsigned tunnel = at < 0 ? ENG_STEER_ANY : (unsigned)at;
 
-		if (at < 0)
-			continue;
-		assignment_put(c, &count, &v[i], (unsigned)at, false);
-		assignment_put(c, &count, &v[i], (unsigned)at, true);
+		assignment_put(c, &count, &v[i], tunnel, false);
+		assignment_put(c, &count, &v[i], tunnel, true);
 	}
 	rc = steering_publish(app, c, count);
 	free(c);

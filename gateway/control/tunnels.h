@@ -52,7 +52,7 @@ RWY_MUST_CHECK int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_
 /* Copies the gateway's own tunnels without gaps; at most CONF_TUNNELS_MAX. Returns their number. */
 unsigned gw_tunnels_own(struct gw_app *app, struct conf_tunnel *out);
 
-/* A flow with a tunnel of its own. Both directions are meant: src is the local host at one end, dst
+/* A flow with a tunnel of its own; tunnel "": it is only admitted. Both directions are meant: src is the local host at one end, dst
  * at the other. qpn 0: any. */
 struct gw_assignment {
 	uint32_t vni;
@@ -61,7 +61,7 @@ struct gw_assignment {
 	char tunnel[CONF_NAME];
 };
 /*
- * All of them anew, after the tunnels are there; those of tunnels that are not are left out. Under
+ * All of them anew, after the tunnels are there; those of tunnels that are not only admit. Under
  * gw_change_lock. Waits until every worker has them, but for one that hangs. RWY_ENOMEM: as they
  * were.
  */

@@ -23,6 +23,7 @@ from ctlr.networks import (  # noqa: E402, F401
     test_a_job_gets_tunnels_of_its_network, test_a_network_that_fails_leaves_nothing_behind, test_the_white_papers_job_over_its_three_sites,
     test_two_networks_between_two_sites_are_placed_together,
     test_what_was_granted_and_not_kept_is_given_back_after_a_crash, test_whatever_happens_the_network_has_what_the_jobs_say, two_replicas_and_a_network)
+from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_wrong_permits_are_refused  # noqa: E402, F401
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)
 
@@ -250,7 +251,8 @@ BODIES = [
     ("POST", "/v1/jobs", "sched", "Job", {"name": "j", "ring": True, "ranks": [{"rank": 0, "address": "10.1.0.1", "stage": 0},
                                                                                {"rank": 1, "address": "10.2.0.1", "stage": 1}],
                                           "demand": {"bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1}}),
-    ("PUT", "/v1/tenants/{name}", "op", "Tenant", {"vni": 77, "acl_default": "deny", "weight": 2, "priority": 3, "sites": {"a": {
+    ("PUT", "/v1/tenants/{name}", "op", "Tenant", {"vni": 77, "acl_default": "deny", "weight": 2, "priority": 3, "retry": 9, "permits": [
+        {"source": "10.1.0.1", "destination": "10.2.0.1", "source_qpn": 1, "destination_qpn": 2}], "sites": {"a": {
         "prefixes": [{"prefix": "10.1.0.0/24", "at": "vlan"}], "vlan": 7, "vtep_learning": False, "proxy_arp": False, "memory_percent": 1}}}),
 ]
 

@@ -196,6 +196,43 @@ static void test_bad(void **state)
 	}
 }
 
+static void test_permits(void **state)
+{
+#define PERMIT                                                                                               \
+	"{'vni': 7, 'source': '10.1.0.5', 'destination': '10.2.0.5', 'source_qpn': 3, 'destination_qpn': 4}"
+#define PERMITS(p)                                                                                           \
+	"{'generation': 7, 'tunnels': [" TUN ", " TUN2 "], 'tenants': [], 'assignments': [" ASG              \
+	"], 'permits': [" p "]}"
+	static const struct {
+		const char *text, *want;
+	} wrong[] = {
+	    {PERMITS("1"), "permits[0]: expected an object"},
+	    {PERMITS(PERMIT ", {'vni': 7, 'source': '10.1.0.5'}"), "permits[1]: expected `destination`"},
+	    {PERMITS("{'vni': 7, 'source': '10.1.0.5', 'destination': 'x'}"), "expected addresses"},
+	    {PERMITS("{'vni': 7, 'source': '10.1.0.5', 'destination': '10.2.0.5', 'tunnel': 'b1'}"),
+	        "permits[0]: unknown field `tunnel`"},
+	    {"{'generation': 7, 'tunnels': [], 'tenants': [], 'assignments': [], 'permits': 7}",
+	        "expected a list of at most 100000 for `permits`"},
+	};
+	struct conf_error err;
+	struct document d;
+
+	if (parse(&d, PERMITS(PERMIT), &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(d.assignments, 2);
+	assert_string_equal(d.assignment[0].tunnel, "b2");
+	assert_string_equal(d.assignment[1].tunnel, "");
+	assert_int_equal(d.assignment[1].vni, 7);
+	assert_int_equal(d.assignment[1].source_qpn, 3);
+	assert_int_equal(d.assignment[1].destination_qpn, 4);
+	document_fini(&d);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(parse(&d, wrong[i].text, &err), RWY_EINVAL);
+		if (!strstr(err.msg, wrong[i].want))
+			fail_msg("wanted `%s`, got `%s`", wrong[i].want, err.msg);
+	}
+}
+
 static void test_siblings(void **state)
 {
 	static const char good[] = WITH(SIB);
@@ -286,6 +323,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_good, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_bad, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_permits, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_siblings, set_up, tear_down), cmocka_unit_test(test_keep)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
