@@ -35,7 +35,7 @@
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
  *   table  wheel  states  vni  msg                indices and messages
- *   carrier  config  timers                        calls passed to wan/, defaults, how long a host may wait
+ *   carrier  config  timers                        calls passed to wan/, defaults, patience
  *
  * Thread: one engine belongs to one worker, as engine.h says.
  */
@@ -253,11 +253,12 @@ struct eng_requester {
 	uint8_t end;
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
-	uint16_t open_pmtu;                    /* path MTU that was named then; 0: not known */
-	uint8_t rnr_retry, retry, ack_timeout; /* of the remote host's QP, as struct eng_open has them */
-	uint64_t resume_seq;                   /* flow sequence of the near gateway's RESUME */
-	roce_psn promised;                     /* state LOCATING: the remote host has ACKs up to here */
-	struct eng_rp *rp;                     /* reaction point in whose queue it waits; NULL: none */
+	uint16_t open_pmtu; /* path MTU that was named then; 0: not known */
+	/* Of the remote host's QP, as struct eng_open has them. */
+	uint8_t rnr_retry, retry, ack_timeout;
+	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
+	roce_psn promised;   /* state LOCATING: the remote host has ACKs up to here */
+	struct eng_rp *rp;   /* reaction point in whose queue it waits; NULL: none */
 	struct eng_requester *rp_next;
 	struct cc_drain drain; /* end to end: bytes that the near gateway may have under way */
 	struct roce_reqr reqr;

@@ -514,7 +514,7 @@ struct eng_flow_info {
 	/* How long the local host may be silent: counts, bounds of the timeout. */
 	uint8_t requester_retry, requester_rnr_retry;
 	rwy_dur requester_timeout_min, requester_timeout_max;
-	/* It is not given up before; 0: the count alone decides; RWY_NEVER: it is never given up. */
+	/* It is not given up before; 0: the count alone decides; RWY_NEVER: never given up. */
 	rwy_dur requester_patience;
 	/*
 	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"

@@ -52,8 +52,10 @@ RWY_MUST_CHECK int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_
 /* Copies the gateway's own tunnels without gaps; at most CONF_TUNNELS_MAX. Returns their number. */
 unsigned gw_tunnels_own(struct gw_app *app, struct conf_tunnel *out);
 
-/* A flow with a tunnel of its own; tunnel "": it is only admitted. Both directions are meant: src is the local host at one end, dst
- * at the other. qpn 0: any. */
+/*
+ * A flow with a tunnel of its own; tunnel "": it is only admitted. Both directions are meant: src
+ * is the local host at one end, dst at the other. qpn 0: any.
+ */
 struct gw_assignment {
 	uint32_t vni;
 	struct rwy_ip src, dst;
