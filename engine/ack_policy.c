@@ -72,7 +72,11 @@ void eng_ack_in_custody(struct eng_responder *rs, rwy_time now)
 {
 	if (rs->side.tenant->cfg.ack_mode != ENG_ACK_NEAR)
 		return;
-	if (memory_short(rs)) {
+	if (eng_read_would_wait(rs) && !memory_short(rs)) {
+		/* It is not memory, so it need not slow down: no CNP. */
+		rs->side.e->c.ack_for_read += !rs->ack_blocked;
+		rs->ack_blocked = true;
+	} else if (memory_short(rs)) {
 		if (!rs->ack_blocked)
 			rs->side.e->c.ack_blocked++;
 		rs->ack_blocked = true;
@@ -110,7 +114,7 @@ void eng_ack_unblock(struct eng_responder *rs)
 	/*
 	 * As soon as there is room: hosts are paced by departures, not stopped until much has left.
 	 */
-	if (!rs->ack_blocked || memory_short(rs))
+	if (!rs->ack_blocked || memory_short(rs) || eng_read_would_wait(rs))
 		return;
 	rs->ack_blocked = false;
 	eng_ack_started(rs); /* mode near; else deliveries allow ACKs */

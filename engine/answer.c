@@ -167,6 +167,7 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 	struct eng *e = rs->side.e;
 
 	eng_mem_release_custody(rs, eng_buf_cost(e, b), 1);
+	eng_read_wait_delivered(rs, eng_buf_cost(e, b), now);
 	rs->side.tenant->st.delivered++;
 	e->c.delivered++;
 	eng_ack_at_far_host(rs, b);

@@ -51,6 +51,7 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 		(void)eng_requester_end_lost(rs, ENG_END_UNDELIVERED, now);
 	rs->rnr_retry = s.local->rnr_retry;
 	rq->rnr_retry = s.remote->rnr_retry;
+	rs->reads_expected = s.local->initiator_depth;
 	rs->retry = rq->retry = c->retry_count;
 	rs->ack_timeout = s.local->ack_timeout + 1;
 	rq->ack_timeout = s.remote->ack_timeout + 1;

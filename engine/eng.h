@@ -28,6 +28,7 @@
  *   responder_states       |  requester_states     tables: state and event -> function
  *   answer  request        |  deliver  response    the functions of the tables
  *   ack_policy  reuse      |  recover
+ *   read_wait              |
  *   replay  cnp  uncarried |
  *   responder              |  requester            creation, start, end
  *   admission              |                       who may begin a connection
@@ -119,6 +120,15 @@ struct eng_dreq {
 	rwy_time since;  /* the latest change of `queued`, or time without a tunnel */
 };
 
+/* The rate at which requests leave custody, and what may be in it (read_wait.c). Bytes. */
+struct eng_leaving {
+	uint64_t limit; /* above it ACKs are held back; UINT64_MAX: none */
+	uint64_t Bps;   /* 0: not measured */
+	uint64_t bytes; /* delivered since */
+	rwy_time since; /* begin of the measurement; 0: none */
+	bool impatient; /* the host repeats READs or ATOMICs before their answer can be here */
+};
+
 struct eng_responder {
 	struct eng_side side;
 	struct eng_requester *requester; /* the same connection's; NULL: not paired */
@@ -130,7 +140,9 @@ struct eng_responder {
 	 */
 	uint32_t local_qpn_before;
 	uint32_t incarnation; /* random; changes each time the connection begins again */
-	bool ack_blocked;     /* ACKs are withheld because custody memory is short */
+	/* ACKs are withheld because custody memory is short, or for a READ (read_wait.c) */
+	bool ack_blocked;
+	bool reads_expected; /* CM says that the local host may send READs and ATOMICs */
 	/*
 	 * Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host.
 	 */
@@ -177,6 +189,7 @@ struct eng_responder {
 	/* Of unpaired flows: the list of its host, the oldest first, and when it began. */
 	struct eng_responder *half_next, *half_prev;
 	rwy_time half_since;
+	struct eng_leaving leaving;
 	uint64_t packets, bytes;         /* requests taken into custody */
 	struct eng_keptq reads, atomics; /* responses kept for replays */
 	uint64_t kept;                   /* bytes of the buffers of `reads` */

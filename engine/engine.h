@@ -434,6 +434,7 @@ void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
 	X(cm_connections, "connections learned from CM")                                                     \
 	X(dgrams, "UD, UC and other IP packets carried best effort")                                         \
 	X(ack_blocked, "ACKs held back for lack of custody memory")                                          \
+	X(ack_for_read, "ACKs held back so that READs and ATOMICs behind are answered in time")              \
 	X(ack_single, "held ACKs sent one at a time to hosts whose timer expired")                           \
 	X(drop_not_ip, "not an IP packet")                                                                   \
 	X(drop_unknown_tenant, "a packet or flow of a tenant that this gateway does not have")               \

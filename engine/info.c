@@ -6,6 +6,7 @@
 #include "engine/settle.h"
 #include "engine/steer.h"
 #include "engine/requester.h"
+#include "engine/responder.h"
 
 const struct eng_counters *eng_counters(const struct eng *e)
 {
@@ -71,7 +72,7 @@ static const char *send_limit(const struct eng_responder *rs)
 	if (!eng_serving(rs->side.e))
 		return "drain";
 	if (rs->ack_blocked)
-		return "memory";
+		return eng_read_would_wait(rs) ? "read" : "memory";
 	if (!rs->requests || !wan_tx_queued(rs->requests))
 		return "";
 	if (!wan_tx_unsent(rs->requests)) /* all requests are in flight: the host sends no more */

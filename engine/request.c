@@ -143,9 +143,11 @@ static uint64_t *refuse_request(
 			eng_cnp_send(rs, now);
 		return &c->duplicate_request;
 	case ROCE_RESP_DUP_READ:
+		eng_read_wait_repeated(rs);
 		eng_responder_replay(rs, pkt->psn, act->psn_cnt, now);
 		return &c->duplicate_read;
 	case ROCE_RESP_DUP_ATOMIC:
+		eng_read_wait_repeated(rs);
 		eng_responder_replay_atomic(rs, pkt->psn, now);
 		return &c->duplicate_read;
 	case ROCE_RESP_GAP:

@@ -212,6 +212,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	rs->reads_asked = 0;
 	rs->early_known = 0;
 	rs->settle_psn = first;
+	eng_read_wait_start(rs);
 	rs->incarnation = (uint32_t)eng_random(rs->side.e) | 1;
 	eng_log(rs->side.e, 4, "responder remote_qpn=%u starts at psn=%u", rs->side.key.qpn, first);
 }

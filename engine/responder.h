@@ -157,6 +157,19 @@ bool eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uin
 /* A READ response to this PSN is kept, or has not come from the far host yet. */
 bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn);
 
+/* --- read_wait.c: READs behind other requests --- */
+/* A new incarnation; CM's values are set. */
+void eng_read_wait_start(struct eng_responder *rs);
+/* The host repeats a READ or ATOMIC. */
+void eng_read_wait_repeated(struct eng_responder *rs);
+/* Requests of so many bytes left custody; rs->custody is without them. */
+void eng_read_wait_delivered(struct eng_responder *rs, uint64_t bytes, rwy_time now);
+/* Custody takes longer to deliver than the host would wait for a READ behind it. */
+static inline bool eng_read_would_wait(const struct eng_responder *rs)
+{
+	return rs->custody >= rs->leaving.limit;
+}
+
 /* --- kept.c: responses kept for replays. Each is kept after it was sent to the host. --- */
 /* Takes b; without memory it is freed. */
 void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b);

@@ -25,6 +25,7 @@ static void cm_sends(unsigned from, uint16_t tenant, const uint8_t *mad)
 void eng_cm_req(uint16_t tenant, uint8_t retry, uint8_t rnr_retry, uint8_t timeout)
 {
 	const struct cp_req r = {.tid = 7,
+	    .init_depth = 16,
 	    .comm = CM_COMM_A,
 	    .qpn = CM_QPN_A,
 	    .psn = CM_PSN_B,
