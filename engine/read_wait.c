@@ -17,8 +17,7 @@
 #define UNSURE       2u
 #define WINDOW_MIN   (10 * RWY_MS)         /* of the rate's measurement */
 #define WINDOW_STALE 8                     /* windows without an end: it was idle */
-#define UNMEASURED   ((uint64_t)1 << 20)   /* bytes, before the rate is known */
-#define LEAST        ((uint64_t)256 << 10) /* bytes: less is on its way anyway */
+#define LEAST        ((uint64_t)256 << 10) /* bytes, also before the rate is known */
 #define NO_LIMIT     UINT64_MAX
 
 /* The least time after which the host gives up, if CM says it: its timeout may be shorter. */
@@ -55,7 +54,7 @@ static uint64_t limit_of(const struct eng_responder *rs)
 	if (wait == RWY_NEVER)
 		return NO_LIMIT;
 	if (!rs->leaving.Bps)
-		return UNMEASURED;
+		return LEAST;
 	bytes = (unsigned __int128)rs->leaving.Bps * wait / RWY_SEC;
 	return bytes < LEAST ? LEAST : bytes < NO_LIMIT ? (uint64_t)bytes : NO_LIMIT;
 }
