@@ -119,6 +119,35 @@ static void test_tenant(void **state)
 	assert_int_equal(eng_counters(site[1].e)->conns_failed, 1);
 }
 
+static void set_tenant(unsigned at)
+{
+	uint8_t net[4] = {10, (uint8_t)(2 - at), 0, 0};
+	struct eng_prefix p = {.addr = rwy_ip_from4(net), .len = 120};
+	const struct eng_tenant_cfg c = {.vni = 9, .custody = 1 << 20, .prefix = &p, .prefixes = 1};
+
+	assert_int_equal(eng_tenant_set(site[at].e, 1, &c, eng_now), 0);
+}
+
+/* The far gateway has forgotten all of the tenant: the flow that is opened again says it. */
+static void test_told_again(void **state)
+{
+	struct eng_flow_info f;
+
+	set_tenant(0);
+	set_tenant(1);
+	eng_cm_connect(1, 2, 3, 14);
+	while (!eng_tenant_remove(site[1].e, 1))
+		eng_pair_run(RWY_MS);
+	eng_pair_run(50 * RWY_MS);
+	set_tenant(1);
+	request(1);
+	eng_pair_run(20 * RWY_MS);
+	f = eng_pair_flow(1);
+	assert_int_equal(f.requester_patience, PATIENCE);
+	assert_int_equal(f.requester_retry, 2);
+	assert_int_equal(f.requester_rnr_retry, 3);
+}
+
 /* The near gateway tells CM's values to a far gateway that has lost them. */
 static void test_open_info(void **state)
 {
@@ -158,7 +187,7 @@ int main(void)
 #define SHORT(t)    cmocka_unit_test_setup_teardown(t, set_up_short, eng_pair_tear_down)
 	const struct CMUnitTest tests[] = {DEFAULTS(test_cm), DEFAULTS(test_cm_no_timer),
 	    SHORT(test_configured), SHORT(test_bounds_hold_with_cm), DEFAULTS(test_tenant),
-	    cmocka_unit_test(test_open_info)};
+	    DEFAULTS(test_told_again), cmocka_unit_test(test_open_info)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
