@@ -184,7 +184,7 @@ $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl)
 API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
                   $(addprefix gateway/control/,drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
-                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/notify.c base/word.c
+                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/notify.c base/word.c engine/config.c
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

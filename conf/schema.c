@@ -185,7 +185,8 @@ const struct conf_key conf_keys[] = {
     {"connections", CONF_T_GROUP, .text = "RDMA connections."},
     {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end", C(ack_mode),
         .text = "When a host's request is acknowledged: `near`, this gateway has it; `far`, the peer has it "
-                "too; `end`, the far host has it."},
+                "too; `end`, the far host has it (only the packet that completes a message waits). "
+                "docs/completion.md."},
     {"connections.admission", CONF_T_ENUM, 0, 0, "open", .words = "open cm controller", C(admission),
         .text = "Who may begin an RC connection: `open`, any host; `cm`, hosts that connection management "
                 "connected through the gateway; `controller`, pairs that the control center named. "

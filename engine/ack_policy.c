@@ -30,10 +30,16 @@ static bool memory_short(const struct eng_responder *rs)
 	       eng_mem_over_share(&rs->side);
 }
 
-/* Requests in custody are promised to the host. */
-static bool acks_early(const struct eng_responder *rs)
+/* Requests are acknowledged as soon as they are in custody. */
+static bool acks_at_once(const struct eng_responder *rs)
 {
-	return rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR && eng_serving(rs->side.e);
+	return eng_ack_mode(rs) == ENG_ACK_NEAR && eng_serving(rs->side.e);
+}
+
+/* Only requests that complete a message wait for the far host. */
+static bool acks_uncompleted(const struct eng_responder *rs)
+{
+	return eng_ack_mode(rs) == ENG_ACK_END && eng_serving(rs->side.e) && !rs->ack_blocked;
 }
 
 /* The host waits longer than it is used to. */
@@ -41,7 +47,56 @@ static bool singles_allowed(const struct eng_responder *rs)
 {
 	if (eng_serving(rs->side.e))
 		return rs->ack_blocked;
-	return rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR && eng_settle_singles(rs->side.e);
+	return eng_ack_mode(rs) == ENG_ACK_NEAR && eng_settle_singles(rs->side.e);
+}
+
+/* Mode `end`: this request is acknowledged only when the far host did. */
+static bool completes(const struct eng_responder *rs, const struct roce_opinfo *op)
+{
+	return eng_ack_mode(rs) == ENG_ACK_END && roce_op_ends(op);
+}
+
+/*
+ * Allows what is in custody up to the first request that completes a message, and not that one.
+ * `early_seq` is the flow sequence of the first request that is not allowed; it only grows, so each
+ * request is looked at once.
+ */
+static void allow_uncompleted(struct eng_responder *rs)
+{
+	struct roce_resp *r = &rs->resp;
+	const struct rwy_buf *b;
+
+	if (!rs->requests)
+		return;
+	if (rs->early_seq < wan_tx_base(rs->requests))
+		rs->early_seq = wan_tx_base(rs->requests);
+	for (; (b = wan_tx_at(rs->requests, rs->early_seq)); rs->early_seq++) {
+		roce_psn end = roce_psn_add(b->psn, b->psn_cnt);
+
+		if (b->kind != RWY_BUF_PACKET || !roce_psn_after(end, r->allow_psn))
+			continue;
+		if (b->psn != r->allow_psn || roce_op_ends(roce_op(b->opcode)))
+			return;
+		roce_resp_allow(r, end, b->msn);
+	}
+}
+
+/* Allows what the mode allows for requests in custody here; nothing before a stop. */
+static void allow_early(struct eng_responder *rs)
+{
+	if (!eng_serving(rs->side.e))
+		return;
+	switch (eng_ack_mode(rs)) {
+	case ENG_ACK_NEAR:
+		roce_resp_allow(&rs->resp, rs->resp.epsn, rs->resp.msn);
+		return;
+	case ENG_ACK_END:
+		allow_uncompleted(rs);
+		return;
+	case ENG_ACK_FAR:
+		return;
+	}
+	rwy_unreachable();
 }
 
 void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
@@ -49,7 +104,7 @@ void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_ti
 	struct roce_resp *r = &rs->resp;
 
 	if (!singles_allowed(rs) || !roce_resp_started(r) || pkt->psn != r->allow_psn ||
-	    now < rs->single_ack_at)
+	    now < rs->single_ack_at || completes(rs, pkt->info))
 		return;
 	rs->single_ack_at = now + SINGLE_INTERVAL;
 	rs->side.e->c.ack_single++;
@@ -57,20 +112,14 @@ void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_ti
 	    r, roce_psn_add(pkt->psn, 1), roce_psn_add(r->allow_msn, roce_op_ends(pkt->info) ? 1 : 0));
 }
 
-static void allow_all(struct eng_responder *rs)
-{
-	roce_resp_allow(&rs->resp, rs->resp.epsn, rs->resp.msn);
-}
-
 void eng_ack_started(struct eng_responder *rs)
 {
-	if (acks_early(rs))
-		allow_all(rs);
+	allow_early(rs);
 }
 
 void eng_ack_in_custody(struct eng_responder *rs, rwy_time now)
 {
-	if (rs->side.tenant->cfg.ack_mode != ENG_ACK_NEAR)
+	if (eng_ack_mode(rs) == ENG_ACK_FAR)
 		return;
 	if (eng_read_would_wait(rs) && !memory_short(rs)) {
 		/* It is not memory, so it need not slow down: no CNP. */
@@ -81,14 +130,14 @@ void eng_ack_in_custody(struct eng_responder *rs, rwy_time now)
 			rs->side.e->c.ack_blocked++;
 		rs->ack_blocked = true;
 		eng_cnp_send(rs, now);
-	} else if (!rs->ack_blocked && acks_early(rs)) {
-		allow_all(rs);
+	} else if (!rs->ack_blocked) {
+		allow_early(rs);
 	}
 }
 
 void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b)
 {
-	if (rs->side.tenant->cfg.ack_mode != ENG_ACK_FAR || !eng_serving(rs->side.e))
+	if (eng_ack_mode(rs) != ENG_ACK_FAR || !eng_serving(rs->side.e))
 		return;
 	roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 	eng_dirty(&rs->side);
@@ -100,13 +149,21 @@ void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 	 * Mode `end`, requests accepted before the tenant's mode changed, and all while the engine
 	 * settles. In mode `near` a host that waits for memory keeps waiting.
 	 */
-	if (rs->resp.allow_psn != rs->resp.epsn && !(rs->ack_blocked && acks_early(rs))) {
+	if (rs->resp.allow_psn != rs->resp.epsn && !(rs->ack_blocked && acks_at_once(rs))) {
 		roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
+		if (acks_uncompleted(rs))
+			allow_uncompleted(rs);
 		eng_dirty(&rs->side);
 	}
 	/* eng_ack_unblock is for the flush: here b still counts in the flow. */
 	if (rs->ack_blocked)
 		eng_dirty(&rs->side);
+}
+
+void eng_ack_served(struct eng_responder *rs)
+{
+	if (acks_uncompleted(rs))
+		allow_uncompleted(rs);
 }
 
 void eng_ack_unblock(struct eng_responder *rs)
@@ -117,6 +174,6 @@ void eng_ack_unblock(struct eng_responder *rs)
 	if (!rs->ack_blocked || memory_short(rs) || eng_read_would_wait(rs))
 		return;
 	rs->ack_blocked = false;
-	eng_ack_started(rs); /* mode near; else deliveries allow ACKs */
+	allow_early(rs); /* in mode `far` reports allow ACKs */
 	eng_dirty(&rs->side);
 }

@@ -67,6 +67,7 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 		if (!rs->local_qpn)
 			rs->local_qpn = pkt.dqpn;
 		serve_response(rs, &pkt, b, now);
+		eng_ack_served(rs);
 		break;
 	case ROCE_RESP_SERVED:
 	case ROCE_RESP_UNEXPECTED:

@@ -58,6 +58,7 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	eng_responder_start_cm(rs, s.local->qpn, s.local->psn, c->path_mtu, now);
 	eng_requester_start_cm(rq, s.remote->qpn, s.remote->psn, c->path_mtu, now);
 	eng_pair_join(rs, rq, ENG_BY_CM);
+	eng_patience_check(rs);
 	e->c.cm_connections++;
 }
 

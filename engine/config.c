@@ -4,6 +4,19 @@
 
 #include <string.h>
 
+const char *eng_ack_mode_name(enum eng_ack_mode m)
+{
+	switch (m) {
+	case ENG_ACK_NEAR:
+		return "near";
+	case ENG_ACK_FAR:
+		return "far";
+	case ENG_ACK_END:
+		return "end";
+	}
+	rwy_unreachable();
+}
+
 void eng_cfg_default(struct eng_cfg *cfg)
 {
 	memset(cfg, 0, sizeof(*cfg));

@@ -156,6 +156,7 @@ struct eng_responder {
 	uint16_t pkey, sport;
 	/* Of the local host's QP, from CM, as struct eng_open has them. */
 	uint8_t rnr_retry, retry, ack_timeout;
+	bool ack_too_late; /* it gives up before an ACK of the far site can come */
 	struct roce_resp resp;
 	struct wan_txflow *requests;
 	struct wan_rxflow *responses;
@@ -190,7 +191,8 @@ struct eng_responder {
 	struct eng_responder *half_next, *half_prev;
 	rwy_time half_since;
 	struct eng_leaving leaving;
-	uint64_t packets, bytes;         /* requests taken into custody */
+	uint64_t early_seq;      /* mode `end`: flow sequence of the first request not acknowledged early */
+	uint64_t packets, bytes; /* requests taken into custody */
 	struct eng_keptq reads, atomics; /* responses kept for replays */
 	uint64_t kept;                   /* bytes of the buffers of `reads` */
 	uint32_t answered;               /* READs and ATOMICs of this incarnation */
@@ -507,6 +509,12 @@ static inline bool eng_requester_locating(const struct eng_requester *rq)
 static inline uint64_t eng_buf_cost(const struct eng *e, const struct rwy_buf *b)
 {
 	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
+}
+
+/* The ack mode that decides for this connection. */
+static inline enum eng_ack_mode eng_ack_mode(const struct eng_responder *rs)
+{
+	return rs->side.tenant->cfg.ack_mode;
 }
 
 /* The side's tunnel; NULL: it was removed. */

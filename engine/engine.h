@@ -40,6 +40,8 @@ enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END };
  * of a pair that steering names. Connections that exist go on.
  */
 enum eng_admission { ENG_ADMIT_OPEN, ENG_ADMIT_CM, ENG_ADMIT_CONTROLLER };
+/* Static text. */
+const char *eng_ack_mode_name(enum eng_ack_mode m);
 
 /* Destinations behind a tunnel. */
 struct eng_prefix {
@@ -517,6 +519,13 @@ struct eng_flow_info {
 	rwy_dur requester_timeout_min, requester_timeout_max;
 	/* It is not given up before; 0: the count alone decides; RWY_NEVER: never given up. */
 	rwy_dur requester_patience;
+	const char *ack_mode; /* of the local host's requests */
+	/*
+	 * How long the local host waits for an ACK before its queue pair fails; 0: not known. Shorter
+	 * than the mode needs: impatient.
+	 */
+	rwy_dur patience;
+	bool impatient;
 	/*
 	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"
 	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "drain" (the

@@ -86,6 +86,8 @@ static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
 			continue;
 		}
 		if (!expired(side, now)) {
+			if (!side->is_requester)
+				eng_patience_check((struct eng_responder *)side);
 			look_at_side(side, now);
 			continue;
 		}

@@ -92,6 +92,9 @@ static void add_responder(struct eng_flow_info *o, const struct eng_responder *r
 	o->held[ENG_MEM_ANSWERS] = rs->kept;
 	o->held_most = rs->side.most;
 	o->limit = send_limit(rs);
+	o->ack_mode = eng_ack_mode_name(eng_ack_mode(rs));
+	o->patience = eng_patience(rs) == RWY_NEVER ? 0 : eng_patience(rs);
+	o->impatient = rs->ack_too_late;
 	if (rs->requests)
 		o->remote_window = wan_tx_window(rs->requests, &o->remote_drain_Bps);
 	if (rs->side.state == ENG_R_NEW)
@@ -141,7 +144,7 @@ static void fill_flow(struct eng_flow_info *o, const struct eng_side *side)
 	    side->is_requester ? (const struct eng_requester *)side : rs->requester;
 
 	memset(o, 0, sizeof(*o));
-	o->limit = "";
+	o->limit = o->ack_mode = "";
 	o->tenant = side->key.tenant;
 	o->local = side->is_requester ? side->key.dst : side->key.src;
 	o->remote = side->is_requester ? side->key.src : side->key.dst;

@@ -12,7 +12,6 @@
 
 /* Adaptive retransmission of NICs: 2, 4, 8, 16 ms .., whatever they were told (94 ms in all). */
 #define NIC_PATIENCE (94 * RWY_MS)
-#define UNIT         4096 /* ns of CM's timeout 0 */
 /* CM's timeout may be so many steps above the host's own (roce/cm.h). */
 #define UNSURE       2u
 #define WINDOW_MIN   (10 * RWY_MS)         /* of the rate's measurement */
@@ -21,13 +20,11 @@
 #define NO_LIMIT     UINT64_MAX
 
 /* The least time after which the host gives up, if CM says it: its timeout may be shorter. */
-static rwy_dur told_patience(const struct eng_responder *rs)
+static rwy_dur least_patience(const struct eng_responder *rs)
 {
-	unsigned timeout = rs->ack_timeout > 1u + UNSURE ? rs->ack_timeout - 1u - UNSURE : 0;
+	rwy_dur told = eng_patience(rs);
 
-	if (rs->ack_timeout <= 1 || rs->retry == ENG_RETRY_UNKNOWN)
-		return RWY_NEVER;
-	return (rwy_dur)(rs->retry + 1u) * ((rwy_dur)UNIT << timeout);
+	return told == RWY_NEVER ? told : told >> UNSURE;
 }
 
 /*
@@ -37,7 +34,7 @@ static rwy_dur told_patience(const struct eng_responder *rs)
 static rwy_dur longest_wait(const struct eng_responder *rs)
 {
 	rwy_dur two_trips = 2 * rs->side.e->tunnel[rs->side.tunnel].min_rtt;
-	rwy_dur half = rs->reads_expected ? told_patience(rs) : RWY_NEVER;
+	rwy_dur half = rs->reads_expected ? least_patience(rs) : RWY_NEVER;
 
 	if (half != RWY_NEVER)
 		half /= 2;

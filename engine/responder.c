@@ -193,6 +193,7 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 	wan_tx_class(rs->requests, rs->side.key.tenant);
 	/* The far host may answer a READ, or fail, before it takes what follows. */
 	wan_tx_bulk(rs->requests);
+	rs->early_seq = 0;
 	return true;
 }
 

@@ -188,12 +188,17 @@ void eng_responder_forget_answers(struct eng_responder *rs);
 /* --- ack_policy.c: when a request is acknowledged (docs/rc-semantics.md, ack modes) --- */
 /* The far host has answered: acknowledging may begin. */
 void eng_ack_started(struct eng_responder *rs);
-/* A request is in custody. Mode `near` allows its ACK, or withholds it when memory is short. */
+/*
+ * A request is in custody. Mode `near` allows its ACK, mode `end` when it completes no message; it
+ * is withheld when memory is short.
+ */
 void eng_ack_in_custody(struct eng_responder *rs, rwy_time now);
 /* The far gateway has the request in b. Mode `far` allows its ACK. */
 void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b);
 /* The far host acknowledged the request in b. Mode `end` allows its ACK. */
 void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b);
+/* The host got responses. Mode `end` allows what follows the READ or ATOMIC. */
+void eng_ack_served(struct eng_responder *rs);
 /* Withheld ACKs may go if there is memory again. */
 void eng_ack_unblock(struct eng_responder *rs);
 /*
@@ -203,6 +208,12 @@ void eng_ack_unblock(struct eng_responder *rs);
  * packet a timeout.
  */
 void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
+
+/* --- patience.c --- */
+/* How long the host tries until its queue pair fails, without an ACK, as CM said; RWY_NEVER: not known, or for ever. */
+rwy_dur eng_patience(const struct eng_responder *rs);
+/* Sets rs->ack_too_late: the mode waits for the far site, and that takes longer. Logs a change. */
+void eng_patience_check(struct eng_responder *rs);
 
 /* --- reuse.c: duplicate, or a new connection on the same QPN? --- */
 /* True: pkt may be the first of a new connection. v: roce_resp_recv's verdict, not ACCEPT. */

@@ -237,6 +237,16 @@ const struct rwy_buf *wan_tx_peek(const struct wan_txflow *f, uint32_t i)
 	return i < wan_tx_queued(f) ? f->ring[(f->base + i) & f->mask] : NULL;
 }
 
+uint64_t wan_tx_base(const struct wan_txflow *f)
+{
+	return f->base;
+}
+
+const struct rwy_buf *wan_tx_at(const struct wan_txflow *f, uint64_t seq)
+{
+	return seq >= f->base && seq < f->end ? f->ring[seq & f->mask] : NULL;
+}
+
 uint32_t wan_tx_unsent(const struct wan_txflow *f)
 {
 	return (uint32_t)(f->end - f->next_send);

@@ -207,6 +207,10 @@ void wan_tx_abort(struct wan_txflow *f, rwy_time now);
 uint32_t wan_tx_queued(const struct wan_txflow *f); /* buffers in custody */
 /* The i-th of them, 0 is the oldest; it stays in custody. NULL: there are not so many. */
 const struct rwy_buf *wan_tx_peek(const struct wan_txflow *f, uint32_t i);
+/* Sequence of the oldest buffer in custody, or of the next one; the buffer with a sequence, which
+ * stays wan's; NULL: it is not in custody. */
+uint64_t wan_tx_base(const struct wan_txflow *f);
+const struct rwy_buf *wan_tx_at(const struct wan_txflow *f, uint64_t seq);
 /* Number of the flow's buffers that were never sent; and whether the peer's credit stops them. */
 uint32_t wan_tx_unsent(const struct wan_txflow *f);
 bool wan_tx_blocked(const struct wan_txflow *f);

@@ -63,11 +63,11 @@ int eng_pair_set_up(void **state);
 int eng_pair_tear_down(void **state); /* fails if a buffer leaked */
 void eng_pair_run(rwy_dur time);
 void eng_pair_delay(rwy_dur one_way); /* of the WAN from now on; longer, never shorter */
+/* A packet of a host of this site, from the IP header on. */
+void eng_host_sends_bytes(unsigned from, const uint8_t *ip, uint32_t len);
 /* The only flow that the engine of this site has; fails the test when there are others. */
 struct eng_flow_info eng_pair_flow(unsigned at);
 void eng_pair_cut(bool cut); /* true: the WAN loses every datagram from now on */
-/* A packet of a host of this site, from the IP header on. */
-void eng_host_sends_bytes(unsigned from, const uint8_t *ip, uint32_t len);
 /* A packet of a host of this site; `tos` with its ECN bits. */
 void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos);
 void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, uint8_t tos);

@@ -63,6 +63,7 @@ struct cp_rep {
 	uint64_t tid;
 	uint32_t comm, remote, qpn, eecn, psn;
 	uint8_t rnr, resp_res, init_depth;
+	uint8_t ack_delay; /* 0: 15, 134 ms */
 };
 
 static inline void cp_make_rep(uint8_t *m, const struct cp_rep *r)
@@ -77,7 +78,7 @@ static inline void cp_make_rep(uint8_t *m, const struct cp_rep *r)
 	cp_be(b + 20, r->psn, 3);
 	b[24] = r->resp_res;
 	b[25] = r->init_depth;
-	b[26] = (uint8_t)(15 << 3 | 1 << 1 | 1);
+	b[26] = (uint8_t)((r->ack_delay ? r->ack_delay : 15) << 3 | 1 << 1 | 1);
 	b[27] = (uint8_t)(r->rnr << 5 | 1 << 4);
 }
 

@@ -250,6 +250,9 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	f->requester_retry = 7;
 	f->requester_timeout_max = RWY_SEC;
 	f->requester_patience = i % 2 ? RWY_NEVER : 17 * RWY_SEC;
+	f->ack_mode = eng_ack_mode_name(ENG_ACK_NEAR);
+	f->patience = i % 2 ? 2 * RWY_SEC : 0;
+	f->impatient = i % 3 == 1;
 	f->responder_psn = i;
 	f->tx_packets = UINT64_C(1000) * i;
 	f->tx_bytes = (uint64_t)i * 1000000007;
