@@ -4,7 +4,7 @@
  * deficit round robin over the flows with data and credit. Also cuts a buffer into fragments when
  * it is first sent; they never change.
  */
-#include "wan/tunnel.h"
+#include "wan/order.h"
 
 #define COPY_LOSS_PPM 1000u
 #define COPY_GAP_MAX  (2 * RWY_MS)
@@ -34,7 +34,8 @@ static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t len)
 static void cut(struct wan_txflow *f, struct rwy_buf *b)
 {
 	uint32_t open = f->open_acked ? 0 : WAN_OPEN_LEN + f->info_len;
-	uint32_t room = f->t->mtu_min - WAN_PKT_HDR - WAN_DATA_LEN - open;
+	uint32_t after = wan_after_pending(f->t, &b->after) ? WAN_AFTER_LEN : 0;
+	uint32_t room = f->t->mtu_min - WAN_PKT_HDR - WAN_DATA_LEN - open - after;
 	uint32_t n = 1, fsize = room - WAN_FRAG_LEN;
 
 	if (b->len <= room) {
@@ -86,6 +87,10 @@ static void data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint
 		d.index = (uint8_t)frag;
 		off = frag * d.fsize;
 		len = b->len - off < d.fsize ? b->len - off : d.fsize;
+	}
+	if (f->t->peer.order && wan_after_pending(f->t, &b->after)) {
+		d.wait = true;
+		d.after = b->after;
 	}
 	if (!f->open_acked) {
 		d.open = true;
@@ -251,6 +256,8 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 	if (!f->next_frag) {
 		cut(f, b);
+		if (b->after.flow != RWY_NO_FLOW)
+			f->sent_after = b->after;
 		t->tx_out += wan_tx_credit(t, b);
 		f->out += b->len;
 	}

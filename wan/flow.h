@@ -47,6 +47,8 @@ struct wan_txflow {
 	bool broken;     /* no memory for its ring: the flow ends by tx_reset at the next tick */
 	bool bulk;       /* leaves a part of the tunnel's credit to others (wan_tx_bulk) */
 	bool ahead;      /* on the list of flows that are not bulk */
+	bool order;      /* an order flow (order.h): without a user; muted */
+	bool named;      /* the peer may wait for this flow: it must hear of an ABORT */
 	bool ctl_dirty, close_sent, close_acked;
 	uint8_t info_len;
 	uint8_t next_frag; /* next fragment of the buffer next_send */
@@ -63,6 +65,7 @@ struct wan_txflow {
 	uint64_t window;    /* bound on `out` set by the peer; 0: none */
 	/* rate of the far host, bytes a second, reported by the peer; 0: unknown */
 	uint64_t drain_Bps;
+	struct rwy_after sent_after; /* of the latest buffer sent that named something */
 	uint64_t run;                /* bytes sent since the flow last became busy */
 	uint32_t peak;               /* most buffers waiting since then; decays slowly */
 	struct wan_txflow *next;     /* link of the active list */
@@ -89,6 +92,7 @@ struct wan_rxflow {
 	bool ended;
 	bool dead;               /* retired, see wan_txflow.dead */
 	bool has_final, closing; /* closing: on the list of flows whose rx_close is due */
+	bool order;              /* an order flow (order.h): the engine does not know it */
 	uint32_t mask;
 	/* [delivered, next): credit used; above: buffer or buffer | 1 while in parts; 0: none */
 	uintptr_t *ring;
@@ -103,6 +107,10 @@ struct wan_rxflow {
 	struct wan_rxflow *rate_next;
 	struct wan_rxflow *dirty_next;
 	struct wan_rxflow *close_next, *retired_next;
+	/* order_rx.c: flows that wait for this one; its own place where it waits itself. */
+	struct wan_rxflow *waiters, *wait_next, **wait_at;
+	uint32_t wait_count;
+	uint32_t order_at; /* an order flow: offset of the entry that it waits for */
 };
 
 /* A row of the receiver's table. */
@@ -119,6 +127,21 @@ struct wan_txslot {
 	uint16_t use;
 	uint32_t next_free;
 };
+
+/* Whether use count a of a slot is later than b. The counts wrap. */
+static inline bool wan_use_later(uint32_t a, uint32_t b)
+{
+	uint32_t d = (a - b) & WAN_USE_MASK;
+
+	return d != 0 && d <= WAN_USE_MASK / 2;
+}
+
+/* after.c */
+/*
+ * f's next buffer waits at the receiver, or is behind one that does, and credit is short. Such
+ * buffers leave a part of it: what they wait for may not be sent yet, and must find room.
+ */
+bool wan_after_leaves_room(const struct wan_txflow *f);
 
 /* itemq.c */
 /* Returns false when memory is short. */
@@ -163,6 +186,8 @@ void wan_rx_on_close(struct wan_tunnel *t, uint32_t id, uint64_t final, rwy_time
 void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now);
 /* The peer has the report that `count` buffers (its low 32 bits) are delivered. */
 void wan_rx_confirmed(struct wan_rxflow *f, uint32_t count);
+/* Goes on with flows that had to wait for others. */
+void wan_rx_go_on(struct wan_tunnel *t, rwy_time now);
 /* Calls rx_close for flows that ended. */
 void wan_rx_closings(struct wan_tunnel *t, rwy_time now);
 void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time now);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/tunnel.h"
+#include "wan/order.h"
 
 #define RING_MIN 16u
 #define PART     ((uintptr_t)1) /* the buffer in this place is incomplete */
@@ -31,14 +31,6 @@ static bool slots_grow(struct wan_tunnel *t, uint32_t slot)
 	return true;
 }
 
-/* Whether use count a of a slot is later than b. The counts wrap. */
-static bool later(uint32_t a, uint32_t b)
-{
-	uint32_t d = (a - b) & WAN_USE_MASK;
-
-	return d != 0 && d <= WAN_USE_MASK / 2;
-}
-
 static void end_slot(struct wan_tunnel *t, uint32_t id, bool refused)
 {
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
@@ -49,6 +41,8 @@ static void end_slot(struct wan_tunnel *t, uint32_t id, bool refused)
 	s->refused = refused;
 	if (refused)
 		wan_ctl_reset(t, id);
+	if (t->strangers)
+		wan_order_news(t);
 }
 
 static void die(struct wan_rxflow *f, bool refused)
@@ -68,6 +62,7 @@ static void die(struct wan_rxflow *f, bool refused)
 	f->dead = true;
 	t->rx_flows--;
 	end_slot(t, f->id, refused);
+	wan_order_ended(f);
 	f->retired_next = t->rx_retired;
 	t->rx_retired = f;
 }
@@ -104,9 +99,13 @@ static struct wan_rxflow *flow_open(struct wan_tunnel *t, const struct wan_f_dat
 	s->state = WAN_SLOT_LIVE;
 	s->refused = false;
 	t->rx_flows++;
-	f->user = t->cfg.ops->rx_open(t->cfg.ctx, f, d->info, d->info_len, now);
-	if (!f->user && !f->dead)
+	f->order = !d->info_len;
+	if (!f->order)
+		f->user = t->cfg.ops->rx_open(t->cfg.ctx, f, d->info, d->info_len, now);
+	if (!f->order && !f->user && !f->dead)
 		die(f, true);
+	if (t->strangers)
+		wan_order_news(t);
 	return f->dead ? NULL : f;
 }
 
@@ -127,11 +126,11 @@ static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data 
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
 
 	/* the peer uses the slot again, so it knows that the flow ended */
-	if (s->f && s->f->ended && later(use, WAN_USE(s->f->id)))
+	if (s->f && s->f->ended && wan_use_later(use, WAN_USE(s->f->id)))
 		die(s->f, false);
 	if (s->f)
 		return NULL;
-	if (s->state == WAN_SLOT_ENDED && !later(use, s->use)) {
+	if (s->state == WAN_SLOT_ENDED && !wan_use_later(use, s->use)) {
 		if (use == s->use && s->refused)
 			wan_ctl_reset(t, d->flow);
 		return NULL;
@@ -172,24 +171,49 @@ static uint64_t credit_of(const struct wan_tunnel *t, uint32_t len)
 	return len > t->cfg.rx_cost ? len : t->cfg.rx_cost;
 }
 
-/* Hands over the buffers that are in order. The engine may end the flow meanwhile. */
-static void hand_over(struct wan_rxflow *f, rwy_time now)
+/* Hands b over, whose place is `at`. */
+static void take_next(struct wan_rxflow *f, uintptr_t *at, struct rwy_buf *b, rwy_time now)
 {
 	struct wan_tunnel *t = f->t;
 
-	while (!f->dead && f->next - f->delivered <= f->mask) {
+	*at = credit_of(t, b->len);
+	t->rx_waiting--;
+	b->seq = f->next++;
+	b->next = NULL;
+	if (f->order) {
+		rwy_buf_free(&t->cfg.bufs, b);
+		wan_rx_delivered(f, f->next - 1, now);
+		return;
+	}
+	t->c.rx_data++;
+	t->cfg.ops->rx_data(t->cfg.ctx, f->user, b, now);
+}
+
+/*
+ * Hands over the buffers that are in order, up to one that must wait for another flow. The engine
+ * may end the flow meanwhile.
+ */
+static void hand_over(struct wan_rxflow *f, rwy_time now)
+{
+	while (!f->wait_at && !f->dead && f->next - f->delivered <= f->mask) {
 		uintptr_t *at = &f->ring[f->next & f->mask];
 		struct rwy_buf *b = (struct rwy_buf *)*at;
 
 		if (!*at || (*at & PART))
 			return;
-		*at = credit_of(t, b->len);
-		t->rx_waiting--;
-		b->seq = f->next++;
-		b->next = NULL;
-		t->c.rx_data++;
-		t->cfg.ops->rx_data(t->cfg.ctx, f->user, b, now);
+		if (f->order ? !wan_order_follow(f, b)
+		             : b->after.flow != RWY_NO_FLOW && wan_order_holds(f, &b->after))
+			return;
+		take_next(f, at, b, now);
 	}
+}
+
+void wan_rx_go_on(struct wan_tunnel *t, rwy_time now)
+{
+	struct wan_rxflow *f;
+
+	while ((f = wan_order_woken(t)))
+		hand_over(f, now);
 }
 
 /* False: beyond what was advertised. */
@@ -221,6 +245,7 @@ static enum wan_accept add_fragment(
 			t->c.drop_no_buffer++;
 			return WAN_ACCEPT_RETRY;
 		}
+		part->after.flow = RWY_NO_FLOW;
 		if (!hold_bytes(f, d->total)) {
 			rwy_buf_free(&t->cfg.bufs, part);
 			return WAN_ACCEPT_RETRY;
@@ -231,6 +256,8 @@ static enum wan_accept add_fragment(
 		t->c.rx_duplicate++;
 		return WAN_ACCEPT;
 	}
+	if (d->wait)
+		part->after = d->after;
 	if (wan_reasm_done(part)) {
 		*at = (uintptr_t)part;
 		hand_over(f, now);
@@ -254,6 +281,7 @@ static enum wan_accept add_whole(
 	}
 	b->kind = d->kind & 15;
 	b->pcp = d->pcp & 15;
+	b->after = d->wait ? d->after : (struct rwy_after){RWY_NO_FLOW, 0};
 	f->ring[seq & f->mask] = (uintptr_t)b;
 	if (seq == f->next)
 		hand_over(f, now);
@@ -321,6 +349,8 @@ void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now)
 		*at = 0;
 	}
 	f->delivered = count;
+	if (f->waiters)
+		wan_order_delivered(f);
 	wan_ctl_rx_dirty(f, now);
 	close_step(f);
 }
@@ -356,7 +386,7 @@ void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
 	struct wan_rxflow *f = wan_rx_find(t, id);
 
 	if (f) {
-		bool tell = !f->ended;
+		bool tell = !f->ended && !f->order;
 		void *user = f->user;
 
 		die(f, false);
@@ -369,7 +399,7 @@ void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
 		return;
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
 
-	if (!s->f && (s->state == WAN_SLOT_NEW || later(WAN_USE(id), s->use)))
+	if (!s->f && (s->state == WAN_SLOT_NEW || wan_use_later(WAN_USE(id), s->use)))
 		end_slot(t, id, false);
 }
 
@@ -394,7 +424,8 @@ void wan_rx_closings(struct wan_tunnel *t, rwy_time now)
 		if (f->dead)
 			continue;
 		f->ended = true;
-		t->cfg.ops->rx_close(t->cfg.ctx, f->user, WAN_CLOSE_BY_SENDER, now);
+		if (!f->order)
+			t->cfg.ops->rx_close(t->cfg.ctx, f->user, WAN_CLOSE_BY_SENDER, now);
 		if (!f->dead && f->confirmed == f->delivered)
 			die(f, false);
 	}
@@ -406,7 +437,7 @@ void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time no
 		struct wan_rxflow *f = t->rx[i].f;
 
 		if (f) {
-			bool tell = !f->ended;
+			bool tell = !f->ended && !f->order;
 			void *user = f->user;
 
 			die(f, false);

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/tunnel.h"
+#include "wan/order.h"
 
 #define RING_MIN    16u
 #define FETCH_AHEAD 6 /* buffers prefetched while delivered ones are freed */
 
 static bool muted(const struct wan_txflow *f)
 {
-	return f->closing || f->aborted;
+	return f->closing || f->aborted || f->order;
 }
 
 static void activate(struct wan_txflow *f)
@@ -72,6 +72,7 @@ int wan_tx_open(
 	s->f = f;
 	f->t = t;
 	f->class = &t->sched.first;
+	f->sent_after.flow = RWY_NO_FLOW;
 	f->user = user;
 	f->info_len = (uint8_t)len;
 	if (len)
@@ -121,6 +122,7 @@ static void custody_free(struct wan_txflow *f)
 	}
 	f->next_send = f->acked = f->base;
 	f->next_frag = 0;
+	t->room_made = true;
 }
 
 void wan_tx_reap(struct wan_tunnel *t)
@@ -188,6 +190,11 @@ static void note_run(struct wan_txflow *f)
 
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now)
 {
+	wan_tx_send_after(f, b, &(struct rwy_after){RWY_NO_FLOW, 0}, now);
+}
+
+void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy_after *after, rwy_time now)
+{
 	struct wan_tunnel *t = f->t;
 
 	assert(b->len > 0 && b->len <= UINT16_MAX);
@@ -197,7 +204,8 @@ void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now)
 		return;
 	}
 	note_run(f);
-	b->next = NULL;
+	t->ordered |= after->flow != RWY_NO_FLOW;
+	b->after = *after;
 	b->seq = f->end;
 	b->stamp = now;
 	b->w0 = b->w1 = 0;
@@ -217,7 +225,7 @@ void wan_tx_close(struct wan_txflow *f, rwy_time now)
 
 void wan_tx_abort(struct wan_txflow *f, rwy_time now)
 {
-	bool peer_knows = f->open_acked || f->next_send > f->base || f->next_frag;
+	bool peer_knows = f->open_acked || f->next_send > f->base || f->next_frag || f->named;
 
 	custody_free(f);
 	f->aborted = true;
@@ -377,6 +385,7 @@ bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_ti
 			rwy_buf_fetch(f->ring[(f->base + FETCH_AHEAD) & f->mask]);
 		deliver_first(f, now);
 	}
+	t->room_made = true;
 	activate(f);
 	close_step(f);
 	return true;
@@ -435,6 +444,7 @@ static void rewind_flow(struct wan_txflow *f)
 	f->next_send = f->acked = f->base;
 	f->next_frag = 0;
 	f->out = f->window = f->drain_Bps = 0;
+	f->sent_after.flow = RWY_NO_FLOW;
 	f->open_acked = f->close_sent = f->close_acked = false;
 }
 
@@ -447,6 +457,9 @@ void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 	for (uint32_t i = 0; i < t->tx_cap; i++)
 		if (t->tx[i].f)
 			rewind_flow(t->tx[i].f);
+	for (uint32_t i = 0; i < t->tx_cap; i++)
+		if (t->tx[i].f && t->tx[i].f->order)
+			wan_after_restart(t->tx[i].f);
 	for (uint32_t i = 0; i < t->tx_cap; i++) {
 		struct wan_txflow *f = t->tx[i].f;
 
@@ -456,7 +469,7 @@ void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 			die(f);
 			continue;
 		}
-		if (!f->closing && t->cfg.ops->tx_reopen) {
+		if (!muted(f) && t->cfg.ops->tx_reopen) {
 			size_t n = t->cfg.ops->tx_reopen(t->cfg.ctx, f->user, f->info, now);
 
 			f->info_len = (uint8_t)(n <= WAN_OPEN_MAX ? n : WAN_OPEN_MAX);

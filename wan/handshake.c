@@ -71,7 +71,7 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	bool ask = !known || (timer && !h->repeats);
 	struct wan_f_hello f = {
 	    .flags = (uint8_t)((ask ? WAN_HELLO_WANT : 0) | (t->cfg.fec == WAN_FEC_AUTO ? WAN_HELLO_FEC : 0) |
-	                       WAN_HELLO_PCP),
+	                       WAN_HELLO_PCP | WAN_HELLO_ORDER),
 	    .mtu = (uint16_t)t->mtu_own,
 	    .index = index_for(t, h->peer_epoch),
 	    .tunnel_id = t->cfg.tunnel_id,
@@ -244,6 +244,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 	t->peer.mtu = f->mtu;
 	t->peer.pcp = f->flags & WAN_HELLO_PCP;
 	t->fec.peer = f->flags & WAN_HELLO_FEC;
+	t->peer.order = f->flags & WAN_HELLO_ORDER;
 	t->mtu_min = t->fec.mtu = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
 	t->index = t->fec.index = index_for(t, f->epoch);
 }

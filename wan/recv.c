@@ -288,6 +288,8 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 		if (h.flags & WAN_PKT_FEC && !wan_path_is_stream(p) && wan_fec_waiting(&t->fec))
 			wan_fec_on_data(&p->fec, h.pn, now);
 	}
+	if (t->woken)
+		wan_rx_go_on(t, now);
 	if (t->close_head)
 		wan_rx_closings(t, now);
 	if (t->tx_retired)

@@ -221,6 +221,12 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 
 	if (t->close_head)
 		wan_rx_closings(t, now);
+	if (t->woken)
+		wan_rx_go_on(t, now);
+	if (t->room_left && t->room_made) {
+		t->room_left = t->room_made = false;
+		wan_tx_wake_all(t);
+	}
 	while (n < max && wan_hs_put(t, &out[n], now))
 		n++;
 	if (!wan_hs_session(t))
@@ -279,7 +285,7 @@ static rwy_time stream_next(const struct wan_tunnel *t)
 
 rwy_time wan_send_next(const struct wan_tunnel *t)
 {
-	rwy_time next = t->close_head ? 0 : wan_hs_next(t);
+	rwy_time next = t->close_head || t->woken || (t->room_left && t->room_made) ? 0 : wan_hs_next(t);
 
 	if (!wan_hs_session(t))
 		return next;

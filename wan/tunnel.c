@@ -145,6 +145,8 @@ static rwy_time down_at(const struct wan_tunnel *t)
 
 void wan_tick(struct wan_tunnel *t, rwy_time now)
 {
+	if (t->woken)
+		wan_rx_go_on(t, now);
 	if (t->close_head)
 		wan_rx_closings(t, now);
 	for (unsigned i = 0; wan_hs_session(t) && i < t->paths; i++) {

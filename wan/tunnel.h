@@ -51,7 +51,8 @@ struct wan_peer {
 	uint64_t rx_bytes;
 	rwy_dur ack_delay;
 	uint32_t mtu;
-	bool pcp; /* it reads the PCP of packets; older gateways do not */
+	bool pcp;   /* it reads the PCP of packets; older gateways do not */
+	bool order; /* it understands order between flows */
 };
 
 /* Sending by the reliable carrier: stream.c. */
@@ -96,6 +97,11 @@ struct wan_tunnel {
 	struct wan_txflow *tx_retired;
 	struct wan_itemq again, copies; /* lost fragments to retransmit; second copies due */
 	uint64_t tx_bytes, tx_out;      /* bytes in custody; those of them sent in this session */
+	/*
+	 * after.c. A buffer waits for others, or did; a flow left room for those; custody has ended
+	 * since.
+	 */
+	bool ordered, room_left, room_made;
 	struct rwy_bufq dgrams;
 	/* state of the first packet of `dgrams` while it is being fragmented */
 	uint32_t dgram_off, dgram_id;
@@ -113,6 +119,8 @@ struct wan_tunnel {
 	rwy_time dirty_at;            /* time when DELIVERED must be sent */
 	struct wan_rxflow *rate_head; /* flows with RATE to report */
 	struct wan_rxflow *close_head;
+	/* Flows that wait for one that is not open yet; those that need not wait any longer. */
+	struct wan_rxflow *strangers, *woken;
 	struct wan_rxflow *rx_retired;
 	uint32_t resets[256];
 	uint32_t resets_n;
@@ -181,6 +189,8 @@ static inline bool wan_tx_has_credit(const struct wan_txflow *f)
 static inline bool wan_tx_sendable(const struct wan_txflow *f)
 {
 	if (f->dead || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
+		return false;
+	if (f->t->ordered && !f->next_frag && wan_after_leaves_room(f))
 		return false;
 	/* All fragments of a buffer that has begun may go. One buffer may always be in flight. */
 	return !f->window || f->next_frag || f->out < f->window;

@@ -198,6 +198,25 @@ void wan_tx_bulk(struct wan_txflow *f);
 /* Takes ownership of b until it is delivered. Never fails and never drops: the caller bounds the
  * custody by wan_tx_queued. Works while the tunnel is down. */
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
+/*
+ * Order between flows of a tunnel. A buffer given with wan_tx_send_after is handed over at the other
+ * end only after the buffers that `after` names are delivered (wan_rx_delivered), or their flow has
+ * ended. RWY_NO_FLOW: it waits for nothing. Give only what wan_tx_pending is true for, and only
+ * where wan_tx_orders is: else nobody waits. A later buffer of a flow waits as long as an earlier.
+ *
+ * wan_tx_mark: names the first `count` buffers of a flow. wan_order_put: what names all of v[n], n up
+ * to WAN_ORDER_MAX, and what *order named before; *order begins as RWY_NO_FLOW and becomes that. It
+ * costs a message in a flow of its own, of this class. False: no memory; nothing changed.
+ * wan_order_end: that flow is of no use any longer.
+ */
+#define WAN_ORDER_MAX 128
+void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy_after *after, rwy_time now);
+bool wan_tx_orders(const struct wan_tunnel *t);
+bool wan_tx_pending(const struct wan_tunnel *t, const struct rwy_after *a);
+struct rwy_after wan_tx_mark(struct wan_txflow *f, uint64_t count);
+RWY_MUST_CHECK bool wan_order_put(struct wan_tunnel *t, struct rwy_after *order, unsigned class_id,
+    const struct rwy_after *v, unsigned n, rwy_time now);
+void wan_order_end(struct wan_tunnel *t, uint32_t flow, rwy_time now);
 /* Ends the flow after what was sent; it is freed when everything is delivered. From this call on
  * `user` gets no callbacks. */
 void wan_tx_close(struct wan_txflow *f, rwy_time now);
@@ -259,6 +278,7 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(retransmit_copy, "of these, second copies of retransmissions, on a path with heavy loss")          \
 	X(retransmit_moved, "of these, sent because their path fell silent or their carrier changed")        \
 	X(rx_data, "inner packets handed to the engine")                                                     \
+	X(rx_held_back, "buffers that had to wait for the delivery of another flow")                         \
 	X(rx_duplicate, "data received twice and dropped")                                                   \
 	X(spurious_retransmit, "datagrams declared lost and acknowledged later")                             \
 	X(lost, "datagrams declared lost")                                                                   \

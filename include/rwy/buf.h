@@ -20,16 +20,26 @@ enum rwy_buf_kind {
 	RWY_BUF_PACKET, /* an inner packet from its IP header on */
 	RWY_BUF_CTRL,   /* a control message of the engine (engine/msg.h) */
 	RWY_BUF_TENANT, /* a packet behind its tenant's VNI, 32 bits (engine/tenants.c) */
+	RWY_BUF_ORDER,  /* flows and counts that others wait for (wan/order.h) */
 };
 
+/* The first `count` buffers of a WAN flow; its low 32 bits. */
+struct rwy_after {
+	uint32_t flow, count;
+};
+#define RWY_NO_FLOW UINT32_MAX
+
 struct rwy_buf {
-	uint8_t *data;        /* first byte; the IP header once the engine has the packet */
-	uint32_t len;         /* bytes from data */
-	uint16_t headroom;    /* writable bytes before data when the buffer is sent */
-	uint8_t kind : 4;     /* enum rwy_buf_kind */
-	uint8_t pcp : 4;      /* of the host's frame: 8 + PCP (rwy/ether.h); 0: no VLAN tag */
-	uint8_t opcode;       /* BTH opcode, RoCE packets only */
-	struct rwy_buf *next; /* link of the present owner's list */
+	uint8_t *data;     /* first byte; the IP header once the engine has the packet */
+	uint32_t len;      /* bytes from data */
+	uint16_t headroom; /* writable bytes before data when the buffer is sent */
+	uint8_t kind : 4;  /* enum rwy_buf_kind */
+	uint8_t pcp : 4;   /* of the host's frame: 8 + PCP (rwy/ether.h); 0: no VLAN tag */
+	uint8_t opcode;    /* BTH opcode, RoCE packets only */
+	union {
+		struct rwy_buf *next;   /* link of the present owner's list */
+		struct rwy_after after; /* in a WAN flow: what must be delivered before it (wan/) */
+	};
 
 	/* The flow that owns the buffer (roce/, engine/) sets these. */
 	uint32_t psn;     /* first PSN */

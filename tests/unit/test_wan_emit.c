@@ -191,6 +191,12 @@ static void emit_data(void)
 	p = wan_f_data_put(begin(d), &f);
 	memset(p, 0x45, 1400);
 	emit(d, p + 1400, "FRAGMENT", "data.frag=1 frag.total=4096 frag.size=1400 frag.index=1");
+	f = (struct wan_f_data){.kind = 3, .flow = 1, .seq = 2, .wait = true, .after = {7, 19}};
+	p = wan_f_data_put(begin(d), &f);
+	rwy_put32(p, 0x300004);
+	rwy_put32(p + 4, 21);
+	emit(d, p + 8, "ORDER",
+	    "data.wait=1 kind=3 after.flow=0x00000007 after.count=19 order.flow=0x00300004 order.count=21");
 	struct eng_ctrl c = {.type = ENG_CTRL_FAIL,
 	    .syndrome = 0x62,
 	    .end = ENG_END_REFUSED,

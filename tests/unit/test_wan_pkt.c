@@ -154,6 +154,11 @@ static void data_round_trip(struct wan_f_data d, size_t payload)
 	assert_int_equal(d.dgram, out.dgram);
 	assert_int_equal(d.open, out.open);
 	assert_int_equal(d.frag, out.frag);
+	assert_int_equal(d.wait, out.wait);
+	if (d.wait) {
+		assert_int_equal(d.after.flow, out.after.flow);
+		assert_int_equal(d.after.count, out.after.count);
+	}
 	assert_int_equal(d.kind, out.kind);
 	assert_int_equal(d.pcp, out.pcp);
 	if (!d.dgram)
@@ -201,6 +206,11 @@ static void test_data(void **state)
 	d.fsize = 100;
 	data_round_trip(d, 100);
 	d.index = 2;
+	data_round_trip(d, 50);
+	d.wait = true;
+	d.after = (struct rwy_after){0x89abcdef, 0x76543210};
+	data_round_trip(d, 50);
+	d.open = d.frag = false;
 	data_round_trip(d, 50);
 	d = (struct wan_f_data){.dgram = true, .kind = 2, .pcp = 15};
 	data_round_trip(d, 5);

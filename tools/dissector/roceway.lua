@@ -19,7 +19,7 @@ local frame_names = {}
 for type, name in pairs(frame_types) do
 	frame_names[type] = name
 end
-for type = 0x11, 0x13 do
+for type = 0x11, 0x17 do
 	frame_names[type] = "DATA"
 end
 frame_names[0x1a] = "DGRAM"
@@ -30,11 +30,11 @@ local ends = {
 	[0] = "UNKNOWN", [1] = "REFUSED", [2] = "SILENT", [3] = "NOT_READY", [4] = "LOST", [5] = "ANSWER_LOST",
 	[6] = "FORGOTTEN", [7] = "MALFORMED", [8] = "NO_MEMORY", [9] = "UNDELIVERED",
 }
-local kinds = { [0] = "packet", [1] = "control", [2] = "tenant packet" }
+local kinds = { [0] = "packet", [1] = "control", [2] = "tenant packet", [3] = "order" }
 local datagram_types = { [0] = "frames", [1] = "HELLO" }
 
 local HEADER, HELLO, REPAIR, OPEN_INFO, CONTROL = 20, 68, 11, 56, 20
-local DATA_OPEN, DATA_FRAG = 1, 2
+local DATA_OPEN, DATA_FRAG, DATA_AFTER = 1, 2, 4
 
 local f = {
 	version = ProtoField.uint8("roceway.version", "Version", base.DEC, nil, 0xf0),
@@ -68,6 +68,11 @@ local f = {
 	rebuilt_more = ProtoField.uint8("roceway.rebuilt.more", "More"),
 	data_open = ProtoField.bool("roceway.data.open", "Opens the flow", 8, nil, 0x01),
 	data_frag = ProtoField.bool("roceway.data.frag", "Fragment", 8, nil, 0x02),
+	data_wait = ProtoField.bool("roceway.data.wait", "Waits for another flow", 8, nil, 0x04),
+	after_flow = ProtoField.uint32("roceway.after.flow", "After flow", base.HEX),
+	after_count = ProtoField.uint32("roceway.after.count", "After so many of its buffers"),
+	order_flow = ProtoField.uint32("roceway.order.flow", "Flow", base.HEX),
+	order_count = ProtoField.uint32("roceway.order.count", "Buffers"),
 	tagged = ProtoField.bool("roceway.tagged", "The host's frame had a VLAN tag", 8, nil, 0x80),
 	pcp = ProtoField.uint8("roceway.pcp", "Its priority (PCP)", base.DEC, nil, 0x70),
 	kind = ProtoField.uint8("roceway.kind", "Kind", base.DEC, kinds, 0x0f),
@@ -109,6 +114,7 @@ local f = {
 	hello_want = ProtoField.bool("roceway.hello.want", "Answer wanted", 8, nil, 0x01),
 	hello_fec = ProtoField.bool("roceway.hello.fec", "Takes REPAIR", 8, nil, 0x02),
 	hello_pcp = ProtoField.bool("roceway.hello.pcp", "Reads priorities", 8, nil, 0x04),
+	hello_order = ProtoField.bool("roceway.hello.order", "Follows order between flows", 8, nil, 0x08),
 	mtu = ProtoField.uint16("roceway.hello.mtu", "MTU"),
 	hello_index = ProtoField.uint32("roceway.hello.index", "Index to use", base.HEX),
 	tunnel_id = ProtoField.uint64("roceway.hello.tunnel_id", "Tunnel id", base.HEX),
@@ -345,6 +351,11 @@ local function payload(kind, fragment, tvb, tree, state)
 	elseif kind == 2 and tvb:len() > 4 then
 		tree:add(f.vni, tvb(0, 4))
 		inner(tvb(4), tree, state)
+	elseif kind == 3 then
+		for at = 0, tvb:len() - 8, 8 do
+			tree:add(f.order_flow, tvb(at, 4))
+			tree:add(f.order_count, tvb(at + 4, 4))
+		end
 	else
 		inner(tvb, tree, state)
 	end
@@ -374,6 +385,7 @@ local function data(tvb, at, tree, state)
 	local kind, fragment = bit.band(tvb(at + 1, 1):uint(), 15), bit.band(flags, DATA_FRAG) ~= 0
 	tree:add(f.data_open, tvb(at, 1))
 	tree:add(f.data_frag, tvb(at, 1))
+	tree:add(f.data_wait, tvb(at, 1))
 	kind_fields(tvb(at + 1, 1), tree)
 	tree:add(f.flow, tvb(at + 2, 4))
 	tree:add(f.seq, tvb(at + 6, 4))
@@ -384,6 +396,14 @@ local function data(tvb, at, tree, state)
 		if not p then
 			return nil
 		end
+	end
+	if bit.band(flags, DATA_AFTER) ~= 0 then
+		if p + 8 > tvb:len() then
+			return nil
+		end
+		tree:add(f.after_flow, tvb(p, 4))
+		tree:add(f.after_count, tvb(p + 4, 4))
+		p = p + 8
 	end
 	if bit.band(flags, DATA_OPEN) ~= 0 then
 		if p + 9 > tvb:len() or p + 9 + tvb(p + 8, 1):uint() > tvb:len() then
@@ -402,7 +422,7 @@ local function data(tvb, at, tree, state)
 	end
 	return tvb:len()
 end
-for flags = 0, 3 do
+for flags = 0, 7 do
 	read[0x10 + flags] = data
 end
 
@@ -477,6 +497,7 @@ local function hello(tvb, tree)
 	tree:add(f.hello_want, tvb(0, 1))
 	tree:add(f.hello_fec, tvb(0, 1))
 	tree:add(f.hello_pcp, tvb(0, 1))
+	tree:add(f.hello_order, tvb(0, 1))
 	for _, item in ipairs(list) do
 		tree:add(item[1], tvb(item[2], item[3]))
 	end

@@ -85,7 +85,8 @@ size_t wan_f_data_size(const struct wan_f_data *d)
 {
 	if (d->dgram)
 		return WAN_DGRAM_LEN + (d->frag ? WAN_DGRAM_ID_LEN + WAN_FRAG_LEN : 0);
-	return WAN_DATA_LEN + (d->frag ? WAN_FRAG_LEN : 0) + (d->open ? WAN_OPEN_LEN + d->info_len : 0);
+	return WAN_DATA_LEN + (d->frag ? WAN_FRAG_LEN : 0) + (d->wait ? WAN_AFTER_LEN : 0) +
+	       (d->open ? WAN_OPEN_LEN + d->info_len : 0);
 }
 
 static uint8_t *frag_put(uint8_t *p, const struct wan_f_data *d)
@@ -106,13 +107,19 @@ uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d)
 		rwy_put32(p + 2, d->seq);
 		return frag_put(p + 6, d);
 	}
-	p[0] = (uint8_t)(WAN_F_DATA | (d->open ? WAN_DATA_OPEN : 0) | (d->frag ? WAN_DATA_FRAG : 0));
+	p[0] = (uint8_t)(WAN_F_DATA | (d->open ? WAN_DATA_OPEN : 0) | (d->frag ? WAN_DATA_FRAG : 0) |
+	                 (d->wait ? WAN_DATA_AFTER : 0));
 	p[1] = (uint8_t)(d->pcp << 4 | d->kind);
 	rwy_put32(p + 2, d->flow);
 	rwy_put32(p + 6, d->seq);
 	p += WAN_DATA_LEN;
 	if (d->frag)
 		p = frag_put(p, d);
+	if (d->wait) {
+		rwy_put32(p, d->after.flow);
+		rwy_put32(p + 4, d->after.count);
+		p += WAN_AFTER_LEN;
+	}
 	if (d->open) {
 		rwy_put64(p, d->base);
 		p[8] = d->info_len;
@@ -158,6 +165,14 @@ static const uint8_t *open_get(const uint8_t *p, const uint8_t *end, struct wan_
 	return d->info + d->info_len;
 }
 
+static const uint8_t *after_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d)
+{
+	if (end - p < WAN_AFTER_LEN)
+		return NULL;
+	d->after = (struct rwy_after){rwy_get32(p), rwy_get32(p + 4)};
+	return p + WAN_AFTER_LEN;
+}
+
 const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d)
 {
 	if (end - p < WAN_DGRAM_LEN)
@@ -165,6 +180,7 @@ const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f
 	d->dgram = (p[0] & ~WAN_DATA_FRAG) == WAN_F_DGRAM;
 	d->open = !d->dgram && (p[0] & WAN_DATA_OPEN);
 	d->frag = p[0] & WAN_DATA_FRAG;
+	d->wait = !d->dgram && (p[0] & WAN_DATA_AFTER);
 	d->kind = p[1] & 15;
 	d->pcp = p[1] >> 4;
 	d->info_len = 0;
@@ -185,6 +201,8 @@ const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f
 	}
 	if (d->frag)
 		p = frag_get(p, end, d);
+	if (p && d->wait)
+		p = after_get(p, end, d);
 	if (p && d->open)
 		p = open_get(p, end, d);
 	if (!p || (d->frag ? !frag_fits(d, (size_t)(end - p)) : p == end))

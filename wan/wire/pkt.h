@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rwy/buf.h"
 #include "rwy/endian.h"
 #include "wan/wire/limits.h"
 
@@ -77,13 +78,14 @@ enum wan_frame_type {
 	WAN_F_RESET = 0x08,
 	WAN_F_REBUILT = 0x09,
 	WAN_F_RATE = 0x0a,
-	WAN_F_DATA = 0x10,  /* | WAN_DATA_OPEN | WAN_DATA_FRAG */
+	WAN_F_DATA = 0x10,  /* | WAN_DATA_OPEN | WAN_DATA_FRAG | WAN_DATA_AFTER */
 	WAN_F_DGRAM = 0x18, /* | WAN_DATA_FRAG */
 	WAN_F_REPAIR = 0x1c,
 	WAN_F_SHARED = 0x1d, /* a REPAIR of several blocks */
 };
-#define WAN_DATA_OPEN 1u
-#define WAN_DATA_FRAG 2u
+#define WAN_DATA_OPEN  1u
+#define WAN_DATA_FRAG  2u
+#define WAN_DATA_AFTER 4u
 
 /* ACK: the packet numbers received of one path. Ranges are inclusive, newest first, with a gap
  * between any two. */
@@ -127,17 +129,18 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 #define WAN_RESET_LEN 5
 
 /* DATA: type, PCP and kind (4 bits each), flow u32, sequence u32; then if FRAG: total u16, fragment
- * size u16, index u8; then if OPEN: base u64, info length u8, info. The payload is the rest of the
- * datagram. DGRAM: type, PCP and kind; if FRAG: id u32 and the same three fields. */
+ * size u16, index u8; then if AFTER: flow u32, count u32; then if OPEN: base u64, info length u8,
+ * info. The payload is the rest of the datagram. DGRAM: type, PCP and kind; if FRAG: id u32 and the same three fields. */
 #define WAN_DATA_LEN     10
 #define WAN_FRAG_LEN     5
+#define WAN_AFTER_LEN    8
 #define WAN_OPEN_LEN     9 /* plus the information */
 #define WAN_DGRAM_LEN    2
 #define WAN_DGRAM_ID_LEN 4
 #define WAN_FRAGS_MAX    32
 
 struct wan_f_data {
-	bool dgram, open, frag;
+	bool dgram, open, frag, wait;
 	uint8_t kind, pcp;  /* as in struct rwy_buf; 4 bits each */
 	uint32_t flow, seq; /* seq: a DGRAM's id */
 	/* fragments: bytes of the whole; bytes of every fragment except the last */
@@ -146,6 +149,7 @@ struct wan_f_data {
 	uint64_t base;
 	const uint8_t *info;
 	uint8_t info_len;
+	struct rwy_after after; /* with `wait` */
 };
 size_t wan_f_data_size(const struct wan_f_data *d);
 uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d);
@@ -192,10 +196,12 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 
 /* HELLO: the only content of a WAN_PKT_HELLO datagram. The header's index and packet number are
  * 0. */
-#define WAN_HELLO_LEN  68
-#define WAN_HELLO_WANT 1u /* an answer is wanted */
-#define WAN_HELLO_FEC  2u /* the sender accepts REPAIR */
-#define WAN_HELLO_PCP  4u /* the sender reads the PCP of DATA and DGRAM */
+#define WAN_HELLO_LEN   68
+#define WAN_HELLO_WANT  1u /* an answer is wanted */
+#define WAN_HELLO_FEC   2u /* the sender accepts REPAIR */
+#define WAN_HELLO_PCP   4u /* the sender reads the PCP of DATA and DGRAM */
+#define WAN_HELLO_ORDER 8u /* the sender follows WAN_DATA_AFTER and order flows */
+
 struct wan_f_hello {
 	uint8_t flags;
 	uint16_t mtu;
