@@ -42,7 +42,7 @@ enum conf_role { CONF_ROLE_LAN, CONF_ROLE_WAN };
 enum conf_polling { CONF_POLL_ADAPTIVE, CONF_POLL_BUSY };
 enum conf_e2e { CONF_E2E_WINDOW, CONF_E2E_NONE };
 enum conf_rp { CONF_RP_DCQCN, CONF_RP_NONE };
-enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END };
+enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END, CONF_ACK_CAUSAL };
 enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
 enum conf_ecn { CONF_ECN_AUTO, CONF_ECN_OFF };
 enum conf_security { CONF_SEC_NONE };

@@ -183,10 +183,10 @@ const struct conf_key conf_keys[] = {
     {"siblings[].weight", CONF_T_INT, 1, 65535, "1", S(weight), .text = "Its `gateway.weight`."},
 
     {"connections", CONF_T_GROUP, .text = "RDMA connections."},
-    {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end", C(ack_mode),
-        .text = "When a host's request is acknowledged: `near`, this gateway has it; `far`, the peer has it "
-                "too; `end`, the far host has it (only the packet that completes a message waits). "
-                "docs/completion.md."},
+    {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end causal", C(ack_mode),
+        .text = "When a host's request is acknowledged: `near`, this gateway has it; `causal`, the same, and "
+                "two hosts' queue pairs keep their order; `far`, the peer has it too; `end`, the far host "
+                "has it (only the packet that completes a message waits). docs/completion.md."},
     {"connections.admission", CONF_T_ENUM, 0, 0, "open", .words = "open cm controller", C(admission),
         .text = "Who may begin an RC connection: `open`, any host; `cm`, hosts that connection management "
                 "connected through the gateway; `controller`, pairs that the control center named. "
@@ -305,7 +305,7 @@ const struct conf_key conf_keys[] = {
         .text = "Access control list. The first rule that matches decides."},
     {"tenants[].acl_default", CONF_T_ENUM, 0, 0, "allow", .words = "deny allow", N(cfg.allow_default),
         .text = "Action for packets that no rule matches."},
-    {"tenants[].ack_mode", CONF_T_ENUM, 0, 0, "", .words = "near far end", N(cfg.ack_mode),
+    {"tenants[].ack_mode", CONF_T_ENUM, 0, 0, "", .words = "near far end causal", N(cfg.ack_mode),
         .text = "As `connections.ack_mode`, which is the default."},
     {"tenants[].admission", CONF_T_ENUM, 0, 0, "", .words = "open cm controller", N(cfg.admission),
         .text = "As `connections.admission`, which is the default. Each site asks for its own hosts."},

@@ -30,10 +30,17 @@ static bool memory_short(const struct eng_responder *rs)
 	       eng_mem_over_share(&rs->side);
 }
 
+static bool custody_suffices(const struct eng_responder *rs)
+{
+	enum eng_ack_mode mode = eng_ack_mode(rs);
+
+	return mode == ENG_ACK_NEAR || mode == ENG_ACK_CAUSAL;
+}
+
 /* Requests are acknowledged as soon as they are in custody. */
 static bool acks_at_once(const struct eng_responder *rs)
 {
-	return eng_ack_mode(rs) == ENG_ACK_NEAR && eng_serving(rs->side.e);
+	return custody_suffices(rs) && eng_serving(rs->side.e);
 }
 
 /* Only requests that complete a message wait for the far host. */
@@ -47,7 +54,7 @@ static bool singles_allowed(const struct eng_responder *rs)
 {
 	if (eng_serving(rs->side.e))
 		return rs->ack_blocked;
-	return eng_ack_mode(rs) == ENG_ACK_NEAR && eng_settle_singles(rs->side.e);
+	return custody_suffices(rs) && eng_settle_singles(rs->side.e);
 }
 
 /* Mode `end`: this request is acknowledged only when the far host did. */
@@ -88,6 +95,7 @@ static void allow_early(struct eng_responder *rs)
 		return;
 	switch (eng_ack_mode(rs)) {
 	case ENG_ACK_NEAR:
+	case ENG_ACK_CAUSAL:
 		roce_resp_allow(&rs->resp, rs->resp.epsn, rs->resp.msn);
 		return;
 	case ENG_ACK_END:
@@ -147,7 +155,7 @@ void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 {
 	/*
 	 * Mode `end`, requests accepted before the tenant's mode changed, and all while the engine
-	 * settles. In mode `near` a host that waits for memory keeps waiting.
+	 * settles. Where custody is enough for an ACK, a host that waits for memory keeps waiting.
 	 */
 	if (rs->resp.allow_psn != rs->resp.epsn && !(rs->ack_blocked && acks_at_once(rs))) {
 		roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);

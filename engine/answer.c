@@ -4,6 +4,7 @@
  * reports of delivery, and the ACKs that they allow.
  */
 #include "engine/responder.h"
+#include "engine/causal.h"
 #include "engine/emit.h"
 #include "engine/mgmt.h"
 #include "engine/memory.h"
@@ -174,6 +175,8 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 	eng_ack_at_far_host(rs, b);
 	if (rs->dreq_waits)
 		eng_dirty(&rs->side);
+	if (rs->causal && !wan_tx_queued(rs->requests))
+		eng_causal_idle(rs, now);
 }
 
 /*
@@ -231,6 +234,8 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 		eng_ack_unblock(rs);
 	if (roce_resp_lacks_room(&rs->resp) && !rs->ack_blocked)
 		ask_refused(rs);
+	if (rs->causal && rs->side.state != ENG_R_FAILED && eng_causal_defers(rs, now))
+		return;
 	roce_psn acked = rs->resp.acked;
 
 	while (rs->local_qpn && roce_resp_flush(&rs->resp, &out, now)) {
@@ -254,4 +259,6 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 		if (roce_aeth_type(out.syndrome) != ROCE_AETH_ACK)
 			break;
 	}
+	if (rs->causal && rs->resp.acked != acked)
+		eng_causal_acked(rs, now);
 }

@@ -31,6 +31,7 @@
  *   read_wait              |
  *   replay  cnp  uncarried |
  *   responder              |  requester            creation, start, end
+ *   causal                 |                       order between connections
  *   admission              |                       who may begin a connection
  *   tenants  steer  mgmt   |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
@@ -60,6 +61,7 @@
 
 struct eng_requester;
 struct eng_pair;
+struct eng_causal;
 
 /*
  * The source of both QPNs: not known yet, CM messages, the host's first response, the far gateway.
@@ -205,6 +207,14 @@ struct eng_responder {
 	 */
 	uint32_t early_crc[ENG_EARLY], early_known;
 	struct eng_dreq dreq;
+	/*
+	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member; its places in the
+	 * record's lists: something in custody; acknowledged since the last list; ACKs wait for a
+	 * beat.
+	 */
+	struct eng_causal *causal;
+	bool causal_busy, causal_acked, causal_owed;
+	struct eng_responder *busy_next, *busy_prev, *acked_next, *owed_next;
 };
 
 /* Sequence of a request that came by an earlier flow, or that this gateway made itself. */
@@ -414,7 +424,9 @@ struct eng {
 	uint32_t vni_mask, vni_used; /* vni_used counts slots of removed tenants, too */
 	struct eng_requester *wheel[ENG_WHEEL_SLOTS];
 	uint32_t wheel_n;
-	struct eng_rp *rp[256], *rp_list; /* reaction points of local hosts: by hash, and all */
+	struct eng_causal *causal[256], *causal_due; /* by hash; those whose ACKs wait for a beat */
+	rwy_time causal_at;                          /* the first of these beats */
+	struct eng_rp *rp[256], *rp_list;            /* reaction points of local hosts: by hash, and all */
 	uint32_t rps;
 	uint64_t wheel_tick;          /* ticks up to here have fired */
 	struct eng_mem mem;           /* of all */
@@ -514,7 +526,9 @@ static inline uint64_t eng_buf_cost(const struct eng *e, const struct rwy_buf *b
 /* The ack mode that decides for this connection. */
 static inline enum eng_ack_mode eng_ack_mode(const struct eng_responder *rs)
 {
-	return rs->side.tenant->cfg.ack_mode;
+	enum eng_ack_mode m = rs->side.tenant->cfg.ack_mode;
+
+	return m == ENG_ACK_CAUSAL && !rs->causal ? ENG_ACK_END : m;
 }
 
 /* The side's tunnel; NULL: it was removed. */

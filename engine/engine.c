@@ -2,6 +2,7 @@
 /* Creation and end of an engine, and one turn of it. */
 #include <stdlib.h>
 
+#include "engine/causal.h"
 #include "engine/emit.h"
 #include "engine/hostrate.h"
 #include "engine/memory.h"
@@ -165,6 +166,8 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 		eng_rp_poll(e, now);
 	if (e->waiting)
 		eng_mem_wake(e);
+	if (e->causal_due && now >= e->causal_at)
+		eng_causal_poll(e, now);
 	total = flush_dirty(e, now);
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
 		if (!e->tunnel[i].wan)
@@ -193,6 +196,8 @@ rwy_time eng_next(const struct eng *e)
 			at = rwy_time_min(at, wan_next(e->tunnel[i].wan));
 	if (e->rps)
 		at = rwy_time_min(at, eng_rp_next(e));
+	if (e->causal_due)
+		at = rwy_time_min(at, e->causal_at);
 	if (e->wheel_n)
 		at = rwy_time_min(at, (e->wheel_tick + 1) << ENG_WHEEL_SHIFT);
 	if (e->sides)

@@ -32,8 +32,11 @@ struct eng;
 #define ENG_PREFIXES_MAX 256
 #define ENG_NAME_MAX     32
 
-/* A request is acknowledged when the near gateway, the far gateway or the far host has it. */
-enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END };
+/*
+ * A request is acknowledged when the near gateway, the far gateway or the far host has it; `causal`
+ * is `near` with order between the connections of two hosts (docs/completion.md).
+ */
+enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END, ENG_ACK_CAUSAL };
 
 /*
  * Who may begin an RC connection: any host; hosts whose CM messages went through the gateway; hosts
@@ -80,7 +83,8 @@ struct eng_cfg {
 	struct eng_timers timers; /* of the plain LAN */
 	/* Bytes in custody above which ACKs are withheld: of one connection, of this worker. */
 	uint64_t custody_conn, custody_total;
-	uint32_t buf_cost; /* least bytes that a packet counts: what a buffer takes */
+	rwy_dur causal_beat; /* mode `causal`: from one ACK of a host's busy connections to the next */
+	uint32_t buf_cost;   /* least bytes that a packet counts: what a buffer takes */
 	/*
 	 * Bytes of buffers held at most (memory.h), of one direction of a connection, of this
 	 * worker: requests in custody or parked, READ responses on their way back. 0: a quarter
@@ -438,6 +442,7 @@ void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
 	X(ack_blocked, "ACKs held back for lack of custody memory")                                          \
 	X(ack_for_read, "ACKs held back so that READs and ATOMICs behind are answered in time")              \
 	X(ack_single, "held ACKs sent one at a time to hosts whose timer expired")                           \
+	X(causal_lists, "messages that tell the far gateway the order of several queue pairs")               \
 	X(drop_not_ip, "not an IP packet")                                                                   \
 	X(drop_unknown_tenant, "a packet or flow of a tenant that this gateway does not have")               \
 	X(drop_no_route, "no tunnel leads to the destination")                                               \

@@ -114,10 +114,16 @@ static bool end_lost_connection(struct eng_requester *rq, roce_psn psn, enum eng
 	return true;
 }
 
-/* Nothing is lost: SYNC allows the near gateway to go on. */
+/*
+ * Nothing is lost: SYNC allows the near gateway to go on. RESUME counts as delivered when all before
+ * it is: with the last of the requests that are still here.
+ */
 static void confirm_resume(struct eng_requester *rq, rwy_time now)
 {
-	rq->acked_seq = rq->resume_seq + 1;
+	if (rq->reqr.q.n)
+		rq->reqr.q.tail->seq = rq->resume_seq;
+	else
+		rq->acked_seq = rq->resume_seq + 1;
 	eng_requester_report_start(rq, rq->promised, rq->reqr.host_msn, rq->resume_seq, now);
 	eng_requester_report(rq, now);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of a local host: taken into custody, or dropped for a counted reason. */
 #include "engine/responder.h"
+#include "engine/causal.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/settle.h"
@@ -55,7 +56,14 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 	e->c.accepted++;
 	if (eng_np_congested(rs, pkt, b))
 		eng_cnp_send(rs, now);
-	wan_tx_send(rs->requests, b, now);
+	if (rs->causal) {
+		struct rwy_after after = eng_causal_after(rs, pkt);
+
+		wan_tx_send_after(rs->requests, b, &after, now);
+		eng_causal_busy(rs);
+	} else {
+		wan_tx_send(rs->requests, b, now);
+	}
 	eng_ack_in_custody(rs, now);
 }
 
@@ -251,6 +259,9 @@ static uint64_t *drop_early(struct eng_responder *rs, const struct roce_pkt *pkt
 	}
 	if (rs->suppress_until && eng_reuse_suppressed(rs, now))
 		return &c->drop_ack_in_flight;
+	if ((rs->causal || rs->side.tenant->cfg.ack_mode == ENG_ACK_CAUSAL) &&
+	    !eng_causal_ready(rs, pkt, now))
+		return &c->drop_no_buffer;
 	return roce_resp_expects(&rs->resp, pkt->psn) ? no_memory(rs, pkt, now) : NULL;
 }
 

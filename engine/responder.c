@@ -4,6 +4,7 @@
  * Requests are request.c; responses, control messages and ACKs are answer.c.
  */
 #include "engine/responder.h"
+#include "engine/causal.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/mgmt.h"
@@ -61,7 +62,7 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 
 	if (rs)
 		return rs;
-	tunnel = eng_steer(e, k->tenant, &k->src, &k->dst, k->qpn);
+	tunnel = eng_causal_tunnel(e, k, eng_steer(e, k->tenant, &k->src, &k->dst, k->qpn));
 	if (tunnel < 0) {
 		e->c.drop_no_route++;
 		return NULL;
@@ -125,6 +126,7 @@ void eng_responder_abort(struct eng_responder *rs, rwy_time now)
 	wan_tx_abort(rs->requests, now);
 	rs->requests = NULL;
 	rs->ack_blocked = false;
+	eng_causal_idle(rs, now);
 }
 
 void eng_responder_free(struct eng_responder *rs, rwy_time now)
@@ -134,6 +136,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 	eng_session_close(rs);
 	eng_journal_forget(rs);
 	eng_responder_abort(rs, now);
+	eng_causal_leave(rs, now);
 	if (rs->responses)
 		wan_rx_reset(rs->responses, now);
 	drop_kept_and_parked(rs);
@@ -181,8 +184,9 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 	size_t len = eng_responder_open_info(rs, info);
 
 	if (!eng_wan(&rs->side)) { /* it failed with its tunnel, and begins again */
-		int to = eng_steer(
-		    rs->side.e, rs->side.key.tenant, &rs->side.key.src, &rs->side.key.dst, rs->side.key.qpn);
+		const struct eng_key *k = &rs->side.key;
+		int to = eng_causal_tunnel(
+		    rs->side.e, k, eng_steer(rs->side.e, k->tenant, &k->src, &k->dst, k->qpn));
 
 		if (to < 0)
 			return false;
@@ -278,6 +282,7 @@ void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 	eng_mem_release_custody(rs, rs->custody, rs->custody_bufs);
 	rs->requests = NULL;
 	rs->ack_blocked = false;
+	eng_causal_idle(rs, now);
 	/* The far gateway forgot an idle or disconnected flow: the next request opens it again. */
 	if (nothing_lost || (rs->side.close_at != RWY_NEVER && !owes))
 		return;

@@ -3,6 +3,7 @@
  * After a restart: connections of an earlier process are taken up from the journal. RESUME asks the
  * far gateway whether a request is lost that a local host has an ACK for (recover.c answers there).
  */
+#include "engine/causal.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/responder.h"
@@ -25,6 +26,8 @@ static bool send_resume(struct eng_responder *rs, rwy_time now)
 	rs->custody_kind = ENG_MEM_CUSTODY; /* an earlier process had it paired */
 	eng_mem_charge_custody(rs, eng_buf_cost(e, b));
 	wan_tx_send(rs->requests, b, now);
+	/* The earlier process acknowledged what is delivered when this message is. */
+	eng_causal_join(rs, now);
 	return true;
 }
 

@@ -174,6 +174,8 @@ void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu);
 void roce_resp_resume(struct roce_resp *r);
 /* Frees the ring. */
 void roce_resp_fini(struct roce_resp *r);
+/* Requests accepted that the host has no ACK for; a READ counts once. */
+uint32_t roce_resp_unacked(const struct roce_resp *r);
 /* The far host answered: ACKs may begin. msn_base, its MSN before the first PSN, is added. */
 void roce_resp_go(struct roce_resp *r, roce_msn msn_base);
 /*

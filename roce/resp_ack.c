@@ -19,6 +19,16 @@ roce_psn roce_resp_point(const struct roce_resp *r, roce_msn *msn)
 	return r->allow_psn;
 }
 
+uint32_t roce_resp_unacked(const struct roce_resp *r)
+{
+	uint32_t n = (r->epsn - r->acked) & ROCE_PSN_MASK;
+
+	/* The READs without all their responses are behind `acked`, the oldest in part. */
+	for (uint16_t i = 0; i < r->rd_n; i++)
+		n -= roce_resp_rd_at(r, i)->cnt - roce_resp_rd_at(r, i)->served - 1;
+	return n;
+}
+
 /* The response goes to the host, which acknowledges everything up to it (IBA 9.7.5.1.2). */
 enum roce_resp_answer roce_resp_do_serve(struct roce_resp *r, struct roce_resp_rd *d, uint8_t opcode)
 {

@@ -56,7 +56,7 @@ static enum tenant_error scalars_check(const struct tenant_cfg *c)
 		return TENANT_E_VTEPS;
 	if (c->hosts > TENANT_HOSTS_MAX)
 		return TENANT_E_HOSTS;
-	if ((unsigned)c->ack_mode > TENANT_ACK_END)
+	if ((unsigned)c->ack_mode > TENANT_ACK_CAUSAL)
 		return TENANT_E_ACK_MODE;
 	if ((c->limit_Bps && c->limit_Bps < c->guarantee_Bps) ||
 	    (c->limit_Bps && c->limit_Bps < TENANT_RATE_MIN) ||

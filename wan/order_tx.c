@@ -4,7 +4,7 @@
 
 bool wan_tx_orders(const struct wan_tunnel *t)
 {
-	return t->peer.order;
+	return t->peer.order || !wan_hs_session(t);
 }
 
 bool wan_tx_pending(const struct wan_tunnel *t, const struct rwy_after *a)

@@ -202,7 +202,7 @@ void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
  * Order between flows of a tunnel. A buffer given with wan_tx_send_after is handed over at the other
  * end only after the buffers that `after` names are delivered (wan_rx_delivered), or their flow has
  * ended. RWY_NO_FLOW: it waits for nothing. Give only what wan_tx_pending is true for, and only
- * where wan_tx_orders is: else nobody waits. A later buffer of a flow waits as long as an earlier.
+ * where wan_tx_orders is (true while the peer is not known): else nobody waits. A later buffer of a flow waits as long as an earlier.
  *
  * wan_tx_mark: names the first `count` buffers of a flow. wan_order_put: what names all of v[n], n up
  * to WAN_ORDER_MAX, and what *order named before; *order begins as RWY_NO_FLOW and becomes that. It

@@ -26,19 +26,6 @@ static const char *state_name(enum gw_state state)
 	return names[state];
 }
 
-static const char *ack_mode_name(enum conf_ack_mode m)
-{
-	switch (m) {
-	case CONF_ACK_NEAR:
-		return "near";
-	case CONF_ACK_FAR:
-		return "far";
-	case CONF_ACK_END:
-		return "end";
-	}
-	rwy_unreachable();
-}
-
 static double seconds(rwy_dur d)
 {
 	return (double)d / 1e9;
@@ -119,8 +106,8 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	    "name", a->conf->name, "version", a->version, "state",
 	    state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
 	    seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
-	    "ack_mode", ack_mode_name(a->conf->ack_mode), "workers", (int)a->workers, "workers_answering",
-	    (int)answering, "ports", (int)a->ports, "ports_up", (int)ports_up, "tunnels",
+	    "ack_mode", eng_ack_mode_name((enum eng_ack_mode)a->conf->ack_mode), "workers", (int)a->workers,
+	    "workers_answering", (int)answering, "ports", (int)a->ports, "ports_up", (int)ports_up, "tunnels",
 	    (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "tunnels_down",
 	    down_json(a, down), "flows", (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max,
 	    "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total,

@@ -172,7 +172,7 @@ static const struct bad values[] = {
     {24, "    priority: 8", 0, "from 0 to 7"},
     {24, "    dscp: 64", 0, "expected an integer from 0 to 63, or `keep` for `dscp`, found `64`"},
     {24, "    acl_default: permit", 0, "one of `deny`, `allow`"},
-    {24, "    ack_mode: late", 0, "one of `near`, `far`, `end`"},
+    {24, "    ack_mode: late", 0, "one of `near`, `far`, `end`, `causal`"},
     {24, "    admission: controller", 0, "`open` or `cm` for `admission` without `controller.urls`"},
     {24, "    retry: 256", 0, "expected an integer from 1 to 255 for `retry`, found `256`"},
     {24, "    ack_timeout_min: 0ms", 0, "from 1ms to 1min for `ack_timeout_min`, found `0ms`"},

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One record for each pair of hosts, with the connections that have requests in custody (busy), and
+ * those that were acknowledged since the last list was sent.
+ *
+ * Nothing busy but the connection itself: a request waits for nothing. One other: it names what that
+ * one has acknowledged. More: they share lists in an order flow (wan.h); a list has what was
+ * acknowledged since the list before, so it is short, and there is at most one for each beat.
+ */
+#include <stdlib.h>
+
+#include "engine/causal.h"
+#include "engine/emit.h"
+#include "engine/steer.h"
+
+struct eng_causal {
+	struct rwy_ip src, dst;
+	uint32_t tenant;
+	uint8_t tunnel; /* of all members; their flows must not be spread */
+	uint32_t members, busy;
+	struct eng_responder *busy_head, *acked_head, *owed_head;
+	struct rwy_after order; /* the latest list; its flow */
+	/* What names everything acknowledged before acked_head was filled: `order`, or one flow. */
+	struct rwy_after after;
+	rwy_time beat; /* when ACKs went out */
+	struct eng_causal *chain;
+	struct eng_causal *due_next; /* in e->causal_due while owed_head is set */
+};
+
+static const struct rwy_after nothing = {RWY_NO_FLOW, 0};
+
+/* --- the record ------------------------------------------------------------------------------- */
+static struct eng_causal **bucket(struct eng *e, const struct eng_key *k)
+{
+	return &e->causal[(uint8_t)(eng_host_hash(&k->src) ^ eng_host_hash(&k->dst) * 31)];
+}
+
+static struct eng_causal *find_record(const struct eng *e, const struct eng_key *k)
+{
+	struct eng_causal *c = *bucket((struct eng *)e, k);
+
+	while (c && !(c->tenant == k->tenant && rwy_ip_eq(&c->src, &k->src) && rwy_ip_eq(&c->dst, &k->dst)))
+		c = c->chain;
+	return c;
+}
+
+static struct eng_causal *make_record(struct eng *e, const struct eng_key *k, uint8_t tunnel)
+{
+	struct eng_causal *c = calloc(1, sizeof(*c)), **b = bucket(e, k);
+
+	if (!c)
+		return NULL;
+	*c = (struct eng_causal){.src = k->src,
+	    .dst = k->dst,
+	    .tenant = k->tenant,
+	    .tunnel = tunnel,
+	    .order = nothing,
+	    .after = nothing,
+	    .chain = *b};
+	*b = c;
+	return c;
+}
+
+/* No member has anything in custody: all that was named is delivered, or its flow has ended. */
+static void forget_order(struct eng *e, struct eng_causal *c, rwy_time now)
+{
+	if (c->order.flow != RWY_NO_FLOW && e->tunnel[c->tunnel].wan)
+		wan_order_end(e->tunnel[c->tunnel].wan, c->order.flow, now);
+	c->order = c->after = nothing;
+}
+
+static void remove_due(struct eng *e, struct eng_causal *c)
+{
+	struct eng_causal **at = &e->causal_due;
+
+	while (*at && *at != c)
+		at = &(*at)->due_next;
+	if (*at)
+		*at = c->due_next;
+}
+
+static void free_record(struct eng *e, struct eng_causal *c, const struct eng_key *k)
+{
+	struct eng_causal **at = bucket(e, k);
+
+	remove_due(e, c);
+	while (*at != c)
+		at = &(*at)->chain;
+	*at = c->chain;
+	free(c);
+}
+
+/* --- members ---------------------------------------------------------------------------------- */
+static void list_remove(struct eng_responder **head, struct eng_responder *rs, size_t link)
+{
+#define NEXT(x) (*(struct eng_responder **)((char *)(x) + link))
+	struct eng_responder **at = head;
+
+	while (*at && *at != rs)
+		at = &NEXT(*at);
+	if (*at)
+		*at = NEXT(rs);
+#undef NEXT
+}
+
+void eng_causal_busy(struct eng_responder *rs)
+{
+	struct eng_causal *c = rs->causal;
+
+	if (!c || rs->causal_busy)
+		return;
+	rs->causal_busy = true;
+	rs->busy_prev = NULL;
+	rs->busy_next = c->busy_head;
+	if (c->busy_head)
+		c->busy_head->busy_prev = rs;
+	c->busy_head = rs;
+	c->busy++;
+}
+
+void eng_causal_idle(struct eng_responder *rs, rwy_time now)
+{
+	struct eng_causal *c = rs->causal;
+
+	if (!c || !rs->causal_busy)
+		return;
+	rs->causal_busy = false;
+	*(rs->busy_prev ? &rs->busy_prev->busy_next : &c->busy_head) = rs->busy_next;
+	if (rs->busy_next)
+		rs->busy_next->busy_prev = rs->busy_prev;
+	if (!--c->busy)
+		forget_order(rs->side.e, c, now);
+}
+
+void eng_causal_leave(struct eng_responder *rs, rwy_time now)
+{
+	struct eng_causal *c = rs->causal;
+
+	if (!c)
+		return;
+	eng_causal_idle(rs, now);
+	if (rs->causal_acked)
+		list_remove(&c->acked_head, rs, offsetof(struct eng_responder, acked_next));
+	if (rs->causal_owed)
+		list_remove(&c->owed_head, rs, offsetof(struct eng_responder, owed_next));
+	rs->causal_acked = rs->causal_owed = false;
+	rs->causal = NULL;
+	if (!--c->members)
+		free_record(rs->side.e, c, &rs->side.key);
+}
+
+static bool may_join(const struct eng_responder *rs)
+{
+	const struct wan_tunnel *t = eng_wan(&rs->side);
+
+	return rs->side.tenant->cfg.ack_mode == ENG_ACK_CAUSAL && t && wan_tx_orders(t);
+}
+
+void eng_causal_join(struct eng_responder *rs, rwy_time now)
+{
+	struct eng_causal *c = rs->causal;
+	bool may = may_join(rs);
+
+	if (c && may && c->tunnel == rs->side.tunnel)
+		return;
+	eng_causal_leave(rs, now);
+	if (!may)
+		return;
+	c = find_record(rs->side.e, &rs->side.key);
+	if (!c && !(c = make_record(rs->side.e, &rs->side.key, rs->side.tunnel)))
+		return;
+	if (c->tunnel != rs->side.tunnel) {
+		if (c->busy)
+			return;
+		c->tunnel = rs->side.tunnel;
+	}
+	c->members++;
+	rs->causal = c;
+	if (rs->requests && wan_tx_queued(rs->requests)) {
+		eng_causal_busy(rs);
+		eng_causal_acked(rs, now);
+	}
+}
+
+int eng_causal_tunnel(const struct eng *e, const struct eng_key *k, int tunnel)
+{
+	const struct eng_tenant *t = eng_tenant(e, k->tenant);
+	const struct eng_causal *c = t && t->cfg.ack_mode == ENG_ACK_CAUSAL ? find_record(e, k) : NULL;
+
+	return c && eng_tunnel_there(e, c->tunnel) ? c->tunnel : tunnel;
+}
+
+/* --- what a request waits for ----------------------------------------------------------------- */
+/* Names what rs has acknowledged; `nothing` if that is delivered. */
+static struct rwy_after acked_of(const struct eng_responder *rs)
+{
+	struct rwy_after a = nothing;
+	uint64_t end;
+
+	if (!rs->requests)
+		return a;
+	end = wan_tx_base(rs->requests) + wan_tx_queued(rs->requests);
+	a = wan_tx_mark(rs->requests, end - roce_resp_unacked(&rs->resp));
+	return wan_tx_pending(eng_wan(&rs->side), &a) ? a : nothing;
+}
+
+/* Busy connections besides rs. */
+static uint32_t others(const struct eng_causal *c, const struct eng_responder *rs)
+{
+	return c->busy - rs->causal_busy;
+}
+
+/* Names that are collected for a list. */
+struct names {
+	struct rwy_after v[WAN_ORDER_MAX];
+	unsigned n;
+	bool listed; /* a list is not followed to its end yet: what comes now must be one, too */
+};
+
+/*
+ * c->after names what was collected, of the acknowledged connections before `upto`. False: no
+ * memory; nothing changed.
+ */
+static bool name_collected(
+    struct eng *e, struct eng_causal *c, struct names *k, const struct eng_responder *upto, rwy_time now)
+{
+	if (k->n == 1 && !k->listed) {
+		c->after = k->v[0];
+	} else if (k->n) {
+		if (!wan_order_put(e->tunnel[c->tunnel].wan, &c->order, c->tenant, k->v, k->n, now))
+			return false;
+		e->c.causal_lists++;
+		c->after = c->order;
+		k->listed = true;
+	}
+	k->n = 0;
+	while (c->acked_head != upto) {
+		c->acked_head->causal_acked = false;
+		c->acked_head = c->acked_head->acked_next;
+	}
+	return true;
+}
+
+/* c->after names all that is acknowledged now. False: no memory. */
+static bool name_all(struct eng *e, struct eng_causal *c, rwy_time now)
+{
+	const struct wan_tunnel *t = e->tunnel[c->tunnel].wan;
+	struct names k = {.listed = wan_tx_pending(t, &c->order)};
+
+	/* A list follows the lists before it. A flow that was named alone must be named again. */
+	if (c->after.flow != c->order.flow && wan_tx_pending(t, &c->after))
+		k.v[k.n++] = c->after;
+	for (struct eng_responder *rs = c->acked_head; rs; rs = rs->acked_next) {
+		struct rwy_after a = acked_of(rs);
+
+		if (a.flow == RWY_NO_FLOW)
+			continue;
+		if (k.n == WAN_ORDER_MAX && !name_collected(e, c, &k, rs, now))
+			return false;
+		k.v[k.n++] = a;
+	}
+	return name_collected(e, c, &k, NULL, now);
+}
+
+static bool begins_message(const struct roce_pkt *pkt)
+{
+	return pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_ONLY;
+}
+
+bool eng_causal_ready(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct eng_causal *c;
+
+	eng_causal_join(rs, now);
+	c = rs->causal;
+	if (!c || others(c, rs) < 2 || !begins_message(pkt))
+		return true;
+	if (!c->acked_head || (c->acked_head == rs && !rs->acked_next))
+		return true;
+	return name_all(rs->side.e, c, now);
+}
+
+struct rwy_after eng_causal_after(const struct eng_responder *rs, const struct roce_pkt *pkt)
+{
+	const struct eng_causal *c = rs->causal;
+
+	if (!c || !begins_message(pkt) || !others(c, rs))
+		return nothing;
+	if (others(c, rs) == 1)
+		return acked_of(c->busy_head == rs ? rs->busy_next : c->busy_head);
+	return wan_tx_pending(eng_wan(&rs->side), &c->after) ? c->after : nothing;
+}
+
+/* --- ACKs in beats ---------------------------------------------------------------------------- */
+bool eng_causal_defers(struct eng_responder *rs, rwy_time now)
+{
+	struct eng_causal *c = rs->causal;
+	struct eng *e = rs->side.e;
+
+	if (!c || !others(c, rs) || now == c->beat || now - c->beat >= e->cfg.causal_beat)
+		return false;
+	if (rs->causal_owed)
+		return true;
+	if (!c->owed_head) {
+		e->causal_at = e->causal_due ? rwy_time_min(e->causal_at, c->beat + e->cfg.causal_beat)
+		                             : c->beat + e->cfg.causal_beat;
+		c->due_next = e->causal_due;
+		e->causal_due = c;
+	}
+	rs->owed_next = c->owed_head;
+	c->owed_head = rs;
+	rs->causal_owed = true;
+	return true;
+}
+
+void eng_causal_acked(struct eng_responder *rs, rwy_time now)
+{
+	struct eng_causal *c = rs->causal;
+
+	if (!c)
+		return;
+	c->beat = now;
+	if (rs->causal_acked)
+		return;
+	rs->causal_acked = true;
+	rs->acked_next = c->acked_head;
+	c->acked_head = rs;
+}
+
+void eng_causal_poll(struct eng *e, rwy_time now)
+{
+	struct eng_causal **at = &e->causal_due, *c;
+
+	e->causal_at = RWY_NEVER;
+	while ((c = *at)) {
+		struct eng_responder *rs;
+
+		if (c->beat + e->cfg.causal_beat > now && c->owed_head) {
+			e->causal_at = rwy_time_min(e->causal_at, c->beat + e->cfg.causal_beat);
+			at = &c->due_next;
+			continue;
+		}
+		*at = c->due_next;
+		while ((rs = c->owed_head)) {
+			c->owed_head = rs->owed_next;
+			rs->causal_owed = false;
+			eng_dirty(&rs->side);
+		}
+	}
+}
