@@ -136,6 +136,8 @@ struct conf {
 	unsigned siblings;
 	enum conf_ack_mode ack_mode;
 	enum tenant_admission admission;
+	struct tenant_mode mode[TENANT_MODES_MAX]; /* exceptions */
+	unsigned modes;
 	uint32_t conns_max, half_open_max;
 	rwy_dur idle_expiry;
 	/* How long a local host may be silent, unless CM says it. */

@@ -122,6 +122,7 @@ static int fill_groups(
 
 	if (list->kind != CONF_SEQ)
 		return conf_fail_type(x->err, k, list);
+	*count = 0;
 	if (k->malloced) {
 		int rc = conf_list_alloc(base, k, list, x->err);
 

@@ -174,7 +174,7 @@ static bool is_default(const struct print *x, const struct conf_key *k, const vo
 	const char *at = (const char *)base + k->offset;
 	char text[TEXT];
 
-	if (k->malloced)
+	if (k->malloced || k->type == CONF_T_GROUPS)
 		return *(const unsigned *)(const void *)((const char *)base + k->count) == 0;
 	if (k->type == CONF_T_WORDS)
 		return load(at, k->size) == (UINT64_C(1) << k->max) - 1;
@@ -230,11 +230,13 @@ static void put_flow(const struct print *x, const struct conf_group *g, const vo
 
 static void put_groups(const struct print *x, const struct conf_key *k, const void *base)
 {
-	const char *at = *(const char *const *)(const void *)((const char *)base + k->offset);
+	const char *at = (const char *)base + k->offset;
 	const unsigned n = *(const unsigned *)(const void *)((const char *)base + k->count);
 	char path[64];
 	struct conf_group g;
 
+	if (k->malloced)
+		memcpy(&at, at, sizeof(at));
 	snprintf(path, sizeof(path), "%s[]", k->path);
 	g = conf_group_find(path);
 	if (x->json)

@@ -21,6 +21,7 @@
 #define N(f)  .offset = offsetof(struct conf_tenant, f), .size = sizeof(((struct conf_tenant *)0)->f)
 #define NX(f) .offset = offsetof(struct tenant_prefix, f), .size = sizeof(((struct tenant_prefix *)0)->f)
 #define NH(f) .offset = offsetof(struct tenant_host, f), .size = sizeof(((struct tenant_host *)0)->f)
+#define NM(f) .offset = offsetof(struct tenant_mode, f), .size = sizeof(((struct tenant_mode *)0)->f)
 #define NA(f) .offset = offsetof(struct acl_rule, f), .size = sizeof(((struct acl_rule *)0)->f)
 #define MALLOCED(s, f, n)                                                                                    \
 	.offset = offsetof(struct s, f), .size = sizeof(*((struct s *)0)->f),                                \
@@ -191,6 +192,8 @@ const struct conf_key conf_keys[] = {
         .text = "Who may begin an RC connection: `open`, any host; `cm`, hosts that connection management "
                 "connected through the gateway; `controller`, pairs that the control center named. "
                 "Connections that exist go on. docs/what-crosses.md."},
+    {"connections.ack_modes", CONF_T_GROUPS, 0, TENANT_MODES_MAX, "", LIST(conf, mode, modes),
+        .text = "Other modes for pairs of hosts. The first entry that matches decides."},
     {"connections.max", CONF_T_INT, 16, 4000000, "100000", C(conns_max),
         .text = "Entries of the flow table, over all workers."},
     {"connections.idle_expiry", CONF_T_DURATION, RWY_SEC, 86400 * RWY_SEC, "10min", C(idle_expiry),
@@ -211,6 +214,12 @@ const struct conf_key conf_keys[] = {
         .text = "RNR retries of a connection whose own count is not known from CM; 7: no limit."},
     {"connections.host_window", CONF_T_INT, 1, 65536, "128", C(host_window),
         .text = "Packets in flight to a local host per connection."},
+    {"connections.ack_modes[].from", CONF_T_PREFIX, 0, 0, "any", .words = "any", NM(from), .restart = true,
+        .text = "Hosts of this site, which ask."},
+    {"connections.ack_modes[].to", CONF_T_PREFIX, 0, 0, "any", .words = "any", NM(to), .restart = true,
+        .text = "Hosts behind a tunnel, which answer."},
+    {"connections.ack_modes[].mode", CONF_T_ENUM, 0, 0, NULL, .words = "near far end causal", NM(mode),
+        .restart = true, .text = "As `ack_mode`."},
 
     {"congestion", CONF_T_GROUP, .text = "Congestion on the local segments."},
     {"congestion.near_source_min", CONF_T_SIZE, 0, GIB, "2MiB", C(np_min),
@@ -317,6 +326,10 @@ const struct conf_key conf_keys[] = {
         .text = "As `connections.retry`, likewise."},
     {"tenants[].rnr_retry", CONF_T_INT, 0, 7, "", N(cfg.timers.rnr_retry),
         .text = "As `connections.rnr_retry`, likewise."},
+    {"tenants[].ack_modes", CONF_T_GROUPS, 0, TENANT_MODES_MAX, "",
+        .offset = offsetof(struct conf_tenant, cfg.mode), .size = sizeof(struct tenant_mode),
+        .count = offsetof(struct conf_tenant, cfg.modes),
+        .text = "Other modes for pairs of hosts. The first entry that matches decides."},
     {"tenants[].guarantee", CONF_T_RATE, 8 * TENANT_RATE_MIN, TBPS, "none", .words = "none",
         N(cfg.guarantee_Bps),
         .text = "Rate that it has at least, if it needs it, in each tunnel to its prefixes."},
@@ -347,6 +360,13 @@ const struct conf_key conf_keys[] = {
     {"tenants[].hosts[].mac", CONF_T_MAC, 0, 0, NULL, NH(mac), .text = "Its MAC address."},
     {"tenants[].hosts[].vtep", CONF_T_IP, 0, 0, "", NH(vtep),
         .text = "The VTEP that it is behind: one of `vteps`. Left out: it is on the VLAN."},
+
+    {"tenants[].ack_modes[].from", CONF_T_PREFIX, 0, 0, "any", .words = "any", NM(from),
+        .text = "Hosts of this site, which ask."},
+    {"tenants[].ack_modes[].to", CONF_T_PREFIX, 0, 0, "any", .words = "any", NM(to),
+        .text = "Hosts behind a tunnel, which answer."},
+    {"tenants[].ack_modes[].mode", CONF_T_ENUM, 0, 0, NULL, .words = "near far end causal", NM(mode),
+        .text = "As `ack_mode`."},
 
     {"tenants[].acl[].action", CONF_T_ENUM, 0, 0, NULL, .words = "deny allow", NA(allow),
         .text = "Action for packets that match."},

@@ -153,7 +153,7 @@ static bool may_join(const struct eng_responder *rs)
 {
 	const struct wan_tunnel *t = eng_wan(&rs->side);
 
-	return rs->side.tenant->cfg.ack_mode == ENG_ACK_CAUSAL && t && wan_tx_orders(t);
+	return eng_mode_wanted(rs) == ENG_ACK_CAUSAL && t && wan_tx_orders(t);
 }
 
 void eng_causal_join(struct eng_responder *rs, rwy_time now)
@@ -185,7 +185,7 @@ void eng_causal_join(struct eng_responder *rs, rwy_time now)
 int eng_causal_tunnel(const struct eng *e, const struct eng_key *k, int tunnel)
 {
 	const struct eng_tenant *t = eng_tenant(e, k->tenant);
-	const struct eng_causal *c = t && t->cfg.ack_mode == ENG_ACK_CAUSAL ? find_record(e, k) : NULL;
+	const struct eng_causal *c = t && eng_mode_of(t, k) == ENG_ACK_CAUSAL ? find_record(e, k) : NULL;
 
 	return c && eng_tunnel_there(e, c->tunnel) ? c->tunnel : tunnel;
 }

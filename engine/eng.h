@@ -159,6 +159,8 @@ struct eng_responder {
 	/* Of the local host's QP, from CM, as struct eng_open has them. */
 	uint8_t rnr_retry, retry, ack_timeout;
 	bool ack_too_late; /* it gives up before an ACK of the far site can come */
+	uint8_t mode;      /* enum eng_ack_mode, valid while mode_set is tenant->modes_set */
+	uint32_t mode_set;
 	struct roce_resp resp;
 	struct wan_txflow *requests;
 	struct wan_rxflow *responses;
@@ -363,7 +365,9 @@ struct eng_tenant {
 	struct eng_tenant_cfg cfg;
 	struct eng_tenant_stats st;
 	struct eng_prefix *prefix; /* its own copy */
-	struct roce_cm_tab *cm;    /* NULL until its first CM message */
+	struct eng_mode mode[ENG_MODES_MAX];
+	uint32_t modes_set;     /* changes with its modes; never 0 */
+	struct roce_cm_tab *cm; /* NULL until its first CM message */
 	struct eng_mem mem;
 	uint64_t memory_max;       /* bytes that it holds at most */
 	uint64_t plenty;           /* memory.c: bytes held of all below which it has room */
@@ -441,6 +445,7 @@ struct eng {
 	uint32_t payload_part[ENG_PMTUS];
 	uint32_t waiting_n;
 	struct eng_side *waiting; /* ring of sides that wait for memory, the longest first */
+	uint32_t modes_set;       /* the latest number of eng_tenant.modes_set */
 	uint64_t kept_share;      /* cfg.read_cache_total divided by keepers */
 	uint32_t keepers;         /* connections that keep some READ responses */
 	/* The keeper that is looked at next; NULL: there is none. */
@@ -523,10 +528,24 @@ static inline uint64_t eng_buf_cost(const struct eng *e, const struct rwy_buf *b
 	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
 }
 
-/* The ack mode that decides for this connection. */
+/* --- modes.c --- */
+/* The mode for the requests of this key. */
+enum eng_ack_mode eng_mode_of(const struct eng_tenant *t, const struct eng_key *k);
+/* Looks up the mode of the connection's two hosts and keeps it in rs. */
+enum eng_ack_mode eng_mode_find(const struct eng_responder *rs);
+/* t gets these exceptions (copied) and its present cfg.ack_mode. */
+void eng_modes_set(struct eng *e, struct eng_tenant *t, const struct eng_mode *mode, unsigned n);
+
+/* The ack mode that the configuration has for this connection. */
+static inline enum eng_ack_mode eng_mode_wanted(const struct eng_responder *rs)
+{
+	return rs->mode_set == rs->side.tenant->modes_set ? (enum eng_ack_mode)rs->mode : eng_mode_find(rs);
+}
+
+/* The ack mode that decides for this connection; `causal` where order can be kept (causal.h). */
 static inline enum eng_ack_mode eng_ack_mode(const struct eng_responder *rs)
 {
-	enum eng_ack_mode m = rs->side.tenant->cfg.ack_mode;
+	enum eng_ack_mode m = eng_mode_wanted(rs);
 
 	return m == ENG_ACK_CAUSAL && !rs->causal ? ENG_ACK_END : m;
 }

@@ -43,6 +43,14 @@ enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END, ENG_ACK_CAUSAL };
  * of a pair that steering names. Connections that exist go on.
  */
 enum eng_admission { ENG_ADMIT_OPEN, ENG_ADMIT_CM, ENG_ADMIT_CONTROLLER };
+/* Another mode for the requests of some local hosts to some hosts behind tunnels. */
+#define ENG_MODES_MAX 16
+struct eng_mode {
+	struct rwy_ip from, to;
+	uint8_t from_len, to_len; /* 0..128, as in eng_prefix */
+	uint8_t mode;             /* enum eng_ack_mode */
+};
+
 /* Static text. */
 const char *eng_ack_mode_name(enum eng_ack_mode m);
 
@@ -76,8 +84,10 @@ struct eng_cfg {
 	struct eng_prefix prefix[ENG_PREFIXES_MAX]; /* of the plain LAN; the longest match wins */
 	enum eng_ack_mode ack_mode;                 /* of the plain LAN */
 	enum eng_admission admission;               /* likewise */
-	uint32_t conns_max;                         /* flow table entries (sides) of this worker */
-	uint32_t half_open_max;                     /* unpaired flows at most */
+	struct eng_mode mode[ENG_MODES_MAX];        /* and exceptions; the first that matches */
+	unsigned modes;
+	uint32_t conns_max;       /* flow table entries (sides) of this worker */
+	uint32_t half_open_max;   /* unpaired flows at most */
 	rwy_dur idle_expiry;      /* silence after which a flow without custody is forgotten */
 	uint32_t host_window;     /* requests in flight to a local host, each connection */
 	struct eng_timers timers; /* of the plain LAN */
@@ -226,6 +236,8 @@ struct eng_tenant_cfg {
 	enum eng_admission admission;
 	/* For connections that begin later; timeout_max 0: all as the plain LAN's. */
 	struct eng_timers timers;
+	const struct eng_mode *mode; /* exceptions, up to ENG_MODES_MAX; copied */
+	unsigned modes;
 	/* Flow table entries, unpaired flows; 0: only eng_cfg's bound. */
 	uint32_t flows_max, half_open_max;
 	uint64_t custody; /* bytes held above which its ACKs are withheld */

@@ -259,8 +259,7 @@ static uint64_t *drop_early(struct eng_responder *rs, const struct roce_pkt *pkt
 	}
 	if (rs->suppress_until && eng_reuse_suppressed(rs, now))
 		return &c->drop_ack_in_flight;
-	if ((rs->causal || rs->side.tenant->cfg.ack_mode == ENG_ACK_CAUSAL) &&
-	    !eng_causal_ready(rs, pkt, now))
+	if ((rs->causal || eng_mode_wanted(rs) == ENG_ACK_CAUSAL) && !eng_causal_ready(rs, pkt, now))
 		return &c->drop_no_buffer;
 	return roce_resp_expects(&rs->resp, pkt->psn) ? no_memory(rs, pkt, now) : NULL;
 }

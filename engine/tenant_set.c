@@ -19,6 +19,8 @@ static int check_tenant_cfg(const struct eng *e, uint32_t idx, const struct eng_
 	    (s->limit_Bps && s->limit_Bps < s->guarantee_Bps) ||
 	    (!s->weight && (s->limit_Bps || s->guarantee_Bps)))
 		return RWY_EINVAL;
+	if (cfg->modes > ENG_MODES_MAX)
+		return RWY_EINVAL;
 	for (unsigned i = 0; i < cfg->prefixes; i++)
 		if (!eng_tunnel_there(e, cfg->prefix[i].tunnel) || cfg->prefix[i].len > 128)
 			return RWY_EINVAL;
@@ -89,6 +91,7 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 	if (!cfg->timers.timeout_max)
 		t->cfg.timers = e->cfg.timers;
 	t->cfg.prefix = t->prefix = prefix;
+	eng_modes_set(e, t, cfg->mode, cfg->modes);
 	e->tenant[idx] = t;
 	if (old.cfg.vni != cfg->vni && (r = eng_vni_enter(e, idx)) != 0) {
 		*t = old;

@@ -37,6 +37,7 @@ int eng_tenants_init(struct eng *e)
 	    .custody = UINT64_MAX,
 	    .prefix = e->cfg.prefix,
 	    .prefixes = e->cfg.prefixes};
+	eng_modes_set(e, t, e->cfg.mode, e->cfg.modes);
 	e->tenant[0] = t;
 	eng_mem_tenant_changed(e, t, 0);
 	return eng_vni_rebuild(e);

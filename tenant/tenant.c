@@ -56,8 +56,11 @@ static enum tenant_error scalars_check(const struct tenant_cfg *c)
 		return TENANT_E_VTEPS;
 	if (c->hosts > TENANT_HOSTS_MAX)
 		return TENANT_E_HOSTS;
-	if ((unsigned)c->ack_mode > TENANT_ACK_CAUSAL)
+	if ((unsigned)c->ack_mode > TENANT_ACK_CAUSAL || c->modes > TENANT_MODES_MAX)
 		return TENANT_E_ACK_MODE;
+	for (unsigned i = 0; i < c->modes; i++)
+		if ((unsigned)c->mode[i].mode > TENANT_ACK_CAUSAL)
+			return TENANT_E_ACK_MODE;
 	if ((c->limit_Bps && c->limit_Bps < c->guarantee_Bps) ||
 	    (c->limit_Bps && c->limit_Bps < TENANT_RATE_MIN) ||
 	    (c->guarantee_Bps && c->guarantee_Bps < TENANT_RATE_MIN))
@@ -340,8 +343,12 @@ static bool rule_eq(const struct acl_rule *a, const struct acl_rule *b)
 static bool arrays_same(const struct tenant_cfg *a, const struct tenant_cfg *b)
 {
 	if (a->prefixes != b->prefixes || a->vteps != b->vteps || a->rules != b->rules ||
-	    a->hosts != b->hosts)
+	    a->hosts != b->hosts || a->modes != b->modes)
 		return false;
+	for (unsigned i = 0; i < a->modes; i++)
+		if (!prefix_eq(&a->mode[i].from, &b->mode[i].from) ||
+		    !prefix_eq(&a->mode[i].to, &b->mode[i].to) || a->mode[i].mode != b->mode[i].mode)
+			return false;
 	/* hosts in another order count as a change, which is harmless */
 	for (unsigned i = 0; i < a->hosts; i++)
 		if (!rwy_ip_eq(&a->host[i].addr, &b->host[i].addr) ||

@@ -81,6 +81,13 @@ struct tenant_timers {
 	uint8_t retry, rnr_retry;
 };
 
+/* A mode for some pairs of hosts. */
+#define TENANT_MODES_MAX 16
+struct tenant_mode {
+	struct prefix from, to; /* the local host that asks, the host behind a tunnel */
+	enum tenant_ack mode;
+};
+
 struct tenant_cfg {
 	char name[TENANT_NAME_MAX]; /* letters, digits, '-', '_', '.'; not empty */
 	uint32_t vni;               /* 1 .. TENANT_VNI_MAX; 0: none */
@@ -100,7 +107,9 @@ struct tenant_cfg {
 	unsigned rules;
 	bool allow_default;
 
-	enum tenant_ack ack_mode;
+	enum tenant_ack ack_mode;                  /* where no entry of `mode` matches */
+	struct tenant_mode mode[TENANT_MODES_MAX]; /* the first that matches decides */
+	unsigned modes;
 	enum tenant_admission admission;
 	struct tenant_timers timers;
 	/* bytes a second on each tunnel that leads to its prefixes; 0: none */

@@ -34,6 +34,7 @@ static const struct known everywhere[] = {
     {"ack_timeout_max", JSON_STRING},
     {"retry", JSON_INTEGER},
     {"rnr_retry", JSON_INTEGER},
+    {"ack_modes", JSON_ARRAY},
     {"guarantee", JSON_STRING},
     {"limit", JSON_STRING},
     {"weight", JSON_INTEGER},

@@ -21,6 +21,7 @@ static_assert((int)TENANT_ADMISSION_OPEN == (int)ENG_ADMIT_OPEN &&
                   (int)TENANT_ADMISSION_CONTROLLER == (int)ENG_ADMIT_CONTROLLER,
     "the two enums agree");
 ACK_MODE_SAME(TENANT_ACK_CAUSAL, ENG_ACK_CAUSAL);
+ACK_MODE_SAME(TENANT_MODES_MAX, ENG_MODES_MAX);
 static_assert(TENANT_TUNNELS_MAX <= ENG_TUNNELS_MAX, "a tenant's tunnel is the engine's");
 static_assert(TENANT_WEIGHT_MAX <= WAN_WEIGHT_MAX && TENANT_RATE_MIN >= WAN_RATE_MIN, "shares fit");
 
@@ -90,7 +91,17 @@ static void delta_set(struct gw_delta *f, const struct gw_app *app, const struct
 	            .weight = c->weight,
 	            .priority = c->priority},
 	        .prefix = to,
-	        .prefixes = n}};
+	        .prefixes = n,
+	        .modes = c->modes}};
+	struct gw_delta_op *op = delta_last(f);
+
+	for (unsigned i = 0; i < c->modes; i++)
+		op->mode[i] = (struct eng_mode){.from = c->mode[i].from.addr,
+		    .from_len = c->mode[i].from.len,
+		    .to = c->mode[i].to.addr,
+		    .to_len = c->mode[i].to.len,
+		    .mode = (uint8_t)c->mode[i].mode};
+	op->cfg.mode = op->mode;
 }
 
 static void delta_remove(struct gw_delta *f, uint32_t index)

@@ -55,7 +55,8 @@ struct gw_delta_op {
 	/* VNI to use while the tenant's own still belongs to another one; 0: that is an error */
 	uint32_t park_vni;
 	uint32_t memory_ppm;       /* reserved part of the engine's custody memory */
-	struct eng_tenant_cfg cfg; /* the list owns the memory of prefix */
+	struct eng_tenant_cfg cfg; /* the list owns the memory of prefix and mode */
+	struct eng_mode mode[ENG_MODES_MAX];
 };
 struct gw_delta {
 	struct gw_delta_op *op;

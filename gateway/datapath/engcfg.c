@@ -100,6 +100,13 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	}
 	out->ack_mode = (enum eng_ack_mode)c->ack_mode;
 	out->admission = (enum eng_admission)c->admission;
+	out->modes = c->modes;
+	for (unsigned i = 0; i < c->modes; i++)
+		out->mode[i] = (struct eng_mode){.from = c->mode[i].from.addr,
+		    .from_len = c->mode[i].from.len,
+		    .to = c->mode[i].to.addr,
+		    .to_len = c->mode[i].to.len,
+		    .mode = (uint8_t)c->mode[i].mode};
 	out->conns_max = c->conns_max / c->workers + 1;
 	out->half_open_max = c->half_open_max / c->workers + 1;
 	out->idle_expiry = c->idle_expiry;

@@ -118,6 +118,28 @@ static void test_derived(void **state)
 	free(text);
 }
 
+static void test_modes(void **state)
+{
+	char *text = conf_change(good, 0,
+	    "    ack_modes:\n      - {from: 10.1.0.0/24, to: 10.2.0.7/32, mode: end}\n"
+	    "      - {mode: causal}\nconnections: {ack_modes: [{to: 10.9.0.0/16, mode: far}]}");
+	struct conf *c = conf_good(text);
+	const struct tenant_cfg *t = &c->tenant[c->tenants - 1].cfg;
+
+	assert_int_equal(t->modes, 2);
+	assert_int_equal(t->mode[0].from.len, 96 + 24);
+	assert_int_equal(t->mode[0].to.len, 128);
+	assert_int_equal(t->mode[0].to.addr.b[15], 7);
+	assert_int_equal(t->mode[0].mode, TENANT_ACK_END);
+	assert_int_equal(t->mode[1].from.len, 0);
+	assert_int_equal(t->mode[1].mode, TENANT_ACK_CAUSAL);
+	assert_int_equal(c->modes, 1);
+	assert_int_equal(c->mode[0].to.len, 96 + 16);
+	assert_int_equal(c->mode[0].mode, TENANT_ACK_FAR);
+	conf_free(c);
+	free(text);
+}
+
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order in which cases read */
 struct bad {
 	unsigned line;    /* replaced; 0: appended */
@@ -178,6 +200,11 @@ static const struct bad values[] = {
     {24, "    ack_timeout_min: 0ms", 0, "from 1ms to 1min for `ack_timeout_min`, found `0ms`"},
     {24, "    ack_timeout_min: 2s", 0, "at least `ack_timeout_min`, 2s, for `ack_timeout_max`, found `1s`"},
     {24, "    ack_timeout_max: 2ms", 0, "at least `ack_timeout_min`, 50ms, for `ack_timeout_max`"},
+    {24, "    ack_modes: [{from: 10.1.0.0/24, mode: late}]", 0,
+        "one of `near`, `far`, `end`, `causal` for `mode`, found `late`"},
+    {24, "    ack_modes: [{from: 10.1.0.1/24, mode: end}]", 0,
+        "expected a prefix without host bits, `10.1.0.0/24`, found `10.1.0.1/24`"},
+    {24, "    ack_modes: [{to: 10.1.0.0/24}]", 0, "expected `mode`: one of"},
     {25, "    memory_percent: 101", 0, "expected a percentage from 0 to 100 for `memory_percent`"},
     {25, "    memory_percent: 0.00001", 0, "expected a percentage"},
     {0, "  - 5", 30, "mappings for `tenants`, found `5`"},
@@ -421,9 +448,10 @@ static const struct {
 	const char *value;
 } odd[] = {{"vlan", "102"}, {"vtep_learning", "true"}, {"gateway_addresses", "[10.1.0.1]"},
     {"gateway_mac", "'0a:00:00:00:00:01'"}, {"proxy_arp", "true"}, {"acl_default", "deny"},
-    {"ack_mode", "end"}, {"admission", "cm"}, {"ack_timeout_min", "2ms"}, {"ack_timeout_max", "3s"},
-    {"retry", "99"}, {"rnr_retry", "0"}, {"limit", "9Gbps"}, {"weight", "3"}, {"priority", "7"},
-    {"dscp", "0"}, {"dscp_congested", "63"}, {"pcp", "7"}, {"memory_percent", "0.0001"},
+    {"ack_mode", "end"}, {"ack_modes", "[{from: 10.1.0.0/24, mode: end}, {to: 10.2.0.0/16, mode: causal}]"},
+    {"admission", "cm"}, {"ack_timeout_min", "2ms"}, {"ack_timeout_max", "3s"}, {"retry", "99"},
+    {"rnr_retry", "0"}, {"limit", "9Gbps"}, {"weight", "3"}, {"priority", "7"}, {"dscp", "0"},
+    {"dscp_congested", "63"}, {"pcp", "7"}, {"memory_percent", "0.0001"},
     {"vteps", "[10.1.0.12, 'fd00::5', 10.1.0.11]"}};
 
 static void same(const struct conf_tenant *a, const struct conf_tenant *b)
@@ -519,6 +547,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_good),
 	    cmocka_unit_test(test_derived),
+	    cmocka_unit_test(test_modes),
 	    cmocka_unit_test(test_values),
 	    cmocka_unit_test(test_rules),
 	    cmocka_unit_test(test_column),

@@ -299,6 +299,52 @@ static void test_old_peer(void **state)
 	assert_int_equal(told[0], FIRST + 2);
 }
 
+/* The first entry that matches decides; a change takes effect with the next request. */
+static void by_pair(struct eng_cfg *c)
+{
+	c->ack_mode = ENG_ACK_FAR;
+	c->mode[0] = (struct eng_mode){.from = rwy_ip_from4((uint8_t[]){10, 1, 0, 0}),
+	    .from_len = 96 + 24,
+	    .to = rwy_ip_from4((uint8_t[]){10, 2, 0, 9}),
+	    .to_len = 128,
+	    .mode = ENG_ACK_END};
+	c->mode[1] = (struct eng_mode){
+	    .to = rwy_ip_from4((uint8_t[]){10, 2, 0, 3}), .to_len = 128, .mode = ENG_ACK_CAUSAL};
+	c->mode[2] = (struct eng_mode){.mode = ENG_ACK_NEAR};
+	c->modes = 3;
+}
+
+static int set_up_by_pair(void **state)
+{
+	eng_pair_tune = by_pair;
+	return set_up(state);
+}
+
+static void test_mode_of_pair(void **state)
+{
+	static const struct {
+		uint8_t src[4], dst[4];
+		enum eng_ack_mode mode;
+	} want[] = {
+	    {{10, 1, 0, 3}, {10, 2, 0, 9}, ENG_ACK_END},
+	    {{10, 1, 1, 3}, {10, 2, 0, 9}, ENG_ACK_NEAR},
+	    {{10, 1, 1, 3}, {10, 2, 0, 3}, ENG_ACK_CAUSAL},
+	    {{10, 1, 0, 3}, {10, 2, 0, 4}, ENG_ACK_NEAR},
+	};
+	const struct eng_tenant *t = site[0].e->tenant[0];
+	struct eng_tenant_cfg c = {.vni = 7, .ack_mode = ENG_ACK_FAR};
+
+	for (unsigned i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		struct eng_key k = {.src = rwy_ip_from4(want[i].src), .dst = rwy_ip_from4(want[i].dst)};
+
+		assert_int_equal(eng_mode_of(t, &k), want[i].mode);
+	}
+	connect_qps(1);
+	assert_string_equal(eng_pair_flow(0).ack_mode, "causal");
+	c.modes = ENG_MODES_MAX + 1;
+	assert_int_equal(eng_tenant_set(site[0].e, 1, &c, eng_now), RWY_EINVAL);
+}
+
 /* Other hosts do not wait. */
 static void test_other_host(void **state)
 {
@@ -334,6 +380,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_beat, set_up_slow, eng_pair_tear_down),
 	    T(test_old_peer),
 	    T(test_other_host),
+	    cmocka_unit_test_setup_teardown(test_mode_of_pair, set_up_by_pair, eng_pair_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
