@@ -5,6 +5,7 @@
  * connection alive. Before the gateway stops (settle.h) every request waits for the far host.
  */
 #include "engine/responder.h"
+#include "engine/causal.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/settle.h"
@@ -94,8 +95,11 @@ static void allow_early(struct eng_responder *rs)
 	if (!eng_serving(rs->side.e))
 		return;
 	switch (eng_ack_mode(rs)) {
-	case ENG_ACK_NEAR:
 	case ENG_ACK_CAUSAL:
+		if (eng_causal_shares(rs)) /* eng_causal_defers allows */
+			return;
+		/* fallthrough */
+	case ENG_ACK_NEAR:
 		roce_resp_allow(&rs->resp, rs->resp.epsn, rs->resp.msn);
 		return;
 	case ENG_ACK_END:

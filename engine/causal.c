@@ -22,10 +22,16 @@ struct eng_causal {
 	struct rwy_after order; /* the latest list; its flow */
 	/* What names everything acknowledged before acked_head was filled: `order`, or one flow. */
 	struct rwy_after after;
-	rwy_time beat; /* when ACKs went out */
+	rwy_time beat;     /* the latest turn in which ACKs went out */
+	uint32_t messages; /* begun since then */
+	bool lag;          /* ACKs of this beat cover what was accepted before the beat before */
 	struct eng_causal *chain;
-	struct eng_causal *due_next; /* in e->causal_due while owed_head is set */
+	bool due; /* it is in e->causal_due: ACKs wait */
+	struct eng_causal *due_next;
 };
+
+/* So many messages in a beat are no stream: an ACK covers all that was accepted. */
+#define FEW 4
 
 static const struct rwy_after nothing = {RWY_NO_FLOW, 0};
 
@@ -73,10 +79,12 @@ static void remove_due(struct eng *e, struct eng_causal *c)
 {
 	struct eng_causal **at = &e->causal_due;
 
-	while (*at && *at != c)
+	if (!c->due)
+		return;
+	while (*at != c)
 		at = &(*at)->due_next;
-	if (*at)
-		*at = c->due_next;
+	*at = c->due_next;
+	c->due = false;
 }
 
 static void free_record(struct eng *e, struct eng_causal *c, const struct eng_key *k)
@@ -124,7 +132,7 @@ void eng_causal_idle(struct eng_responder *rs, rwy_time now)
 
 	if (!c || !rs->causal_busy)
 		return;
-	rs->causal_busy = false;
+	rs->causal_busy = rs->marked = false;
 	*(rs->busy_prev ? &rs->busy_prev->busy_next : &c->busy_head) = rs->busy_next;
 	if (rs->busy_next)
 		rs->busy_next->busy_prev = rs->busy_prev;
@@ -280,11 +288,14 @@ bool eng_causal_ready(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_
 	return name_all(rs->side.e, c, now);
 }
 
-struct rwy_after eng_causal_after(const struct eng_responder *rs, const struct roce_pkt *pkt)
+struct rwy_after eng_causal_after(struct eng_responder *rs, const struct roce_pkt *pkt)
 {
-	const struct eng_causal *c = rs->causal;
+	struct eng_causal *c = rs->causal;
 
-	if (!c || !begins_message(pkt) || !others(c, rs))
+	if (!c || !begins_message(pkt))
+		return nothing;
+	c->messages++;
+	if (!others(c, rs))
 		return nothing;
 	if (others(c, rs) == 1)
 		return acked_of(c->busy_head == rs ? rs->busy_next : c->busy_head);
@@ -292,35 +303,85 @@ struct rwy_after eng_causal_after(const struct eng_responder *rs, const struct r
 }
 
 /* --- ACKs in beats ---------------------------------------------------------------------------- */
-bool eng_causal_defers(struct eng_responder *rs, rwy_time now)
+bool eng_causal_shares(const struct eng_responder *rs)
+{
+	return rs->causal && others(rs->causal, rs);
+}
+
+/* When the next beat may be. Two connections tell each other less than many. */
+static rwy_time next_beat(const struct eng *e, const struct eng_causal *c)
+{
+	return c->beat + (c->busy <= 2 ? e->cfg.causal_beat / 2 : e->cfg.causal_beat);
+}
+
+/* The ACKs of rs wait for the next beat. */
+static void owe(struct eng_responder *rs)
 {
 	struct eng_causal *c = rs->causal;
 	struct eng *e = rs->side.e;
+	rwy_time at = next_beat(e, c);
 
-	if (!c || !others(c, rs) || now == c->beat || now - c->beat >= e->cfg.causal_beat)
-		return false;
 	if (rs->causal_owed)
-		return true;
-	if (!c->owed_head) {
-		e->causal_at = e->causal_due ? rwy_time_min(e->causal_at, c->beat + e->cfg.causal_beat)
-		                             : c->beat + e->cfg.causal_beat;
+		return;
+	if (!c->due) {
+		e->causal_at = e->causal_due ? rwy_time_min(e->causal_at, at) : at;
+		c->due = true;
 		c->due_next = e->causal_due;
 		e->causal_due = c;
 	}
 	rs->owed_next = c->owed_head;
 	c->owed_head = rs;
 	rs->causal_owed = true;
-	return true;
+}
+
+/*
+ * Allows ACKs for what was accepted before the last beat, and remembers what is accepted now for the
+ * next one. Requests of a beat so wait at the far end for those of the beat before the last, which
+ * are delivered by then, and the far host is never idle between two beats.
+ */
+static void allow_marked(struct eng_responder *rs)
+{
+	struct roce_resp *r = &rs->resp;
+
+	if (!rs->causal->lag)
+		roce_resp_allow(r, r->epsn, r->msn);
+	else if (rs->marked)
+		roce_resp_allow(r, rs->mark_psn, rs->mark_msn);
+	rs->marked = r->allow_psn != r->epsn;
+	rs->mark_psn = r->epsn;
+	rs->mark_msn = r->msn;
+	if (rs->marked)
+		owe(rs);
+}
+
+bool eng_causal_defers(struct eng_responder *rs, rwy_time now)
+{
+	struct eng_causal *c = rs->causal;
+
+	if (!eng_causal_shares(rs)) {
+		if (!rs->ack_blocked)
+			roce_resp_allow(&rs->resp, rs->resp.epsn, rs->resp.msn);
+		return false;
+	}
+	if (now != c->beat) {
+		if (now < next_beat(rs->side.e, c)) {
+			owe(rs);
+			return true;
+		}
+		c->beat = now;
+		c->lag = c->messages > FEW;
+		c->messages = 0;
+	}
+	if (!rs->ack_blocked)
+		allow_marked(rs);
+	return false;
 }
 
 void eng_causal_acked(struct eng_responder *rs, rwy_time now)
 {
 	struct eng_causal *c = rs->causal;
 
-	if (!c)
-		return;
-	c->beat = now;
-	if (rs->causal_acked)
+	if (!c || rs->causal_acked)
 		return;
 	rs->causal_acked = true;
 	rs->acked_next = c->acked_head;
@@ -335,12 +396,13 @@ void eng_causal_poll(struct eng *e, rwy_time now)
 	while ((c = *at)) {
 		struct eng_responder *rs;
 
-		if (c->beat + e->cfg.causal_beat > now && c->owed_head) {
-			e->causal_at = rwy_time_min(e->causal_at, c->beat + e->cfg.causal_beat);
+		if (next_beat(e, c) > now && c->owed_head) {
+			e->causal_at = rwy_time_min(e->causal_at, next_beat(e, c));
 			at = &c->due_next;
 			continue;
 		}
 		*at = c->due_next;
+		c->due = false;
 		while ((rs = c->owed_head)) {
 			c->owed_head = rs->owed_next;
 			rs->causal_owed = false;

@@ -21,15 +21,18 @@ void eng_causal_join(struct eng_responder *rs, rwy_time now);
  * for, so it must not be accepted.
  */
 bool eng_causal_ready(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
-/* What the request must wait for, after eng_causal_ready. RWY_NO_FLOW: nothing. */
-struct rwy_after eng_causal_after(const struct eng_responder *rs, const struct roce_pkt *pkt);
+/* What the request, taken now, must wait for, after eng_causal_ready. RWY_NO_FLOW: nothing. */
+struct rwy_after eng_causal_after(struct eng_responder *rs, const struct roce_pkt *pkt);
 /* rs has something in custody; it has nothing any longer, or its flow has ended. */
 void eng_causal_busy(struct eng_responder *rs);
 void eng_causal_idle(struct eng_responder *rs, rwy_time now);
+/* Other connections of the two hosts have something in custody: ACKs go out in beats. */
+bool eng_causal_shares(const struct eng_responder *rs);
 /*
- * True: ACKs of rs wait, for eng_causal_poll makes rs dirty. Where several queue pairs are busy, all
- * their ACKs go out together, once in eng_cfg.causal_beat: what comes after them waits at the far
- * end for all that they say, and the far host's ACKs for that take as long.
+ * Before ACKs of rs go out. True: they wait for a beat, when eng_causal_poll makes rs dirty. False:
+ * the ACKs of this beat are allowed. A beat is the turn in which ACKs of all connections of the two
+ * hosts go out, at most once in eng_cfg.causal_beat. What comes after it waits at the far end for
+ * what it acknowledged, so a stream needs some time between.
  */
 bool eng_causal_defers(struct eng_responder *rs, rwy_time now);
 /* The host got an ACK that told it of progress. */

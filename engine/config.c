@@ -29,7 +29,7 @@ void eng_cfg_default(struct eng_cfg *cfg)
 	cfg->host_window = 128;
 	cfg->timers = (struct eng_timers){
 	    .timeout_min = 50 * RWY_MS, .timeout_max = RWY_SEC, .retry = 7, .rnr_retry = 7};
-	cfg->causal_beat = 50 * RWY_US;
+	cfg->causal_beat = 20 * RWY_US;
 	cfg->custody_conn = 32u << 20;
 	cfg->custody_total = 256u << 20;
 	cfg->buf_cost = 256;

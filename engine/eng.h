@@ -216,6 +216,9 @@ struct eng_responder {
 	 */
 	struct eng_causal *causal;
 	bool causal_busy, causal_acked, causal_owed;
+	bool marked; /* the next beat acknowledges what is before this PSN */
+	roce_psn mark_psn;
+	roce_msn mark_msn;
 	struct eng_responder *busy_next, *busy_prev, *acked_next, *owed_next;
 };
 

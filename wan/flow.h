@@ -20,6 +20,11 @@ struct wan_sent;
 #define WAN_USE_MASK  0xfffu
 
 #define WAN_DRR_QUANTUM 16384
+/*
+ * Where flows wait for each other at the peer: about a packet, so that packets leave in the order in
+ * which they came, and none waits for one that is a whole round of turns behind.
+ */
+#define WAN_DRR_ORDERED 4096
 
 /* A fragment to retransmit. */
 struct wan_tx_item {

@@ -270,7 +270,7 @@ static struct wan_txflow *flow_of(struct wan_sched *s, struct wan_class *c)
 			pop(c);
 			wan_sched_add(s, f);
 		} else if (f->deficit <= 0) { /* turn over: to the tail, new quantum */
-			f->deficit += WAN_DRR_QUANTUM;
+			f->deficit += f->t->ordered ? WAN_DRR_ORDERED : WAN_DRR_QUANTUM;
 			push(c, pop(c));
 		} else {
 			return f;

@@ -209,7 +209,7 @@ void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
  * costs a message in a flow of its own, of this class. False: no memory; nothing changed.
  * wan_order_end: that flow is of no use any longer.
  */
-#define WAN_ORDER_MAX 128
+#define WAN_ORDER_MAX 32 /* a list fits a small buffer */
 void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy_after *after, rwy_time now);
 bool wan_tx_orders(const struct wan_tunnel *t);
 bool wan_tx_pending(const struct wan_tunnel *t, const struct rwy_after *a);

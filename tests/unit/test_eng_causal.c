@@ -283,6 +283,24 @@ static void test_beat(void **state)
 	assert_int_equal(told[2], FIRST + 2);
 }
 
+/* In a stream an ACK covers what came before the beat before: the far host has a beat of time. */
+static void test_stream(void **state)
+{
+	connect_qps(3);
+	for (unsigned q = 0; q < 3; q++)
+		a_writes(q, FIRST + 1);
+	eng_pair_run(6 * RWY_MS);
+	for (unsigned i = 2; i < 6; i++)
+		for (unsigned q = 0; q < 3; q++)
+			a_writes(q, FIRST + i);
+	eng_pair_run(RWY_MS);
+	for (unsigned q = 0; q < 3; q++)
+		assert_int_equal(told[q], FIRST + 2);
+	eng_pair_run(20 * RWY_MS);
+	for (unsigned q = 0; q < 3; q++)
+		assert_int_equal(told[q], FIRST + 6);
+}
+
 /* A far gateway that cannot keep order: as mode `end`. */
 static void test_old_peer(void **state)
 {
@@ -378,6 +396,7 @@ int main(void)
 	    T(test_chain),
 	    T(test_failed),
 	    cmocka_unit_test_setup_teardown(test_beat, set_up_slow, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_stream, set_up_slow, eng_pair_tear_down),
 	    T(test_old_peer),
 	    T(test_other_host),
 	    cmocka_unit_test_setup_teardown(test_mode_of_pair, set_up_by_pair, eng_pair_tear_down),
