@@ -299,6 +299,9 @@ static void configure(struct gw *g, struct eng_cfg *c)
 	c->prefixes = 1;
 	c->prefix[0].addr = dc_site_net(!g->n.site);
 	c->prefix[0].len = 112;
+	c->ack_mode = (enum eng_ack_mode)s->ack;
+	if (s->beat > 0)
+		c->causal_beat = (rwy_dur)s->beat;
 	c->conns_max = 1 << 14;
 	c->half_open_max = 1 << 13;
 	c->host_window = (uint32_t)s->hwin;

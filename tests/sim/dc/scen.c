@@ -62,6 +62,8 @@ static const struct word keys[] = {
     CHOICE(rp, "off on"),
     CHOICE(fec, "off on"),
     CHOICE(payload, "auto thin full"),
+    CHOICE(ack, "near far end causal"),
+    K(beat, W_TIME, 0, 1e9),
     K(pmtu, W_WHOLE, 256, 4096),
     K(depth, W_WHOLE, 1, 65536),
     K(msg, W_BYTES, 1, 1 << 30),
@@ -200,7 +202,7 @@ struct scen scen_resolved(const struct scen *given)
 	if (!s.wkmax)
 		s.wkmax = s.kmax * s.wan / 100e9;
 	if (s.payload == PAYLOAD_AUTO)
-		s.payload = s.loss > 0 ? PAYLOAD_FULL : PAYLOAD_THIN;
+		s.payload = s.loss > 0 || s.ack == ACK_CAUSAL ? PAYLOAD_FULL : PAYLOAD_THIN;
 	if (s.payload == PAYLOAD_THIN)
 		s.fec = SCEN_OFF;
 	return s;
@@ -229,6 +231,8 @@ bool scen_check(const struct scen *given, char *err, size_t size)
 		why = "skip leaves nothing of time to measure";
 	else if (s->stop > s->time || s->start >= s->time)
 		why = "start and stop lie within time";
+	else if (s->payload == PAYLOAD_THIN && s->ack == ACK_CAUSAL)
+		why = "the gateways' lists of flows need every byte: payload=full";
 	else if (s->payload == PAYLOAD_THIN && s->loss > 0)
 		why = "with loss the gateways' repairs need every byte: payload=full";
 	else if (s->mode == MODE_ROCEWAY && s->rule != RULE_NONE)

@@ -15,6 +15,7 @@ enum scen_op { OP_WRITE, OP_SEND };
 enum scen_payload { PAYLOAD_AUTO, PAYLOAD_THIN, PAYLOAD_FULL };
 enum scen_place { PLACE_PAIRS, PLACE_INCAST, PLACE_ONESRC };
 enum scen_sizes { SIZES_WEBSEARCH, SIZES_FIXED };
+enum scen_ack { ACK_NEAR, ACK_FAR, ACK_END, ACK_CAUSAL }; /* as enum eng_ack_mode */
 enum scen_slow { SLOW_PORT, SLOW_NIC };
 
 #define DC_TENANTS_MAX 16
@@ -31,7 +32,8 @@ struct scen {
 	/* The gateways. */
 	double gwrate, wake, credit, custody, np_min, np_max, hwin, ccrate;
 	char cc[16];
-	unsigned np, rp, fec, payload;
+	unsigned np, rp, fec, payload, ack;
+	double beat;
 	/* The hosts. */
 	double pmtu, depth, msg, window, ackreq, rto, backoff, retry, cnp;
 	unsigned host, dcqcn, op;

@@ -70,6 +70,18 @@ static void fct(struct out *o, struct fct *f, const char *which)
 	put(o, name, f->large_n ? f->large_sum / f->large_n : 0, "mean of those from 1 MB");
 }
 
+static void flow_times(struct out *o, struct fct *f, const char *which)
+{
+	char name[40];
+
+	if (f->n)
+		qsort(f->us, f->n, sizeof(*f->us), by_value);
+	snprintf(name, sizeof(name), "%s_p50_us", which);
+	put(o, name, f->n ? f->us[f->n / 2] : 0, "messages of the flows, from posting");
+	snprintf(name, sizeof(name), "%s_p99_us", which);
+	put(o, name, f->n ? f->us[(uint64_t)f->n * 99 / 100] : 0, "");
+}
+
 struct sums {
 	double goodput, jain, least, most, fct_us, done, tx_resent, cnps;
 };
@@ -189,6 +201,8 @@ static void all(struct out *o, struct work *w, double wall)
 	put(o, "jain", f.jain, "fairness among them");
 	put(o, "flows_done", f.done, "with fsize: ended");
 	put(o, "flows_fct_us", f.fct_us, "with fsize: mean time");
+	flow_times(o, &w->flow_fct[0], "flow_arrival");
+	flow_times(o, &w->flow_fct[1], "flow_completion");
 	fct(o, &w->fct[0], "intra");
 	fct(o, &w->fct[1], "inter");
 	put(o, "host_resent", (double)c->resent, "data packets hosts sent again");

@@ -59,6 +59,7 @@ static void flow_delivered(struct dc_msg *m, rwy_time now)
 	struct flow *f = m->ctx;
 	const struct scen *s = scen(f->w);
 
+	fct_add(f->w, &f->w->flow_fct[0], m, m->posted, now);
 	if (s->fsize > 0 && m->first + m->pkts == f->qp->end && (double)f->posted >= s->fsize)
 		f->done = now;
 }
@@ -68,8 +69,10 @@ static void flow_complete(struct dc_msg *m, bool failed, rwy_time now)
 	struct flow *f = m->ctx;
 
 	f->outstanding--;
-	if (!failed)
-		flow_post(f, now);
+	if (failed)
+		return;
+	fct_add(f->w, &f->w->flow_fct[1], m, m->posted, now);
+	flow_post(f, now);
 }
 
 static void flow_post(struct flow *f, rwy_time now)
@@ -379,6 +382,8 @@ void work_fini(struct work *w)
 {
 	for (unsigned i = 0; i < 2; i++)
 		free(w->fct[i].us);
+	for (unsigned i = 0; i < 2; i++)
+		free(w->flow_fct[i].us);
 	free(w->flow);
 	free(w->xqp);
 }

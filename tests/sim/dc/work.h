@@ -47,7 +47,8 @@ struct work {
 	struct qp **xqp; /* for Poisson messages between the sites: [direction * xqps + i] */
 	unsigned xqps;
 	struct poisson intra[2], inter[2];
-	struct fct fct[2]; /* [0] within a site, [1] between sites */
+	struct fct fct[2];      /* [0] within a site, [1] between sites */
+	struct fct flow_fct[2]; /* of long-lived flows: [0] to the receiver, [1] to the completion */
 	struct ev sample_ev, slow_ev, skip_ev, set_ev;
 	struct dc_tenant tenant[DC_TENANTS_MAX + 1];
 	uint64_t sample_wire[DC_TENANTS_MAX + 1]; /* at the trace's last row */
