@@ -8,6 +8,7 @@
 #include "engine/emit.h"
 #include "engine/mgmt.h"
 #include "engine/memory.h"
+#include "engine/settle.h"
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/session.h"
@@ -234,7 +235,8 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 		eng_ack_unblock(rs);
 	if (roce_resp_lacks_room(&rs->resp) && !rs->ack_blocked)
 		ask_refused(rs);
-	if (rs->causal && rs->side.state != ENG_R_FAILED && eng_causal_defers(rs, now))
+	if (rs->causal && rs->side.state != ENG_R_FAILED && eng_serving(rs->side.e) &&
+	    eng_causal_defers(rs, now))
 		return;
 	roce_psn acked = rs->resp.acked;
 
