@@ -32,6 +32,8 @@ struct eng_causal {
 
 /* So many messages in a beat are no stream: an ACK covers all that was accepted. */
 #define FEW 4
+/* The beat is twice as long for each so many lists in custody. */
+#define LISTS_STEP (WAN_ORDER_BUFS_MAX / 8)
 
 static const struct rwy_after nothing = {RWY_NO_FLOW, 0};
 
@@ -308,10 +310,16 @@ bool eng_causal_shares(const struct eng_responder *rs)
 	return rs->causal && others(rs->causal, rs);
 }
 
-/* When the next beat may be. Two connections tell each other less than many. */
+/*
+ * When the next beat may be. Two connections tell each other less than many. The more lists there
+ * are in custody, the longer it takes: so they stay far below their bound, which costs a request.
+ */
 static rwy_time next_beat(const struct eng *e, const struct eng_causal *c)
 {
-	return c->beat + (c->busy <= 2 ? e->cfg.causal_beat / 2 : e->cfg.causal_beat);
+	const struct wan_tunnel *t = e->tunnel[c->tunnel].wan;
+	rwy_dur beat = c->busy <= 2 ? e->cfg.causal_beat / 2 : e->cfg.causal_beat;
+
+	return c->beat + (t ? beat << (wan_order_bufs(t) / LISTS_STEP) : beat);
 }
 
 /* The ACKs of rs wait for the next beat. */

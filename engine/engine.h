@@ -583,8 +583,9 @@ struct eng_memory {
 	uint64_t buf_cost;
 	uint32_t hosts;   /* local hosts with connections */
 	uint32_t waiting; /* directions of connections that were refused, and wait for room */
-	/* Buffers of tunnels: CM messages, what waits for earlier ones, repairs, best effort. */
-	uint32_t cm, reassembly, fec, dgrams;
+	/* Buffers of tunnels: CM messages, what waits for earlier ones, repairs, best effort, lists of
+	 * ack mode `causal`. */
+	uint32_t cm, reassembly, fec, dgrams, order;
 };
 void eng_memory(const struct eng *e, struct eng_memory *out);
 struct eng_memory_host {

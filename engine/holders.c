@@ -13,6 +13,7 @@ static void add_tunnels(const struct eng *e, struct eng_memory *out)
 		out->reassembly += st.rx_waiting;
 		out->fec += st.fec_bufs;
 		out->dgrams += st.dgram_bufs;
+		out->order += st.order_bufs;
 		out->cm += e->tunnel[i].mgmt ? wan_tx_queued(e->tunnel[i].mgmt) : 0;
 		out->kind[ENG_MEM_RECEIVED].max += e->cfg.tunnel[i].wan.rx_bytes;
 	}

@@ -109,6 +109,8 @@ static void custody_free(struct wan_txflow *f)
 {
 	struct wan_tunnel *t = f->t;
 
+	if (f->order)
+		t->order_bufs -= wan_tx_queued(f);
 	for (; f->base < f->end; f->base++) {
 		struct rwy_buf *b = f->ring[f->base & f->mask];
 
@@ -346,6 +348,8 @@ static void deliver_first(struct wan_txflow *f, rwy_time now)
 	t->tx_bytes -= b->len;
 	t->tx_out -= wan_tx_credit(t, b);
 	f->out -= b->len;
+	if (f->order)
+		t->order_bufs--;
 	if (!muted(f) && t->cfg.ops->tx_delivered)
 		t->cfg.ops->tx_delivered(t->cfg.ctx, f->user, b, now);
 	rwy_buf_free(&t->cfg.bufs, b);

@@ -35,10 +35,14 @@ static struct wan_txflow *order_flow(struct wan_tunnel *t, uint32_t id, unsigned
 bool wan_order_put(struct wan_tunnel *t, struct rwy_after *order, unsigned class_id,
     const struct rwy_after *v, unsigned n, rwy_time now)
 {
-	struct rwy_buf *b = rwy_buf_alloc(&t->cfg.bufs, WAN_HDR_MAX, n * WAN_ORDER_ENTRY);
-	struct wan_txflow *f = b ? order_flow(t, order->flow, class_id, now) : NULL;
+	struct wan_txflow *f;
+	struct rwy_buf *b;
 
 	assert(n && n <= WAN_ORDER_MAX);
+	if (t->order_bufs >= WAN_ORDER_BUFS_MAX)
+		return false;
+	b = rwy_buf_alloc(&t->cfg.bufs, WAN_HDR_MAX, n * WAN_ORDER_ENTRY);
+	f = b ? order_flow(t, order->flow, class_id, now) : NULL;
 	if (!f) {
 		if (b)
 			rwy_buf_free(&t->cfg.bufs, b);
@@ -52,8 +56,16 @@ bool wan_order_put(struct wan_tunnel *t, struct rwy_after *order, unsigned class
 	b->kind = RWY_BUF_ORDER;
 	b->opcode = 0;
 	wan_tx_send(f, b, now);
+	if (f->broken)
+		return false;
+	t->order_bufs++;
 	*order = (struct rwy_after){f->id, (uint32_t)f->end};
-	return !f->broken;
+	return true;
+}
+
+uint32_t wan_order_bufs(const struct wan_tunnel *t)
+{
+	return t->order_bufs;
 }
 
 void wan_order_end(struct wan_tunnel *t, uint32_t id, rwy_time now)

@@ -30,6 +30,7 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	out->rx_waiting = t->rx_waiting;
 	out->fec_bufs = wan_fec_bufs(&t->fec);
 	out->dgram_bufs = wan_dgram_bufs(t);
+	out->order_bufs = t->order_bufs;
 	out->tx_flows = t->tx_flows;
 	out->rx_flows = t->rx_flows;
 	out->peer_epoch = wan_hs_session(t) ? t->peer.epoch : 0;

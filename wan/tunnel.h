@@ -112,6 +112,7 @@ struct wan_tunnel {
 	uint32_t rx_cap, rx_flows;
 	uint64_t rx_held;     /* as cfg.rx_cost counts */
 	uint32_t rx_waiting;  /* buffers in flows' rings */
+	uint32_t order_bufs;  /* buffers of order flows in custody */
 	uint64_t bytes_limit; /* the most credit ever advertised: what the peer may use */
 	uint32_t window_limit;
 	struct wan_rxflow *dirty_head, *dirty_tail;

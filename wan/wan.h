@@ -202,20 +202,23 @@ void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
  * Order between flows of a tunnel. A buffer given with wan_tx_send_after is handed over at the other
  * end only after the buffers that `after` names are delivered (wan_rx_delivered), or their flow has
  * ended. RWY_NO_FLOW: it waits for nothing. Give only what wan_tx_pending is true for, and only
- * where wan_tx_orders is (true while the peer is not known): else nobody waits. A later buffer of a flow waits as long as an earlier.
+ * where wan_tx_orders is (true while the peer is not known): else nobody waits. A later buffer of a
+ * flow waits as long as an earlier one.
  *
  * wan_tx_mark: names the first `count` buffers of a flow. wan_order_put: what names all of v[n], n up
  * to WAN_ORDER_MAX, and what *order named before; *order begins as RWY_NO_FLOW and becomes that. It
- * costs a message in a flow of its own, of this class. False: no memory; nothing changed.
- * wan_order_end: that flow is of no use any longer.
+ * costs a message in a flow of its own, of this class. False: no memory, or WAN_ORDER_BUFS_MAX of
+ * these messages are in custody; nothing changed. wan_order_bufs: how many are. wan_order_end: that flow is of no use any longer.
  */
-#define WAN_ORDER_MAX 32 /* a list fits a small buffer */
+#define WAN_ORDER_MAX      32 /* a list fits a small buffer */
+#define WAN_ORDER_BUFS_MAX 2048
 void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy_after *after, rwy_time now);
 bool wan_tx_orders(const struct wan_tunnel *t);
 bool wan_tx_pending(const struct wan_tunnel *t, const struct rwy_after *a);
 struct rwy_after wan_tx_mark(struct wan_txflow *f, uint64_t count);
 RWY_MUST_CHECK bool wan_order_put(struct wan_tunnel *t, struct rwy_after *order, unsigned class_id,
     const struct rwy_after *v, unsigned n, rwy_time now);
+uint32_t wan_order_bufs(const struct wan_tunnel *t);
 void wan_order_end(struct wan_tunnel *t, uint32_t flow, rwy_time now);
 /* Ends the flow after what was sent; it is freed when everything is delivered. From this call on
  * `user` gets no callbacks. */
@@ -328,6 +331,7 @@ struct wan_stats {
 	uint32_t rx_waiting;
 	uint32_t fec_bufs;   /* repairs to be sent, and received ones that may be of use */
 	uint32_t dgram_bufs; /* best-effort packets */
+	uint32_t order_bufs; /* lists of order flows in custody */
 	uint32_t tx_flows, rx_flows;
 	/* mean burst of losses of the first usable path: see measure.h */
 	uint32_t burst16;

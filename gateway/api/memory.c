@@ -49,11 +49,11 @@ static void copy_memory(struct eng *e, void *arg)
 
 static json_t *kinds_json(const struct eng_memory *m)
 {
-	static const char *const tunnel[] = {"cm", "reassembly", "fec", "datagrams"};
+	static const char *const tunnel[] = {"cm", "reassembly", "fec", "datagrams", "order"};
 	static const char *const text[] = {"CM messages on their way",
 	    "what waits for an earlier buffer, or its rest", "repairs (forward error correction)",
-	    "best-effort packets"};
-	const uint32_t bufs[] = {m->cm, m->reassembly, m->fec, m->dgrams};
+	    "best-effort packets", "order between queue pairs (ack mode causal)"};
+	const uint32_t bufs[] = {m->cm, m->reassembly, m->fec, m->dgrams, m->order};
 	json_t *list = json_array();
 
 	for (unsigned k = 0; k < ENG_MEM_N; k++)

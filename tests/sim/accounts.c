@@ -16,7 +16,7 @@ static uint64_t tunnels_hold(const struct eng *e)
 
 		if (!t)
 			continue;
-		n += t->rx_waiting + wan_fec_bufs(&t->fec) + wan_dgram_bufs(t);
+		n += t->rx_waiting + wan_fec_bufs(&t->fec) + wan_dgram_bufs(t) + wan_order_bufs(t);
 		if (e->tunnel[i].mgmt)
 			n += wan_tx_queued(e->tunnel[i].mgmt);
 	}
