@@ -73,8 +73,8 @@ static void step(struct run *r)
 		draw_share(r, k);
 		/* With F_SQUEEZE the outage is longer than these hosts wait for an answer. */
 		if (sim_chance(g, .3) && !(r->faults & F_SQUEEZE))
-			k->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
-		r->near |= (k->ack_mode == ENG_ACK_NEAR) << t;
+			k->ack_mode = (enum eng_ack_mode)sim_below(g, 4);
+		r->near |= sim_early(k->ack_mode) << t;
 		sim_tenant_apply(r->w, site, t);
 	}
 }

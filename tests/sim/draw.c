@@ -24,7 +24,7 @@ void sim_draw_links(struct run *r)
 		l->corrupt = sim_chance(g, .5) ? sim_below(g, 10) / 1000.0 : 0;
 	}
 	c->wan_mtu = sim_chance(g, .5) ? 1472 : 600 + sim_below(g, 8000);
-	c->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
+	c->ack_mode = (enum eng_ack_mode)sim_below(g, 4);
 	if (r->faults & (F_IDLE | F_RESET))
 		c->ack_mode = ENG_ACK_NEAR;
 	if (sim_chance(g, .2))

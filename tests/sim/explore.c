@@ -110,9 +110,20 @@ static void check_side(struct run *r, struct side *s, struct side *p)
 	sim_check_direction(r, s, p);
 }
 
+/* A chain ends with the queue pair whose completion would have posted the next operation. */
+static void end_chains(struct run *r)
+{
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			if (!r->qp[i][j].gone)
+				r->qp[i][j].wrs = r->qp[i][j].posted;
+}
+
 static void check(struct run *r)
 {
 	times(r);
+	if (r->faults & F_CAUSAL)
+		end_chains(r);
 	for (unsigned i = 0; i < r->qps; i++) {
 		for (unsigned j = 0; j < 2; j++)
 			sim_recall_memory(&r->qp[i][j]);
@@ -252,6 +263,15 @@ static void run_again(struct run *r)
 	}
 }
 
+/*
+ * Until custody is empty. In mode `causal` requests wait for a host that does not answer, until its queue pair
+ * is given up.
+ */
+static rwy_dur drain_time(const struct run *r)
+{
+	return r->cfg.ack_mode == ENG_ACK_CAUSAL ? 40 * RWY_SEC : 5 * RWY_SEC;
+}
+
 static void run_rounds(struct run *r, bool alone)
 {
 	begin_round(r, alone);
@@ -268,7 +288,7 @@ static void run_rounds(struct run *r, bool alone)
 	if (r->faults & (F_HOST | F_IDLE))
 		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, sim_drained, r);
 	/* Lets custody drain. */
-	sim_run(r->w, sim_now(r->w) + (r->faults & F_TOLD ? TOLD : 5 * RWY_SEC), NULL, r);
+	sim_run(r->w, sim_now(r->w) + (r->faults & F_TOLD ? TOLD : drain_time(r)), NULL, r);
 	/* data for hosts that do not answer any more is given up later */
 	if (r->removed && !r->why)
 		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, NULL, r);
@@ -311,7 +331,7 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 		r->cfg.custody_conn = r->cfg.custody_total;
 	}
 	if (faults & (F_CAUSAL | F_TOLD | F_RESET_ALL | F_CM))
-		r->cfg.ack_mode = ENG_ACK_NEAR;
+		r->cfg.ack_mode = faults & F_CAUSAL ? ENG_ACK_CAUSAL : ENG_ACK_NEAR;
 	r->fault_end = r->fault_at + (faults & F_SQUEEZE ? SQUEEZE_OUTAGE
 	                                 : faults & F_CM ? CM_OUTAGE
 	                                                 : OUTAGE);
@@ -378,7 +398,7 @@ static void run_world(struct run *r, const struct how *how)
 	if (faults & F_HOSTILE)
 		sim_hostile_draw(r);
 	warm_up(r);
-	r->near = r->cfg.ack_mode == ENG_ACK_NEAR ? ~0u : 0;
+	r->near = sim_early(r->cfg.ack_mode) ? ~0u : 0;
 	if (faults & F_MOVES)
 		r->move_at =
 		    (faults & F_SQUEEZE ? r->fault_at : sim_now(r->w)) + RWY_MS * sim_below(&r->rng, 200);

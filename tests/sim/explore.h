@@ -183,6 +183,12 @@ bool sim_drained(void *ctx);  /* true if all that gateways acknowledged has reac
 void sim_changes_begin(struct run *r);
 void sim_changes_tick(struct run *r, rwy_time now);
 void sim_changes_end(struct run *r);
+/* A completion in this ack mode says that the near gateway has the data. */
+static inline bool sim_early(enum eng_ack_mode m)
+{
+	return m == ENG_ACK_NEAR || m == ENG_ACK_CAUSAL;
+}
+
 /* True if operations of this side may be missing without an error, since a site removed its
  * tenant. */
 static inline bool side_removed(const struct run *r, const struct side *s)

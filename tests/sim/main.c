@@ -164,6 +164,8 @@ static const struct {
     {9, F_HOSTILE | F_TENANTS},
     /* CM messages that named others' addresses and QPNs ended their connections */
     {7, F_HOSTILE},
+    /* a request was executed before what was acknowledged on another queue pair */
+    {1, F_CAUSAL},
 };
 
 /*
@@ -176,7 +178,6 @@ static const struct {
 	unsigned faults;
 	const char *why;
 } unmended[] = {
-    {1, F_CAUSAL, "near: a request is executed before what was acknowledged on another queue pair"},
     {7, F_BEHIND, "a READ behind WRITEs in custody outlives its NIC's retries"},
     {1, F_BEHIND | F_REUSE, "QPNs used again with other peers: for 200 ms the old ones get the answers"},
     {1103, F_HOSTILE,
@@ -211,12 +212,12 @@ static void help(void)
 	    "   16384 NICs: deep send queues, adaptive timers\n"
 	    "   32768 receives posted late, RNR retry 0\n"
 	    "  131072 few packet buffers\n"
+	    "  262144 causal order across queue pairs\n"
 	    "  524288 a host without an error has lost nothing\n"
 	    " 4194304 CM, DREQ after the last completion\n"
 	    " 8388608 a hostile host; --alone: the others without it\n"
 	    "16777216 all queue pairs are reset in place when all is complete\n"
 	    "only on request:\n"
-	    "  262144 causal order across queue pairs\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
 	    "--unmended: seeds of these that fail, and why\n");
 }
@@ -233,7 +234,8 @@ static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, 
 static const unsigned second_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS, F_NIC | F_OUTAGE,
     F_NIC | F_CRASH_FAR, F_NIC | F_CRASH_NEAR, F_NIC | F_REUSE, F_NIC | F_RNR | F_LAN_LOSS, F_NIC | F_PAUSE,
     F_NIC | F_HOST, F_NIC | F_CRASH_BOTH, F_CM, F_CM | F_OUTAGE, F_CM | F_NIC | F_RNR, F_RESET_ALL,
-    F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS};
+    F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS, F_CAUSAL,
+    F_CAUSAL | F_OUTAGE};
 #define SECOND_KINDS (sizeof(second_kinds) / sizeof(*second_kinds))
 #define SECOND_EACH  4 /* seeds */
 
