@@ -178,7 +178,7 @@ static const struct {
 	unsigned faults;
 	const char *why;
 } unmended[] = {
-    {7, F_BEHIND, "a READ behind WRITEs in custody outlives its NIC's retries"},
+    {3007, F_BEHIND, "a READ behind WRITEs in custody outlives its NIC's retries"},
     {1, F_BEHIND | F_REUSE, "QPNs used again with other peers: for 200 ms the old ones get the answers"},
     {1103, F_HOSTILE,
         "a NIC's READs wait behind a greedy host's WRITEs, of the same tenant, for longer than it tries"},
