@@ -3,8 +3,8 @@
  * One record for each pair of hosts, with the connections that have requests in custody (busy), and
  * those that were acknowledged since the last list was sent.
  *
- * Nothing busy but the connection itself: a request waits for nothing. One other: it names what that
- * one has acknowledged. More: they share lists in an order flow (wan.h); a list has what was
+ * Nothing busy but the connection itself: a request waits for nothing. One other: it names what
+ * that one has acknowledged. More: they share lists in an order flow (wan.h); a list has what was
  * acknowledged since the list before, so it is short, and there is at most one for each beat.
  */
 #include <stdlib.h>
@@ -343,9 +343,9 @@ static void owe(struct eng_responder *rs)
 }
 
 /*
- * Allows ACKs for what was accepted before the last beat, and remembers what is accepted now for the
- * next one. Requests of a beat so wait at the far end for those of the beat before the last, which
- * are delivered by then, and the far host is never idle between two beats.
+ * Allows ACKs for what was accepted before the last beat, and remembers what is accepted now for
+ * the next one. Requests of a beat so wait at the far end for those of the beat before the last,
+ * which are delivered by then, and the far host is never idle between two beats.
  */
 static void allow_marked(struct eng_responder *rs)
 {

@@ -195,8 +195,9 @@ struct eng_responder {
 	struct eng_responder *half_next, *half_prev;
 	rwy_time half_since;
 	struct eng_leaving leaving;
-	uint64_t early_seq;      /* mode `end`: flow sequence of the first request not acknowledged early */
-	uint64_t packets, bytes; /* requests taken into custody */
+	/* mode `end`: sequence of the first request not acknowledged early */
+	uint64_t early_seq;
+	uint64_t packets, bytes;         /* requests taken into custody */
 	struct eng_keptq reads, atomics; /* responses kept for replays */
 	uint64_t kept;                   /* bytes of the buffers of `reads` */
 	uint32_t answered;               /* READs and ATOMICs of this incarnation */
@@ -210,9 +211,9 @@ struct eng_responder {
 	uint32_t early_crc[ENG_EARLY], early_known;
 	struct eng_dreq dreq;
 	/*
-	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member; its places in the
-	 * record's lists: something in custody; acknowledged since the last list; ACKs wait for a
-	 * beat.
+	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member; its places in
+	 * the record's lists: something in custody; acknowledged since the last list; ACKs wait for
+	 * a beat.
 	 */
 	struct eng_causal *causal;
 	bool causal_busy, causal_acked, causal_owed;
@@ -433,7 +434,8 @@ struct eng {
 	uint32_t wheel_n;
 	struct eng_causal *causal[256], *causal_due; /* by hash; those whose ACKs wait for a beat */
 	rwy_time causal_at;                          /* the first of these beats */
-	struct eng_rp *rp[256], *rp_list;            /* reaction points of local hosts: by hash, and all */
+	/* reaction points of local hosts: by hash, and all */
+	struct eng_rp *rp[256], *rp_list;
 	uint32_t rps;
 	uint64_t wheel_tick;          /* ticks up to here have fired */
 	struct eng_mem mem;           /* of all */

@@ -93,7 +93,7 @@ struct eng_cfg {
 	struct eng_timers timers; /* of the plain LAN */
 	/* Bytes in custody above which ACKs are withheld: of one connection, of this worker. */
 	uint64_t custody_conn, custody_total;
-	rwy_dur causal_beat; /* mode `causal`: from one ACK of a host's busy connections to the next */
+	rwy_dur causal_beat; /* mode `causal`: from one ACK of busy connections to the next */
 	uint32_t buf_cost;   /* least bytes that a packet counts: what a buffer takes */
 	/*
 	 * Bytes of buffers held at most (memory.h), of one direction of a connection, of this
@@ -538,8 +538,8 @@ struct eng_flow_info {
 	rwy_dur requester_patience;
 	const char *ack_mode; /* of the local host's requests */
 	/*
-	 * How long the local host waits for an ACK before its queue pair fails; 0: not known. Shorter
-	 * than the mode needs: impatient.
+	 * How long the local host waits for an ACK before its queue pair fails; 0: not known.
+	 * Shorter than the mode needs: impatient.
 	 */
 	rwy_dur patience;
 	bool impatient;
@@ -583,8 +583,10 @@ struct eng_memory {
 	uint64_t buf_cost;
 	uint32_t hosts;   /* local hosts with connections */
 	uint32_t waiting; /* directions of connections that were refused, and wait for room */
-	/* Buffers of tunnels: CM messages, what waits for earlier ones, repairs, best effort, lists of
-	 * ack mode `causal`. */
+	/*
+	 * Buffers of tunnels: CM messages, what waits for earlier ones, repairs, best effort, lists
+	 * of ack mode `causal`.
+	 */
 	uint32_t cm, reassembly, fec, dgrams, order;
 };
 void eng_memory(const struct eng *e, struct eng_memory *out);

@@ -115,8 +115,8 @@ static bool end_lost_connection(struct eng_requester *rq, roce_psn psn, enum eng
 }
 
 /*
- * Nothing is lost: SYNC allows the near gateway to go on. RESUME counts as delivered when all before
- * it is: with the last of the requests that are still here.
+ * Nothing is lost: SYNC allows the near gateway to go on. RESUME counts as delivered when all
+ * before it is: with the last of the requests that are still here.
  */
 static void confirm_resume(struct eng_requester *rq, rwy_time now)
 {

@@ -210,7 +210,10 @@ void eng_ack_unblock(struct eng_responder *rs);
 void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
 
 /* --- patience.c --- */
-/* How long the host tries until its queue pair fails, without an ACK, as CM said; RWY_NEVER: not known, or for ever. */
+/*
+ * How long the host tries until its queue pair fails, without an ACK, as CM said; RWY_NEVER: not
+ * known, or for ever.
+ */
 rwy_dur eng_patience(const struct eng_responder *rs);
 /* Sets rs->ack_too_late: the mode waits for the far site, and that takes longer. Logs a change. */
 void eng_patience_check(struct eng_responder *rs);

@@ -199,16 +199,17 @@ void wan_tx_bulk(struct wan_txflow *f);
  * custody by wan_tx_queued. Works while the tunnel is down. */
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
 /*
- * Order between flows of a tunnel. A buffer given with wan_tx_send_after is handed over at the other
- * end only after the buffers that `after` names are delivered (wan_rx_delivered), or their flow has
- * ended. RWY_NO_FLOW: it waits for nothing. Give only what wan_tx_pending is true for, and only
- * where wan_tx_orders is (true while the peer is not known): else nobody waits. A later buffer of a
- * flow waits as long as an earlier one.
+ * Order between flows of a tunnel. A buffer given with wan_tx_send_after is handed over at the
+ * other end only after the buffers that `after` names are delivered (wan_rx_delivered), or their
+ * flow has ended. RWY_NO_FLOW: it waits for nothing. Give only what wan_tx_pending is true for, and
+ * only where wan_tx_orders is (true while the peer is not known): else nobody waits. A later buffer
+ * of a flow waits as long as an earlier one.
  *
- * wan_tx_mark: names the first `count` buffers of a flow. wan_order_put: what names all of v[n], n up
- * to WAN_ORDER_MAX, and what *order named before; *order begins as RWY_NO_FLOW and becomes that. It
- * costs a message in a flow of its own, of this class. False: no memory, or WAN_ORDER_BUFS_MAX of
- * these messages are in custody; nothing changed. wan_order_bufs: how many are. wan_order_end: that flow is of no use any longer.
+ * wan_tx_mark: names the first `count` buffers of a flow. wan_order_put: what names all of v[n], n
+ * up to WAN_ORDER_MAX, and what *order named before; *order begins as RWY_NO_FLOW and becomes that.
+ * It costs a message in a flow of its own, of this class. False: no memory, or WAN_ORDER_BUFS_MAX
+ * of these messages are in custody; nothing changed. wan_order_bufs: how many are. wan_order_end:
+ * that flow is of no use any longer.
  */
 #define WAN_ORDER_MAX      32 /* a list fits a small buffer */
 #define WAN_ORDER_BUFS_MAX 2048

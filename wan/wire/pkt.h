@@ -128,9 +128,12 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 #define WAN_ABORT_LEN 5
 #define WAN_RESET_LEN 5
 
-/* DATA: type, PCP and kind (4 bits each), flow u32, sequence u32; then if FRAG: total u16, fragment
+/*
+ * DATA: type, PCP and kind (4 bits each), flow u32, sequence u32; then if FRAG: total u16, fragment
  * size u16, index u8; then if AFTER: flow u32, count u32; then if OPEN: base u64, info length u8,
- * info. The payload is the rest of the datagram. DGRAM: type, PCP and kind; if FRAG: id u32 and the same three fields. */
+ * info. The payload is the rest of the datagram. DGRAM: type, PCP and kind; if FRAG: id u32 and the
+ * same three fields.
+ */
 #define WAN_DATA_LEN     10
 #define WAN_FRAG_LEN     5
 #define WAN_AFTER_LEN    8
