@@ -101,7 +101,7 @@ struct eng_cfg {
 	 * more than custody_conn and custody_total, and at least a host's window.
 	 */
 	uint64_t memory_conn, memory_total;
-	uint64_t unpaired_total; /* of them for unpaired flows; 0: a sixteenth */
+	uint64_t unpaired_total; /* of them for unpaired flows; 0: a quarter */
 	/*
 	 * Near source: bytes of a flow that wait for the WAN. CNPs begin at np_min with a
 	 * probability that rises to np_percent (1..100) at np_max; above np_max each packet gets

@@ -306,7 +306,7 @@ static void default_bounds(struct eng_cfg *c)
 		c->memory_total =
 		    c->custody_total + (c->custody_total >> 2 > window ? c->custody_total >> 2 : window);
 	if (!c->unpaired_total)
-		c->unpaired_total = c->memory_total >> 4;
+		c->unpaired_total = c->memory_total >> 2;
 }
 
 void eng_mem_init(struct eng *e)

@@ -12,7 +12,7 @@
 #define WINDOW   160  /* ENG_UNPAIRED_MAX */
 #define CONN_MAX (CONN + WINDOW)
 #define ALL_MAX  (TOTAL + WINDOW)
-#define UNPAIRED (ALL_MAX / 16)
+#define UNPAIRED (ALL_MAX / 4)
 #define KEPT     128
 #define PAYLOAD  1024
 
