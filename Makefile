@@ -18,7 +18,7 @@
 #   tests/sim/dc/*.c           -> build/tests/sim/rwydc,   two data centers and the engines between them: the same page
 #   tests/fuzz/fuzz_*.c        -> build/tests/fuzz/fuzz_*  (libFuzzer or replay), corpora in tests/fuzz/corpus/NAME/
 #   tests/bench/bench_*.c      -> build/tests/bench/bench_*
-#   tests/e2e/guest/*.c        -> build/guest/*            programs that run inside the lab's hosts
+#   tests/e2e/guest/*.c        -> build/guest/*            programs that run inside the lab's hosts, each with guest/lib/
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
@@ -73,6 +73,7 @@ FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
 BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
 GUEST_SRC  := $(wildcard tests/e2e/guest/*.c)
+GUEST_HELP := $(wildcard tests/e2e/guest/lib/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 include gateway/agent/agent.mk
@@ -88,6 +89,7 @@ GWTEST_BIN := $(patsubst tests/component/%.c,$(BUILD)/tests/component/%,$(GWTEST
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(FUZZ_SRC))
 BENCH_BIN  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 GUEST_BIN  := $(patsubst tests/e2e/guest/%.c,$(BUILD)/guest/%,$(GUEST_SRC))
+GUEST_LIB  := $(BUILD)/lib/librwyguest.a
 PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway) $(if $(CLI_SRC),$(BUILD)/bin/roceway) \
               $(if $(WANEM_SRC),$(BUILD)/bin/wanem)
 
@@ -143,15 +145,16 @@ $(BUILD)/bin/wanem: $(call obj,$(WANEM_SRC))
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lm
+$(GUEST_LIB): $(call obj,$(GUEST_HELP)) ; $(archive)
 # tc flower against the guest's kernel: the gateway's own backend.
 $(BUILD)/guest/rwy_flower: $(call obj,tests/e2e/guest/rwy_flower.c gateway/offload/tc.c gateway/offload/flower.c gateway/offload/vxlan.c) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  GUEST $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs libnl-3.0 libnl-route-3.0) $(CORE_LIBS)
-$(BUILD)/guest/%: tests/e2e/guest/%.c
+$(BUILD)/guest/%: tests/e2e/guest/%.c $(GUEST_LIB)
 	@mkdir -p $(@D)
 	@echo '  GUEST $@'
-	$(Q)$(CC) $(CSTD) -O2 -g $(WARN) -MMD -MP -MF $@.d -o $@ $< -libverbs -lrdmacm -lpthread
+	$(Q)$(CC) $(CSTD) -O2 -g $(WARN) -MMD -MP -MF $@.d -o $@ $< $(GUEST_LIB) -libverbs -lrdmacm -lpthread
 
 .PHONY: guest
 guest: $(GUEST_BIN)
