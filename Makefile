@@ -305,8 +305,8 @@ nodpdk: core ## the sans-I/O folders name nothing of DPDK, and are built without
 	@tests/lint/no-dpdk
 
 .PHONY: e2e
-e2e: all guest ## end-to-end tests on real hosts in QEMU: T=PATTERN
-	@tests/e2e/run $(if $(T),-k '$(T)')
+e2e: all guest ## end-to-end tests on real hosts in QEMU: T=PATTERN SCALE=0.1
+	@tests/e2e/run $(if $(T),-k '$(T)') $(if $(SCALE),--scale $(SCALE))
 
 .PHONY: demo
 demo: ## build, boot the lab, print native RoCE beside Roceway

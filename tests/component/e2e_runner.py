@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 import cases  # noqa: E402
-from lab import guest, lab, runner  # noqa: E402
+from lab import dsl, guest, lab, runner  # noqa: E402
 from lab.proc import LabError  # noqa: E402
 
 
@@ -108,6 +108,23 @@ def test_hung():
     assert counts["failed"] == 1 and fake.reboots == 0 and not fake.said, counts
     counts, fake = run(hangs={0}, fails=set())  # and passed nevertheless
     assert counts["passed"] == 1 and fake.reboots == 0, counts
+
+
+def test_case_options():
+    """An option may depend on the case, and a test that may be refused is skipped then."""
+    def func(_lab, mode):
+        ran.append(mode)
+    dsl.needs(gateway=True, if_accepted=True, ack_mode=lambda mode, **_: mode)(func)
+    tests = [runner._test(func, "made_up", {"mode": m}) for m in ("near", "causal")]
+    assert [t.needs["options"] for t in tests] == [{"ack_mode": "near"}, {"ack_mode": "causal"}]
+    ran, fake = [], FakeLab(())
+    fake.gwa = types.SimpleNamespace(refuses=lambda mtu, ack_mode: "no such mode" if ack_mode == "causal" else None)
+    r = runner.Runner(types.SimpleNamespace(native=False, capture=False, patience=1, verbose=False))
+    r.lab, r.started = fake, 0
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        for t in tests:
+            r.run_one(t)
+    assert ran == ["near"] and r.counts == {"passed": 1, "failed": 0, "skipped": 1} and "no such mode" in out.getvalue(), (ran, r.counts)
 
 
 def test_console():

@@ -10,11 +10,12 @@ CM_TIMER = 2.1  # seconds: QP timeout 19, which rdma_cm sets
 PINGPONG_TIMER = 0.067  # QP timeout 14 of ibv_rc_pingpong
 
 
-def needs(mtu=1500, gateway=False, native=False, timeout=60, **options):
+def needs(mtu=1500, gateway=False, native=False, timeout=60, if_accepted=False, **options):
     """Requirements of the test. mtu: the guests'; gateway=True: it is not run natively;
-    native=True: it is always native; options: gateway configuration."""
+    native=True: it is always native; if_accepted=True: it is skipped where the gateway refuses the
+    options; options: gateway configuration, a function of the case where cases differ."""
     def mark(f):
-        f.needs = {"mtu": mtu, "gateway": gateway, "native": native, "timeout": timeout, "options": options}
+        f.needs = {"mtu": mtu, "gateway": gateway, "native": native, "timeout": timeout, "if_accepted": if_accepted, "options": options}
         return f
     return mark
 

@@ -64,7 +64,8 @@ _SECOND = """  - name: site-{far}-second
 """
 DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
-            "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False}
+            "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False,
+            "hosts": "ab"}  # hosts on the plain LAN: "ab" or "abcd"
 
 
 class Gateway:
@@ -86,9 +87,17 @@ class Gateway:
         second = self.options["second"]
         path.write_text(_CONFIG.format(side=self.side, sock=self.sock, journal=self.net.dir, second_wan=f", 192.0.2.1{site}/24" if second else "",
                                        second_tunnel=_SECOND.format(**names) if second else "",
-                                       prefix=f"rwy-{self.net.id}-{self.side}", lan=f"lan{self.side}" if tenants else f"tap{self.side}",
+                                       prefix=f"rwy-{self.net.id}-{self.side}", lan=f"lan{self.side}" if tenants or len(self.options["hosts"]) > 2 else f"tap{self.side}",
                                        tenant_list=f"tenants:\n{entries}" if entries else "", **names))
         return path
+
+    def refuses(self, **options):
+        """The error if the gateway refuses this configuration, else None."""
+        before, self.options = self.options, dict(DEFAULTS, **options)
+        r = subprocess.run([self.net.bin / "roceway-gateway", "--check", self.write_config()], capture_output=True, text=True,
+                           timeout=20, stdin=subprocess.DEVNULL)
+        self.options = before
+        return (r.stderr + r.stdout).strip() if r.returncode else None
 
     def start(self, wait=True):
         self.sock.unlink(missing_ok=True)

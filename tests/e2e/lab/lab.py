@@ -76,6 +76,8 @@ class Lab:
         self.gateways = (self.gwa, self.gwb)
         self.link = Wan(self.net, self.log)
         self.mode = self.mtu = self.tenants = None
+        self.plain = "ab"  # the hosts on the plain LAN
+        self.scale = 1.0  # of the runner: how much tests do of what has no end by itself
         self.captures, self._base = [], {}
         self.plain_wan = False  # a --native run leaves tests' impairments out
 
@@ -130,6 +132,19 @@ class Lab:
         self.boot()
         self.changed()
 
+    def power_off(self, host):
+        """The host is gone at once, like at a power failure; power_on() boots it again."""
+        host.halt()
+
+    def power_on(self, host):
+        host.boot()
+        self._boot_end(host)
+        host.route(self.mode == "native", self.mtu)
+
+    def scaled(self, n, least=1):
+        """So many of n as the run asks for (--scale)."""
+        return max(least, round(n * self.scale))
+
     def changed(self):
         """The state is not that of use() any more: the next use() sets it up anew."""
         self.mode = None
@@ -147,15 +162,15 @@ class Lab:
         """Makes the lab 'native' or 'gateway', with this MTU on the hosts and these gateway
         options, without a reboot."""
         want = dict(DEFAULTS, mtu=mtu, **options)
-        tenants = want["tenants"]
+        tenants, plain = want["tenants"], want["hosts"]
         if mode == "gateway" and not all((self.net.bin / p).exists() for p in ("roceway-gateway", "roceway")):
             raise LabError("roceway-gateway or roceway is not built")
-        same = (mode, mtu, tenants) == (self.mode, self.mtu, self.tenants)
+        same = (mode, mtu, tenants, plain) == (self.mode, self.mtu, self.tenants, self.plain)
         if same and (mode == "native" or all(g.alive() and g.options == want for g in self.gateways)):
             return
         self.gateways_stop()
-        if (mode, tenants) != (self.mode, self.tenants):
-            self.cable(mode == "native", tenants, want["wan_mtu"])
+        if (mode, tenants, plain) != (self.mode, self.tenants, self.plain):
+            self.cable(mode == "native", tenants, want["wan_mtu"], plain)
         for h in self.hosts:
             h.route(mode == "native", mtu)
         self.join(tenants, mode == "native", mtu)
@@ -168,14 +183,15 @@ class Lab:
                 g.wait_ready()
         self.wait_path()
 
-    def cable(self, native, tenants, wan_mtu):
-        """Starts the hosts that these tenants need and connects them: natively with the WAN, else
-        with the gateway."""
+    def cable(self, native, tenants, wan_mtu, plain="ab"):
+        """Starts the hosts that these tenants need, and those of the plain LAN, and connects them:
+        natively with the WAN, else with the gateway."""
         self.net.wan_mtu(9000 if native else wan_mtu)
         self.leave()
         for g in self.gateways:
             g.forget()  # members get new devices whose QPNs begin again, and no gateway learns of it
-        want = {"a", "b"}.union(*(t.hosts for t in tenants))
+        self.plain = plain
+        want = set(plain).union(*(t.hosts for t in tenants))
         for h in self.hosts:
             if h.name not in want:
                 h.halt()
@@ -189,7 +205,7 @@ class Lab:
             self.net.switch(ns, False, f"lan{side}")
             if native:
                 self.net.bridge(ns, True, *taps, f"wan{side}")
-            elif tenants:
+            elif tenants or len(plain) > 2:
                 self.net.switch(ns, True, f"lan{side}", *taps)
 
     def leave(self):
@@ -222,6 +238,7 @@ class Lab:
     def wait_path(self, seconds=20):
         """Waits until all pairs of hosts reach each other by IPv4 and IPv6."""
         pairs = [(self.a, self.b)] + [self.tenant(t.name) for t in self.tenants or ()]
+        pairs += [(self.c, self.d)] if len(self.plain) > 2 else []
         for a, b in pairs:
             script = f"until ping -c 1 -W 1 {b.ip4} && ping -6 -c 1 -W 1 {b.ip6}; do usleep 50000; done"
             r = a.start(script).wait(seconds)

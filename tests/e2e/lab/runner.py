@@ -28,7 +28,7 @@ TESTS = ROOT / "tests/e2e"
 CAPTURED_MAX = 3  # failed tests that run again with captures
 SETUP_MAX = 300  # s until the lab is ready for a test; a guest may have to boot twice
 BROKEN_MAX = 3  # consecutive failures to set up the lab, before giving up
-DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "native": False, "timeout": 60, "options": {}}
+DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "native": False, "timeout": 60, "if_accepted": False, "options": {}}
 
 
 class TestTimeout(Exception):
@@ -73,7 +73,9 @@ def _test(func, name, case):
     label = ",".join(str(v) if isinstance(v, str) else f"{k}={v}" for k, v in case.items())
     case_short = getattr(func, "short", False)
     case_short = case_short(**case) if callable(case_short) else case_short
-    return Test(f"{name}[{label}]" if case else name, func, case, getattr(func, "needs", DEFAULT_NEEDS), case_short,
+    needs = getattr(func, "needs", DEFAULT_NEEDS)
+    options = {k: v(**case) if callable(v) else v for k, v in needs["options"].items()}
+    return Test(f"{name}[{label}]" if case else name, func, case, dict(needs, options=options), case_short,
                 case_short and getattr(func, "again", False))
 
 
@@ -121,6 +123,7 @@ class Runner:
     def booted(self):
         self.lab = Lab(self.log)
         self.lab.plain_wan = self.args.native and not self.args.impair
+        self.lab.scale = self.args.scale
         try:
             self.lab.boot()
             print(f"lab: two hosts up in {time.monotonic() - self.started:.1f} s ({self.mode})", flush=True)
@@ -158,6 +161,7 @@ class Runner:
                     self.lab.reboot()
                 self.lab.watch()
                 self.lab.wan()
+                self.skip_refused(test)
                 self.lab.use("native" if test.needs["native"] else self.mode, test.needs["mtu"], **test.needs["options"])
             self.broken = 0
             limit = test.needs["timeout"] * self.args.patience
@@ -186,6 +190,14 @@ class Runner:
             self.keep(test, marks, capture)
         test.log, self.current = [], None
         return verdict, why, seconds
+
+    def skip_refused(self, test):
+        """Skips a test of something that this gateway does not have."""
+        if test.needs["if_accepted"] and self.mode == "gateway" and not test.needs["native"]:
+            why = self.lab.gwa.refuses(mtu=test.needs["mtu"], **test.needs["options"])
+            if why:
+                self.broken = 0
+                raise Skip(f"the gateway refuses its configuration: {why.splitlines()[0]}")
 
     def wind_up(self, test, verdict):
         if verdict == "failed":
@@ -306,6 +318,7 @@ def parse(argv):
     p.add_argument("--impair", action="store_true", help="with --native: keep the tests' WAN impairments")
     p.add_argument("--capture", action="store_true", help="capture both LANs and WAN ends from the first run on (default: when a failed test is run again)")
     p.add_argument("--patience", type=float, default=1, metavar="X", help="multiply all tests' time limits")
+    p.add_argument("--scale", type=float, default=1, metavar="X", help="tests that count to 100,000 and the like (promise) do X times as much")
     p.add_argument("-v", "--verbose", action="store_true", help="print every command and its output")
     p.add_argument("--shell", nargs="?", const="a", choices=["a", "b"], help="boot the lab and open a shell in a host")
     p.add_argument("--rtt", type=float, default=0, help="--shell: WAN round-trip time in ms")
