@@ -5,6 +5,8 @@ import struct
 from dataclasses import dataclass
 
 ACK = 0x11
+COMPLETING = {0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0a, 0x0b, 0x16, 0x17}  # LAST and ONLY
+CONTINUED = {0x00, 0x01, 0x06, 0x07}  # FIRST and MIDDLE
 
 
 @dataclass
@@ -42,6 +44,19 @@ def roce(path):
                      int.from_bytes(frame[34:36], "big"), bth[0], int.from_bytes(bth[5:8], "big"),
                      int.from_bytes(bth[9:12], "big"), bool(bth[8] & 0x80), bth[12] if bth[0] == ACK else -1,
                      frame[6:12].hex(":"), frame[:6].hex(":"))
+
+
+def repeated(path, host):
+    """SEND and WRITE packets that this host sent again: (those that complete a message, others),
+    lists of (destination QPN, PSN, seconds since the first time)."""
+    first, completing, others = {}, [], []
+    for p in roce(path):
+        if p.src != host or p.opcode not in COMPLETING | CONTINUED:
+            continue
+        if (p.qpn, p.psn) in first:
+            (completing if p.opcode in COMPLETING else others).append((p.qpn, p.psn, p.time - first[p.qpn, p.psn]))
+        first.setdefault((p.qpn, p.psn), p.time)
+    return completing, others
 
 
 def ack_delays(path, host):
