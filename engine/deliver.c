@@ -33,12 +33,14 @@ static void continue_or_probe(
 {
 	if (eng_requester_answered(rq) && pkt->psn == rq->reqr.tail) {
 		/* The near gateway restarted or rewound: nothing is missing. */
-		eng_requester_report_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
+		eng_requester_report_start(
+		    rq, rq->reqr.tail, rq->reqr.host_msn, eng_requester_unsynced(rq, seq), now);
 		return;
 	}
 	if (eng_requester_answered(rq) && rq->reqr.q.n) {
 		/* Earlier requests are still queued: roce_reqr_push tells duplicates from holes. */
-		eng_requester_report_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
+		eng_requester_report_start(
+		    rq, rq->reqr.tail, rq->reqr.host_msn, eng_requester_unsynced(rq, seq), now);
 		return;
 	}
 	/* An incarnation inherits neither the path MTU nor the pairing. */

@@ -64,6 +64,14 @@ void eng_requester_send_sync(
  */
 void eng_requester_report_start(
     struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now);
+/*
+ * For the call above, if a new flow begins with request `seq`. A near gateway that has named the
+ * QPN acknowledges without SYNC: its host gets the ACK with the report, a round trip sooner.
+ */
+static inline uint64_t eng_requester_unsynced(const struct eng_requester *rq, uint64_t seq)
+{
+	return rq->peer_named ? ENG_NO_SEQ : seq;
+}
 /* Reports delivered requests to the near gateway, up to the first that waits for responses. */
 void eng_requester_report(struct eng_requester *rq, rwy_time now);
 /* Request `seq` is delivered once the near gateway has all responses sent. False: no memory. */

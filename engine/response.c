@@ -72,7 +72,8 @@ static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, r
 	}
 	if (first && roce_aeth_type(syn) == ROCE_AETH_ACK && roce_op_ends(roce_op(first->opcode)))
 		msn = (msn - 1) & ROCE_PSN_MASK;
-	eng_requester_report_start(rq, 0, msn, first ? first->seq : ENG_NO_SEQ, now);
+	eng_requester_report_start(
+	    rq, 0, msn, first ? eng_requester_unsynced(rq, first->seq) : ENG_NO_SEQ, now);
 }
 
 /*

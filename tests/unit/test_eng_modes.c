@@ -209,6 +209,35 @@ static void test_endless(void **state)
 	assert_false(by_cm().impatient);
 }
 
+/* CM named both QPNs: the first ACK takes one round trip, as every other. */
+static void test_first_ack(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = FIRST,
+	    .dqpn = QPN_B + 1,
+	    .ack_req = true,
+	    .payload_len = 64,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	connect_with(12, 5);
+	unsigned acks = site[0].acks;
+
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(60 * RWY_MS);
+	assert_int_equal(site[1].of_qpn[QPN_B + 1], 1);
+	m = (struct rc_mk){.opcode = ROCE_RC_ACK,
+	    .psn = FIRST,
+	    .dqpn = QPN_A + 1,
+	    .syndrome = 0x1f,
+	    .msn = 1,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+	eng_host_sends(1, &m, 0);
+	eng_pair_run(60 * RWY_MS);
+	assert_int_equal(site[0].acks, acks + 1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, eng_pair_tear_down)
@@ -217,6 +246,7 @@ int main(void)
 	    T(test_pipelined),
 	    T(test_repeated),
 	    T(test_behind_read),
+	    T(test_first_ack),
 	    T(test_impatient),
 	    T(test_patient),
 	    T(test_endless),
