@@ -116,10 +116,12 @@ static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 	struct eng_key k = {rs->side.key.dst, rs->side.key.src, c->qpn, rs->side.key.tenant};
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &k, true);
 
-	if (rq)
+	if (rq) {
+		eng_requester_connected_anew(rq);
 		eng_pair_join(rs, rq, ENG_BY_PEER);
-	else if (rs->requester && rs->requester->side.key.qpn != c->qpn)
+	} else if (rs->requester && rs->requester->side.key.qpn != c->qpn) {
 		eng_pair_undo(rs->requester);
+	}
 	eng_session_open(rs);
 	eng_dirty(&rs->side);
 }

@@ -165,6 +165,16 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	return true;
 }
 
+/*
+ * The host has begun a new connection with the same remote QP, and its own QPN there is not known
+ * yet: the QP that answers may be the new one.
+ */
+static bool may_be_another(const struct eng_requester *rq)
+{
+	return rq->end == ENG_END_UNDELIVERED && rq->responder && !rq->responder->local_qpn &&
+	       rq->responder->side.state == ENG_R_WAITING;
+}
+
 bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
 	roce_psn last = roce_psn_add(rq->reqr.tail, ROCE_PSN_MASK);
@@ -172,6 +182,8 @@ bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pk
 	if (pkt->info->op != ROCE_OP_ACK || roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_ACK ||
 	    roce_psn_before(pkt->psn, last))
 		return false;
+	if (may_be_another(rq))
+		return true; /* it is sent again */
 	eng_requester_begin(rq, roce_psn_add(pkt->psn, 1), rq->open_pmtu, false);
 	if (!queue_fatal_request(rq, rq->reqr.tail))
 		fail_ending(rq, rq->reqr.tail, now);
@@ -232,6 +244,8 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 		    rq, rq->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_FORGOTTEN, now);
 		return;
 	}
+	if (lost && may_be_another(rq))
+		return; /* it is asked again */
 	if (lost || roce_psn_before(expects, rq->promised)) {
 		eng_requester_begin(rq, expects, rq->open_pmtu, false);
 		if (!end_lost_connection(rq, expects, lost ? (enum eng_end)rq->end : ENG_END_LOST))

@@ -71,6 +71,12 @@ static void forget_requests(struct eng_requester *rq)
 	rq->wait_head = rq->wait_n = 0;
 }
 
+void eng_requester_connected_anew(struct eng_requester *rq)
+{
+	if (eng_requester_tells(rq) && rq->end == ENG_END_UNDELIVERED)
+		forget_requests(rq);
+}
+
 void eng_requester_free(struct eng_requester *rq, rwy_time now)
 {
 	struct eng *e = rq->side.e;
@@ -235,9 +241,8 @@ void eng_requester_open(
 	if (rq->incarnation != o->incarnation && (rq->requests || rq->flow == ENG_FLOW_LEFT) &&
 	    !eng_requester_locating(rq) && rq->side.state != ENG_Q_ENDING)
 		forget_requests(rq);
-	/* The hosts have connected anew: the QP that was to end may be another one now. */
-	if (rq->incarnation != o->incarnation && eng_requester_tells(rq) && rq->end == ENG_END_UNDELIVERED)
-		forget_requests(rq);
+	if (rq->incarnation != o->incarnation)
+		eng_requester_connected_anew(rq);
 	if (rq->requests)
 		wan_rx_reset(rq->requests, now);
 	/*

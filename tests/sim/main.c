@@ -166,6 +166,8 @@ static const struct {
     {7, F_HOSTILE},
     /* a request was executed before what was acknowledged on another queue pair */
     {1, F_CAUSAL},
+    /* a new connection's queue pair was ended for requests that the one before it had lost */
+    {941, F_LAN_LOSS | F_REUSE | F_HOST | F_TENANTS},
 };
 
 /*
