@@ -14,6 +14,7 @@
 #define WINDOW_MAX   4096u
 /* the host may need twice its share of time for others' READs */
 #define UNFAIR   2u
+#define LATENESS 2u             /* an answer may be twice as late as the host's others */
 #define BUSY_MAX (10 * RWY_SEC) /* longest time allowed for READs that the host owes */
 /* timeouts without back-off while the host answers other queue pairs */
 #define ALIVE_TRIES 2u
@@ -217,6 +218,8 @@ static rwy_dur rto(const struct roce_reqr *r, unsigned doubled)
 {
 	rwy_dur t = r->srtt + 4 * r->rttvar;
 
+	if (r->host && t < LATENESS * r->host->late)
+		t = LATENESS * r->host->late;
 	if (t < r->cfg.rto_min)
 		t = r->cfg.rto_min;
 	while (doubled-- && t < r->cfg.rto_max)
@@ -286,6 +289,7 @@ static void rtt_sample(struct roce_reqr *r, rwy_dur rtt)
 void roce_reqr_progress(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now)
 {
 	act->progress = true;
+	roce_reqr_host_answered(r->host, rwy_since(r->retry_count ? r->silent_at : r->waits, now));
 	r->retry_count = 0;
 	r->rnr_count = 0;
 	r->nak_seen = false;

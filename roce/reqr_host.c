@@ -2,13 +2,15 @@
 /* The record of a host: bytes owed, and pace, which is a time per unit of bytes (no division). */
 #include "roce/reqr_host.h"
 
-#define UNIT_BITS 16
-#define UNIT      (1u << UNIT_BITS)
-#define RISE_BITS 2 /* a slower pace counts soon, a faster one late: an early timer costs a copy */
-#define FALL_BITS 4
-#define JUMP      4             /* most paces that a unit counts: one pause is not the pace */
-#define PACE_MAX  (4 * RWY_SEC) /* with BYTES_MAX it bounds a product to 64 bits */
-#define BYTES_MAX ((uint64_t)1 << 31)
+#define UNIT_BITS   16
+#define UNIT        (1u << UNIT_BITS)
+#define RISE_BITS   2 /* a slower pace counts soon, a faster one late: an early timer costs a copy */
+#define FALL_BITS   4
+#define LATER_BITS  1 /* a late answer counts at once; many punctual ones make up for it */
+#define SOONER_BITS 4
+#define JUMP        4             /* most paces that a unit counts: one pause is not the pace */
+#define PACE_MAX    (4 * RWY_SEC) /* with BYTES_MAX it bounds a product to 64 bits */
+#define BYTES_MAX   ((uint64_t)1 << 31)
 
 void roce_reqr_host_heard(struct roce_reqr_host *h, rwy_time now)
 {
@@ -63,6 +65,16 @@ void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes)
 {
 	if (h)
 		h->owed -= bytes;
+}
+
+void roce_reqr_host_answered(struct roce_reqr_host *h, rwy_dur waited)
+{
+	if (!h)
+		return;
+	if (waited > h->late)
+		h->late += (waited - h->late) >> LATER_BITS;
+	else
+		h->late -= (h->late - waited) >> SOONER_BITS;
 }
 
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes)

@@ -2,8 +2,8 @@
 /*
  * The host that several requesters use. Its queue pairs share one machine and one link: it sends
  * the responses of 16 READs of 1 MiB one after the other without any loss. This record has the
- * bytes that the host still owes, its pace, and the time of its latest response. The requesters'
- * timers (reqr.c) use it.
+ * bytes that the host still owes, its pace, how late it answers, and the time of its latest
+ * response. The requesters' timers (reqr.c) use it.
  *
  * The caller owns the record and gives it to each requester of that host. Every function accepts
  * NULL: then nothing is shared. Thread: one for each record.
@@ -24,6 +24,7 @@ struct roce_reqr_host {
 	rwy_time since;
 	uint32_t got; /* bytes of that unit */
 	rwy_dur pace; /* smoothed time per unit of READ responses; 0: not measured */
+	rwy_dur late; /* smoothed time from a request to its answer, repeats or not */
 };
 
 /* A response of any kind came. */
@@ -34,6 +35,12 @@ void roce_reqr_host_asked(struct roce_reqr_host *h, uint32_t bytes, rwy_time now
 void roce_reqr_host_read(struct roce_reqr_host *h, uint32_t bytes, rwy_time now);
 /* These requested bytes were received, or are no longer expected. */
 void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes);
+/*
+ * A requester made progress after it waited for this long, from the first time that it sent the
+ * request. An answer to a repeated request gives no RTT sample (Karn), so a host with a long queue
+ * would be repeated to for ever.
+ */
+void roce_reqr_host_answered(struct roce_reqr_host *h, rwy_dur waited);
 /* Returns the host's time for `bytes`, or for what it owes if that is more; 0: the pace is
  * unknown. */
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes);

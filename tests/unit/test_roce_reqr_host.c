@@ -198,6 +198,47 @@ static void test_back_off(void **state)
 	end(2);
 }
 
+/* A host with a long queue answers late: requests are repeated until that is known, and no more. */
+static void test_late(void **state)
+{
+	struct {
+		roce_psn psn;
+		rwy_time at;
+	} queue[64];
+	unsigned head = 0, tail = 0, n = 2;
+	uint64_t timeouts = 0;
+
+	begin(n);
+	for (unsigned ms = 0; ms < 20000; ms++) {
+		pass(n, RWY_MS);
+		for (unsigned i = 0; i < n; i++) {
+			if (q[i].r.una != q[i].r.tail)
+				continue;
+			queue[tail % 64].psn = q[i].next;
+			queue[tail++ % 64].at = q[i].now + 400 * RWY_MS;
+			rq_push(&q[i], ROCE_RC_SEND_ONLY, 1);
+			rq_send(&q[i]);
+		}
+		for (; head < tail && queue[head % 64].at <= q[0].now; head++)
+			rq_ack(&q[queue[head % 64].psn >> 12], queue[head % 64].psn);
+		if (ms == 2000)
+			timeouts = q[0].r.timeouts + q[1].r.timeouts;
+	}
+	assert_true(timeouts > 0);
+	assert_true(head > 80);
+	assert_int_equal(q[0].r.timeouts + q[1].r.timeouts, timeouts);
+	/* It has no queue any more: a lost request is repeated soon. */
+	for (unsigned k = 0; k < 64; k++) {
+		rq_push(&q[0], ROCE_RC_SEND_ONLY, 1);
+		rq_send(&q[0]);
+		rq_ack(&q[0], roce_psn_add(q[0].next, -1));
+	}
+	rq_push(&q[0], ROCE_RC_SEND_ONLY, 1);
+	rq_send(&q[0]);
+	assert_true(until_timeout(0, 1, RWY_SEC) < 100 * RWY_MS);
+	end(n);
+}
+
 /* A host that executes a READ a second time is not asked a third time before it has finished. */
 static void test_copy_under_way(void **state)
 {
@@ -333,6 +374,7 @@ int main(void)
 	    cmocka_unit_test(test_lost_among_others),
 	    cmocka_unit_test(test_send_beside_reads),
 	    cmocka_unit_test(test_back_off),
+	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_copy_under_way),
 	    cmocka_unit_test(test_settled),
 	    cmocka_unit_test(test_pace),
