@@ -338,9 +338,18 @@ struct eng_pair {
 	struct eng_pair *all_next;
 };
 
+#define ENG_CM_HOSTS   512 /* a power of two */
+#define ENG_CM_TENANTS 64  /* likewise */
+
+/* CM messages of a tunnel that wait, by hash of their host, and of their tenant (mgmt.c). */
+struct eng_cm_waiting {
+	uint16_t host[ENG_CM_HOSTS], tenant[ENG_CM_TENANTS];
+};
+
 struct eng_tunnel {
 	struct wan_tunnel *wan; /* NULL: this number is free */
 	struct wan_txflow *mgmt;
+	struct eng_cm_waiting cm; /* what is in mgmt */
 	struct wan_rxflow *mgmt_rx;
 	rwy_dur min_rtt;   /* smallest round trip of late, as of the last sweep */
 	rwy_dur least_rtt; /* smallest ever, by any carrier: two hosts cannot connect in less */

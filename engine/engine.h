@@ -494,6 +494,7 @@ void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
 	X(cm_foreign, "CM requests that name other hosts than their packets: carried, not believed")         \
 	X(cm_held, "DREQs that waited until the far host had what their host was acknowledged")              \
 	X(drop_cm_repeated, "DREQ sent again while the first one waits")                                     \
+	X(drop_cm_share, "CM messages above the share of their host or tenant: CM repeats them")             \
 	X(drop_bad_cm, "malformed CM message")                                                               \
 	X(drop_no_buffer, "no packet buffer")                                                                \
 	X(drop_ttl, "TTL exceeded")                                                                          \

@@ -84,7 +84,7 @@ static void carry_cm(
 	if (rs)
 		eng_dreq_hold(rs, b, now);
 	else
-		eng_mgmt_send(e, tunnel, tenant, b, now);
+		eng_mgmt_send(e, tunnel, tenant, &pkt->src, b, now);
 }
 
 /* False: the hop limit is used up. Not for RoCE, which some stacks send with TTL 1. */

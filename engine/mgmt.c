@@ -9,9 +9,18 @@
 #include "engine/memory.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
+#include "rwy/hash.h"
 
 #define QUEUE_MAX 4096           /* CM messages of a tunnel that wait */
 #define PATIENCE  (10 * RWY_SEC) /* for a far host that takes nothing; CM tries for a minute */
+
+/*
+ * The queue is shared by dynamic thresholds (Choudhury and Hahne, 1998): a host may have as many
+ * messages in it as there is room left, a tenant TENANT_SHARE times as many. So a host that floods
+ * takes half of the queue at most, two take two thirds, and the others find room. Hosts are told
+ * apart by a hash: one of ENG_CM_HOSTS shares its room with a host that floods.
+ */
+#define TENANT_SHARE 8
 
 static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 {
@@ -24,14 +33,51 @@ static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 	return t->mgmt;
 }
 
-void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, struct rwy_buf *b, rwy_time now)
+static uint32_t host_slot(const struct eng *e, uint32_t tenant, const struct rwy_ip *host)
 {
-	struct wan_txflow *m = mgmt_flow(&e->tunnel[tunnel], now);
+	return (uint32_t)(rwy_hash_ip(rwy_hash(e->hash_seed, tenant), host) >> 32) % ENG_CM_HOSTS;
+}
 
-	if (!m || wan_tx_queued(m) >= QUEUE_MAX)
+static uint32_t tenant_slot(const struct eng *e, uint32_t tenant)
+{
+	return (uint32_t)(rwy_hash(e->hash_seed, tenant) >> 32) % ENG_CM_TENANTS;
+}
+
+void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, const struct rwy_ip *host,
+    struct rwy_buf *b, rwy_time now)
+{
+	struct eng_tunnel *t = &e->tunnel[tunnel];
+	struct wan_txflow *m = mgmt_flow(t, now);
+	uint32_t hs = host_slot(e, tenant, host), ts = tenant_slot(e, tenant);
+	uint32_t queued = m ? wan_tx_queued(m) : 0, room = queued < QUEUE_MAX ? QUEUE_MAX - queued : 0;
+
+	if (!m) {
 		eng_drop(e, b, &e->c.drop_no_buffer);
-	else if (eng_tag(e, tenant, b))
-		wan_tx_send(m, b, now);
+		return;
+	}
+	if (t->cm.host[hs] >= room || t->cm.tenant[ts] >= room * TENANT_SHARE) {
+		eng_drop(e, b, &e->c.drop_cm_share);
+		return;
+	}
+	if (!eng_tag(e, tenant, b))
+		return;
+	t->cm.host[hs]++;
+	t->cm.tenant[ts]++;
+	b->psn = hs;
+	b->msn = ts;
+	wan_tx_send(m, b, now);
+}
+
+void eng_mgmt_delivered(struct eng_tunnel *t, const struct rwy_buf *b)
+{
+	t->cm.host[b->psn]--;
+	t->cm.tenant[b->msn]--;
+}
+
+void eng_mgmt_ended(struct eng_tunnel *t)
+{
+	t->mgmt = NULL;
+	t->cm = (struct eng_cm_waiting){0};
 }
 
 void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
@@ -79,7 +125,7 @@ static void send_dreq(struct eng_responder *rs, rwy_time now)
 	if (to < 0)
 		eng_drop(e, b, &e->c.drop_no_route);
 	else
-		eng_mgmt_send(e, (unsigned)to, k->tenant, b, now);
+		eng_mgmt_send(e, (unsigned)to, k->tenant, &k->src, b, now);
 }
 
 void eng_dreq_pass(struct eng_responder *rs, rwy_time now)

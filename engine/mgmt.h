@@ -8,8 +8,16 @@
 
 #include "engine/responder.h"
 
-/* Sends the CM message in b, of a local host, in the tunnel's management flow. Takes b. */
-void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, struct rwy_buf *b, rwy_time now);
+/*
+ * Sends the CM message in b, of this local host, in the tunnel's management flow. Drops it if too
+ * many of its host or tenant wait there. Takes b.
+ */
+void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, const struct rwy_ip *host,
+    struct rwy_buf *b, rwy_time now);
+/* b has left the management flow: the far gateway has delivered it. */
+void eng_mgmt_delivered(struct eng_tunnel *t, const struct rwy_buf *b);
+/* The management flow is gone, with all that was in it. */
+void eng_mgmt_ended(struct eng_tunnel *t);
 /*
  * b is a DREQ of the host of rs, whose requests are in custody: it waits. A repeated one is
  * dropped. Takes b.

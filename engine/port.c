@@ -6,6 +6,7 @@
 #include "engine/pair.h"
 #include "engine/port.h"
 #include "engine/emit.h"
+#include "engine/mgmt.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
@@ -187,8 +188,8 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 	struct eng_tunnel *t = ctx;
 
 	if (is_tunnel(t->e, user))
-		return;
-	if (((struct eng_side *)user)->is_requester)
+		eng_mgmt_delivered(t, b);
+	else if (((struct eng_side *)user)->is_requester)
 		eng_requester_response_delivered(user, b, now);
 	else
 		eng_responder_delivered(user, b, now);
@@ -212,7 +213,7 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 	struct eng_responder *rs = user;
 
 	if (is_tunnel(t->e, user)) {
-		t->mgmt = NULL;
+		eng_mgmt_ended(t);
 		return;
 	}
 	if (rs->side.is_requester) {

@@ -2,6 +2,7 @@
 /* Tunnels of an engine: added at the start or later, changed, removed. Their flows are port.c. */
 #include <stdlib.h>
 
+#include "engine/mgmt.h"
 #include "engine/port.h"
 #include "engine/steer.h"
 #include "engine/table.h"
@@ -102,7 +103,7 @@ static void end_mgmt_flows(struct eng_tunnel *t, rwy_time now)
 		wan_tx_abort(t->mgmt, now);
 	if (t->mgmt_rx)
 		wan_rx_reset(t->mgmt_rx, now);
-	t->mgmt = NULL;
+	eng_mgmt_ended(t);
 	t->mgmt_rx = NULL;
 }
 

@@ -21,18 +21,24 @@ static struct {
 	unsigned before_cm; /* requests that host B had when the last came */
 } seen;
 
-static void cm_sends(unsigned from, const uint8_t *mad)
+/* Host 10.1.0.`host`, or 10.2.0.`host`, to host 3 of the other site. */
+static void host_sends_mad(unsigned from, unsigned host, const uint8_t *mad)
 {
 	uint8_t b[TP_MAX];
 	uint32_t len = cp_packet(b, mad, false, 256), crc;
 
-	tp_be(b + 12, from ? 0x0a020003 : 0x0a010003, 4);
+	tp_be(b + 12, (from ? 0x0a020000 : 0x0a010000) | host, 4);
 	tp_be(b + 16, from ? 0x0a010003 : 0x0a020003, 4);
 	tp_fix_csum(b);
 	crc = tp_icrc(b, len);
 	for (unsigned i = 0; i < 4; i++)
 		b[len - 4 + i] = (uint8_t)(crc >> (8 * i));
 	eng_host_sends_bytes(from, b, len);
+}
+
+static void cm_sends(unsigned from, const uint8_t *mad)
+{
+	host_sends_mad(from, 3, mad);
 }
 
 static void req(void)
@@ -70,6 +76,19 @@ static void heard(struct eng_site *s, const struct roce_pkt *pkt)
 		seen.cm[s->idx]++;
 		seen.attr[s->idx] = m.attr;
 		seen.before_cm = site[1].of_qpn[QPN_B];
+	}
+}
+
+/* REQs of the host 10.1.0.`host`, each for another queue pair. */
+static void flood(unsigned host, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct cp_req r = {
+		    .tid = 100 + i, .comm = 0x10000 * host + i, .qpn = 0x1000 + i, .psn = 1, .mtu = 3};
+		uint8_t mad[256];
+
+		cp_make_req(mad, &r);
+		host_sends_mad(0, host, mad);
 	}
 }
 
@@ -349,13 +368,39 @@ static void test_spoofed(void **state)
 	assert_int_equal(c->lan_tx_packets, had + 2);
 }
 
+/*
+ * Hosts flood while the WAN is down: the first has half of the queue, the second half of the rest.
+ * There is room for what other hosts send. Nothing of it is left when all has been delivered.
+ */
+static void test_flood(void **state)
+{
+	const struct eng_counters *c = eng_counters(site[0].e);
+	unsigned had = seen.cm[1];
+
+	eng_pair_cut(true);
+	flood(9, 6000);
+	assert_int_equal(c->drop_cm_share, 6000 - 2048);
+	flood(10, 6000);
+	assert_int_equal(c->drop_cm_share, 12000 - 2048 - 1024);
+	flood(11, 500);
+	assert_int_equal(c->drop_cm_share, 12000 - 2048 - 1024);
+	eng_pair_cut(false);
+	eng_pair_run(20 * RWY_SEC);
+	assert_int_equal(seen.cm[1], had + 2048 + 1024 + 500);
+	eng_pair_cut(true);
+	flood(9, 2049);
+	assert_int_equal(c->drop_cm_share, 12000 - 2048 - 1024 + 1);
+	eng_pair_cut(false);
+	eng_pair_run(20 * RWY_SEC);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
 	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
-	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_spoofed)};
+	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_flood), TEST(test_spoofed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
