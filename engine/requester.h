@@ -48,8 +48,8 @@ static inline bool eng_requester_tells(const struct eng_requester *rq)
 }
 
 /*
- * The hosts have connected anew, and the host's QPN is known: the QP that had to hear of undelivered
- * requests no longer exists. The QP that has its QPN now is not told.
+ * The hosts have connected anew, and the host's QPN is known: the QP that had to hear of
+ * undelivered requests no longer exists. The QP that has its QPN now is not told.
  */
 void eng_requester_connected_anew(struct eng_requester *rq);
 /* The tunnel is removed: frees the side, unless it still tells its host of a loss. */

@@ -4,7 +4,7 @@
 
 #define UNIT_BITS   16
 #define UNIT        (1u << UNIT_BITS)
-#define RISE_BITS   2 /* a slower pace counts soon, a faster one late: an early timer costs a copy */
+#define RISE_BITS   2 /* a slower pace counts soon, a faster late: an early timer costs a copy */
 #define FALL_BITS   4
 #define LATER_BITS  1 /* a late answer counts at once; many punctual ones make up for it */
 #define SOONER_BITS 4

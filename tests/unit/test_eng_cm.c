@@ -400,7 +400,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
 	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
-	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_flood), TEST(test_spoofed)};
+	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_flood),
+	    TEST(test_spoofed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
