@@ -25,6 +25,10 @@ AGGRESSOR = f"{PAIR} tenants=2 guarantee=40G,0 treserve=40%,0 {SMALL} time=70ms 
 # rest guaranteed and send as fast as they can.
 LOW = f"{PAIR} rtt=2ms tenants=3 treserve=10%,30%,30% xtenant=1 xqps=16 xload=0.02 xsize=4096 time=60ms skip=20ms"
 LOADED = "tflows=0,32,32"
+# One tenant's messages beside another tenant whose hosts do what harms others, at the LAN's rate.
+HOSTILE = f"{PAIR} rtt=10ms tenants=2 guarantee=40G,0 treserve=40%,0 {SMALL} htenant=2 time=60ms skip=25ms"
+WAYS = {"deep windows": "tflows=0,64 depth=1024", "ignored ACKs": "tflows=0,64 hostile=deaf", "bogus QPNs": "tflows=0,0 hostile=bogus",
+        "CM flood": "tflows=0,0 hostile=cm payload=full"}
 
 
 def words(rtt=10, guarantee="50G,30G,10G", more=""):
@@ -45,6 +49,9 @@ def runs():
     yield Run("low idle", f"{LOW} priority=7,0,0 guarantee=5G,60G,30G tflows=0,0,0")
     yield Run("low loaded", f"{LOW} priority=7,0,0 guarantee=5G,60G,30G {LOADED}")
     yield Run("low plain", f"{LOW} guarantee=0,60G,30G {LOADED}")
+    yield Run("hostile alone", f"{HOSTILE} tflows=0,0", True)
+    for name, way in WAYS.items():
+        yield Run(f"hostile {name}", f"{HOSTILE} {way}", True)
     # The hosts of a limited tenant, beside a tenant with memory of its own.
     near = f"{PAIR} rtt=10ms tenants=2 limit=0,10G treserve=40%,20% {SMALL} time=150ms skip=50ms"
     yield Run("near alone", f"{near} tflows=0,0")
@@ -102,6 +109,19 @@ def overload_rows(name, d, scale, goal):
     yield report.row(f"T4 {name} rest by weight, off", off, "share", None, None, .02 if goal else None, True, cond)
 
 
+def hostile_rows(r):
+    a = r["hostile alone"]
+    alone = mean(a["rows"], "wire1", 25)
+    for name in WAYS:
+        d = r[f"hostile {name}"]
+        got = mean(d["rows"], "wire1", 25)
+        cond = (f"64 KiB messages, 20 Gb/s of 100, {d['inter_n']:.0f} of them, beside another tenant that harms; its p50 / p99 "
+                f"{d['inter_p50_us']:.0f} / {d['inter_p99_us']:.0f} us, alone {a['inter_p50_us']:.0f} / {a['inter_p99_us']:.0f}; the other has "
+                f"{mean(d['rows'], 'wire2', 25):.1f} Gb/s of the WAN; {hosts(d)}; {d['scenario']}")
+        yield report.row(f"T4 hostile {name} goodput", got / alone, "x", None, None, .97, False, f"on the wire {got:.2f} Gb/s, alone {alone:.2f}; {cond}")
+        yield report.row(f"T4 hostile {name} p99", d["inter_p99_us"], "us", a["inter_p99_us"], "alone", 1.1 * a["inter_p99_us"], True, cond)
+
+
 def rows_of(r):
     d = r["overload"]
     yield from overload_rows("overload", d, 1, True)
@@ -127,6 +147,7 @@ def rows_of(r):
     cond = (f"4 KiB now and then, priority 7 and 5 Gb/s guaranteed, beside 60 and 30 Gb/s guaranteed to others that send all they can ({d['flows_gbps']:.1f} Gb/s); without load "
             f"{a['inter_p99_us']:.1f} us, without priority and guarantee {p['inter_p99_us']:.1f} us; the path alone is 1000 us; {d['scenario']}")
     yield report.row("T4 low latency p99", d["inter_p99_us"], "us", p["inter_p99_us"], "plain", 1.05 * a["inter_p99_us"], True, cond)
+    yield from hostile_rows(r)
     a, d = r["near alone"], r["near"]
     cond = f"a tenant with limit 10 Gb/s whose hosts send all they can on 64 queue pairs, beside one that is measured; {hosts(d)}; {d['scenario']}"
     held = max(x["custody2"] for x in d["rows"])

@@ -7,6 +7,8 @@
 #include "roce/icrc.h"
 #include "roce/parse.h"
 #include "rwy/endian.h"
+#include "tests/lib/roce_cm_mad.h"
+#include "tests/sim/dc/hostile.h"
 #include "tests/sim/dc/nic.h"
 
 #define TAG     8
@@ -116,6 +118,37 @@ static void put_ip(const struct dc *dc, const struct dc_pkt *p, uint8_t *ip, uin
 	rwy_put16(ip + 24, (uint16_t)(len - 20));
 }
 
+/* A CM REQ of the hostile host for one more queue pair. */
+static uint32_t cm_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *out)
+{
+	uint8_t *bth = out + 28, *deth = bth + ROCE_BTH_LEN;
+	uint32_t len = 28 + ROCE_BTH_LEN + 8 + 256 + ROCE_ICRC_LEN;
+	struct cp_req req = {.tid = p->psn,
+	    .comm = p->psn + 1,
+	    .qpn = DC_BOGUS_QPN + p->psn / 2,
+	    .psn = p->psn,
+	    .mtu = 5,
+	    .retry = 7,
+	    .local_gid = {[10] = 0xff, 0xff},
+	    .remote_gid = {[10] = 0xff, 0xff}};
+	struct roce_pkt pkt;
+
+	host_ip(dc, p->src, req.local_gid + 12);
+	host_ip(dc, p->dst, req.remote_gid + 12);
+	memset(out, 0, len);
+	put_ip(dc, p, out, len);
+	bth[0] = 0x64; /* UD SEND ONLY */
+	bth[1] = 0x40;
+	rwy_put16(bth + 2, 0xffff);
+	rwy_put32(bth + 4, p->dqpn);
+	rwy_put32(deth, 0x80010000);
+	rwy_put32(deth + 4, 1);
+	cp_make_req(deth + 8, &req);
+	if (roce_parse(out, len, &pkt) == ROCE_PARSE_OK)
+		roce_icrc_store(&pkt);
+	return len;
+}
+
 uint32_t dc_bytes_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *out)
 {
 	const struct roce_opinfo *info = roce_op(opcode(dc, p));
@@ -124,6 +157,8 @@ uint32_t dc_bytes_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *out
 	struct roce_pkt pkt;
 	uint32_t len;
 
+	if (p->dqpn == 1)
+		return cm_make(dc, p, out);
 	memset(at, 0, 16);
 	if (info->flags & ROCE_F_RETH) {
 		rwy_put64(at, 0x10000000 + (uint64_t)p->psn * 4096);
@@ -169,7 +204,14 @@ bool dc_bytes_read(const struct dc *dc, uint8_t *ip, uint32_t len, struct dc_pkt
 	p->wire = k.len + 42;
 	p->aux = 0;
 	p->len = 0;
-	if (p->dst >= dc->hosts || dc_qp_id(p->dqpn) >= dc->qp_n)
+	if (p->dst >= dc->hosts)
+		return false;
+	if (dc_is_hostile(p->dqpn)) { /* its host has no such queue pair */
+		p->kind = DC_DATA;
+		p->hash = p->dqpn;
+		return true;
+	}
+	if (dc_qp_id(p->dqpn) >= dc->qp_n)
 		return false;
 	p->gen = dc->qps[dc_qp_id(p->dqpn)]->gen;
 	p->hash = dc->qps[dc_qp_id(p->dqpn)]->hash;

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "tests/sim/dc/bytes.h"
 #include "tests/sim/dc/gw.h"
+#include "tests/sim/dc/hostile.h"
 #include "tests/sim/dc/nic.h"
 #include "tests/sim/dc/tenants.h"
 #include "tests/sim/wan/seal.h"
@@ -107,6 +108,11 @@ static void on_free(void *ctx, struct rwy_buf *b)
 
 /* --- output ----------------------------------------------------------------------------------- */
 
+static unsigned tenant_of(const struct dc *dc, uint32_t dqpn)
+{
+	return dc_is_hostile(dqpn) ? (unsigned)dc->s.htenant : dc->qps[dc_qp_id(dqpn)]->tenant;
+}
+
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct gw *g = ctx;
@@ -117,7 +123,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 
 	if (!tx->buf)
 		memcpy(made, tx->bytes, tx->len < sizeof(made) ? tx->len : sizeof(made));
-	if (dc_bytes_read(dc, bytes, tx->len, p) && dc->qps[dc_qp_id(p->dqpn)]->tenant == tx->tenant) {
+	if (dc_bytes_read(dc, bytes, tx->len, p) && tenant_of(dc, p->dqpn) == tx->tenant) {
 		dc_port_send(&g->n.port[0], p, dc->evq.now);
 		if (g->n.port[0].q[1].bytes > g->peak.lan_queue)
 			g->peak.lan_queue = g->n.port[0].q[1].bytes;
@@ -207,7 +213,7 @@ static void from_lan(struct gw *g, rwy_time now)
 		struct rwy_buf *b = on_alloc(g, HEADROOM, 0);
 
 		b->len = dc_bytes_make(g->n.dc, p, b->data);
-		tenants[n] = g->n.dc->qps[dc_qp_id(p->dqpn)]->tenant;
+		tenants[n] = (uint16_t)tenant_of(g->n.dc, p->dqpn);
 		dc_pkt_put(g->n.dc, p);
 		bufs[n++] = b;
 		if (n == BURST) {

@@ -22,6 +22,10 @@ static void take(struct host *h, struct dc_pkt *p, rwy_time now)
 		dc_pkt_put(dc, p); /* belongs to an earlier connection */
 		return;
 	}
+	if (qp->deaf && p->kind != DC_DATA) {
+		dc_pkt_put(dc, p);
+		return;
+	}
 	switch ((enum dc_kind)p->kind) {
 	case DC_DATA:
 		qp_data(qp, p, now);

@@ -19,7 +19,8 @@ struct qp {
 	uint32_t id;
 	uint16_t src, dst, tenant;
 	uint8_t gen;
-	bool inter, failed, once; /* once: freed when it has nothing left to do */
+	/* once: freed when it has nothing left to do; deaf: see hostile.h */
+	bool inter, failed, once, deaf;
 	uint32_t hash;
 	/* The requester's messages in order: oldest kept, oldest not completed, newest, and the one
 	 * that contains `nxt` (NULL: search). */

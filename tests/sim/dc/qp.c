@@ -316,11 +316,12 @@ static void on_rto(struct ev *ev, rwy_time now)
 	}
 	qp->dc->c.timeouts++;
 	qp->tx_timeouts++;
-	if (++qp->retries > (unsigned)qp->dc->s.retry) {
+	if (!qp->deaf && ++qp->retries > (unsigned)qp->dc->s.retry) {
 		qp_fail(qp, now);
 		return;
 	}
-	qp->rto = (rwy_dur)((double)qp->rto * qp->dc->s.backoff);
+	if (!qp->deaf)
+		qp->rto = (rwy_dur)((double)qp->rto * qp->dc->s.backoff);
 	if (qp->sr) {
 		sr_timeout(qp, now);
 	} else {

@@ -93,6 +93,9 @@ static const struct word keys[] = {
     K(slow_at, W_TIME, 0, DAY),
     K(slow_len, W_TIME, 0, DAY),
     K(slow_rate, W_BITS, 1e6, 1e12),
+    CHOICE(hostile, "none deaf bogus cm"),
+    K(htenant, W_WHOLE, 0, DC_TENANTS_MAX),
+    K(hrate, W_BITS, 0, 1e12),
     K(time, W_TIME, 1e3, DAY),
     K(skip, W_TIME, 0, DAY),
     K(drain, W_TIME, 0, DAY),
@@ -195,6 +198,8 @@ struct scen scen_resolved(const struct scen *given)
 		s.gwrate = s.wan;
 	if (!s.ccrate && strcmp(s.cc, "fixed") == 0)
 		s.ccrate = s.wan;
+	if (!s.hrate)
+		s.hrate = s.rate;
 	if (!s.stop)
 		s.stop = s.time;
 	if (!s.wkmin)
@@ -245,6 +250,12 @@ bool scen_check(const struct scen *given, char *err, size_t size)
 		why = "xtenant and set_tenant are one of the tenants";
 	else if (s->fhosts >= s->leaves * s->hosts && s->fhosts > 0)
 		why = "fhosts leaves no host for others";
+	else if (s->htenant > s->tenants)
+		why = "htenant is one of the tenants";
+	else if (s->hostile != HOSTILE_NONE && s->mode == MODE_NATIVE)
+		why = "a hostile tenant is for the gateways: mode=roceway";
+	else if (s->hostile == HOSTILE_CM && s->payload == PAYLOAD_THIN)
+		why = "the gateways read CM messages: payload=full";
 	else if (s->flows > 4096)
 		why = "more than 4096 flows";
 	else if (s->set_at > 0 && !s->set_tenant)

@@ -17,6 +17,7 @@ enum scen_place { PLACE_PAIRS, PLACE_INCAST, PLACE_ONESRC };
 enum scen_sizes { SIZES_WEBSEARCH, SIZES_FIXED };
 enum scen_ack { ACK_NEAR, ACK_FAR, ACK_END, ACK_CAUSAL }; /* as enum eng_ack_mode */
 enum scen_slow { SLOW_PORT, SLOW_NIC };
+enum scen_hostile { HOSTILE_NONE, HOSTILE_DEAF, HOSTILE_BOGUS, HOSTILE_CM };
 
 #define DC_TENANTS_MAX 16
 
@@ -43,6 +44,9 @@ struct scen {
 	double slow_at, slow_len, slow_rate;
 	unsigned slow;
 	double time, skip, drain, sample;
+	/* hostile.h; the tenant, and what its host sends */
+	unsigned hostile;
+	double htenant, hrate;
 	/* Tenants: lists of one value each, see tenants.h; the tenant of the Poisson messages;
 	 * hosts that only the flows use; one change while it runs. */
 	double tenants, xtenant, fhosts, set_at, set_tenant, set_guarantee, set_limit, set_weight;

@@ -338,12 +338,24 @@ void work_init(struct work *w, struct dc *dc, FILE *trace)
 	}
 }
 
+/* The hosts of the hostile tenant's flows stop hearing, or hear again. */
+static void set_deaf(struct work *w, bool deaf)
+{
+	const struct scen *s = scen(w);
+
+	for (unsigned i = 0; i < w->flows && s->hostile == HOSTILE_DEAF; i++)
+		if (w->flow[i].tenant == (unsigned)s->htenant)
+			w->flow[i].qp->deaf = deaf;
+}
+
 void work_run(struct work *w)
 {
 	struct dc *dc = w->dc;
 	const struct scen *s = scen(w);
 
 	connect_all(w);
+	set_deaf(w, true);
+	dc_hostile_begin(&w->hostile, dc);
 	for (unsigned i = 0; i < w->flows; i++) {
 		w->flow[i].sample_rx = w->flow[i].qp->rx_bytes;
 		w->flow[i].sample_tx = w->flow[i].qp->tx_bytes;
@@ -367,6 +379,7 @@ void work_run(struct work *w)
 	for (unsigned i = 0; i < w->flows; i++)
 		w->flow[i].sample_rx = w->flow[i].qp->rx_bytes; /* the figures begin here */
 	ev_cancel(&dc->evq, &w->sample_ev);
+	set_deaf(w, false);
 	dc_run(dc, at(w, s->time + s->drain), drained, w);
 	if (dc->msgs_live)
 		dc_violation(dc, "messages that never ended", dc->msgs_live, dc->c.posted);

@@ -8,6 +8,7 @@
 #define SIM_DC_WORK_H
 
 #include "tests/sim/dc/dc.h"
+#include "tests/sim/dc/hostile.h"
 #include "tests/sim/dc/tenants.h"
 
 struct work;
@@ -51,6 +52,7 @@ struct work {
 	struct fct flow_fct[2]; /* of long-lived flows: [0] to the receiver, [1] to the completion */
 	struct ev sample_ev, slow_ev, skip_ev, set_ev;
 	struct dc_tenant tenant[DC_TENANTS_MAX + 1];
+	struct hostile hostile;
 	uint64_t sample_wire[DC_TENANTS_MAX + 1]; /* at the trace's last row */
 	bool slowed;
 	unsigned warming;
