@@ -15,7 +15,17 @@
 #include "rwy/time.h"
 #include "tests/lib/rc_pkt.h"
 
-enum rc_wr_op { RC_WRITE, RC_WRITE_IMM, RC_SEND, RC_SEND_IMM, RC_SEND_INV, RC_READ, RC_CAS, RC_FAA };
+enum rc_wr_op {
+	RC_WRITE,
+	RC_WRITE_IMM,
+	RC_SEND,
+	RC_SEND_IMM,
+	RC_SEND_INV,
+	RC_READ,
+	RC_CAS,
+	RC_FAA,
+	RC_UNCARRIED, /* FLUSH, or ATOMIC WRITE if imm is odd: gateways refuse it, hosts here do not know it */
+};
 enum rc_status {
 	RC_OK,
 	RC_REM_INV,

@@ -7,7 +7,10 @@
 
 /* --- sending ------------------------------------------------------------------------------- */
 
-static uint8_t opcode_of(enum rc_wr_op op, bool first, bool last)
+#define FLUSH        0x1c
+#define ATOMIC_WRITE 0x1d
+
+static uint8_t opcode_of(const struct rc_wr *wr, bool first, bool last)
 {
 	static const uint8_t send[4] = {
 	    ROCE_RC_SEND_MIDDLE, ROCE_RC_SEND_FIRST, ROCE_RC_SEND_LAST, ROCE_RC_SEND_ONLY};
@@ -15,7 +18,7 @@ static uint8_t opcode_of(enum rc_wr_op op, bool first, bool last)
 	    ROCE_RC_WRITE_MIDDLE, ROCE_RC_WRITE_FIRST, ROCE_RC_WRITE_LAST, ROCE_RC_WRITE_ONLY};
 	unsigned at = first | last << 1;
 
-	switch (op) {
+	switch (wr->op) {
 	case RC_WRITE:
 		return write[at];
 	case RC_WRITE_IMM:
@@ -32,6 +35,8 @@ static uint8_t opcode_of(enum rc_wr_op op, bool first, bool last)
 		return ROCE_RC_CMP_SWAP;
 	case RC_FAA:
 		return ROCE_RC_FETCH_ADD;
+	case RC_UNCARRIED:
+		return wr->imm & 1 ? ATOMIC_WRITE : FLUSH;
 	}
 	__builtin_trap();
 }
@@ -95,7 +100,7 @@ uint32_t rc_reqr_output(struct rc_host *h, uint8_t *out, rwy_time now)
 	at = h->send_k * h->cfg.mtu;
 	n = rd ? w->npkts - h->send_k : 1;
 	last = rd || h->send_k + 1 == w->npkts;
-	m.opcode = opcode_of(w->wr.op, h->send_k == 0, last);
+	m.opcode = opcode_of(&w->wr, h->send_k == 0, last);
 	m.psn = roce_psn_add(w->first, h->send_k);
 	m.va = w->wr.remote + (w->wr.op == RC_READ ? at : 0);
 	m.rkey = w->wr.rkey;

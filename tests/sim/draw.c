@@ -211,6 +211,7 @@ void sim_connect_qp(struct run *r, struct side *s)
 		if (sim_chance(g, .3))
 			s[j].wrs = 0;
 	}
+	sim_draw_uncarried(r, s);
 	for (unsigned j = 0; j < 2; j++) {
 		unsigned n = 0;
 

@@ -58,13 +58,14 @@ enum faults {
 	/* NICs with READs and ATOMICs behind WRITEs, and any ack mode: the WAN may take longer than
 	 * they wait. */
 	F_BEHIND = 1 << 25,
+	F_UNCARRIED = 1 << 26, /* operations that gateways do not carry */
 	F_DRAIN = 1 << 27,     /* gateways are drained and start again */
 	F_DRAIN_CUT = 1 << 28, /* some of these are stopped before they are drained */
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
-	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN)
+	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -80,7 +81,8 @@ struct side {
 	uint64_t drawn_from;
 	struct rc_wr *wr; /* MASS_MAX of them */
 	unsigned wrs, done, recvs;
-	unsigned begun; /* causal.c: messages of which a packet was sent */
+	unsigned uncarried; /* F_UNCARRIED: index of the operation that is refused; 0: none */
+	unsigned begun;     /* causal.c: messages of which a packet was sent */
 	/* F_CAUSAL, F_NIC: operations posted; completions, with errors; completions after which the
 	 * next operation was posted. */
 	unsigned posted, completed, chained;
@@ -164,6 +166,13 @@ void sim_draw_memory(struct run *r, struct side *s);
 void sim_recall_memory(struct side *s);
 void sim_draw_wrs(struct run *r, struct side *s, struct side *peer);
 bool sim_takes_recv(const struct rc_wr *w);
+/* F_UNCARRIED: one of the operations of one of the two sides may become one that is refused. */
+void sim_draw_uncarried(struct run *r, struct side *s);
+/* True if s or its peer has such an operation: then they may have errors. */
+bool sim_refused(const struct run *r, const struct side *s);
+/* Such an operation, and none before it, must have failed, as an invalid request. From then on the
+ * operations before it are all that s had. */
+void sim_check_uncarried(struct run *r, struct side *s);
 /* Checks one direction. Both sides have been recalled; the operations are executed on that
  * content. */
 void sim_check_direction(struct run *r, struct side *s, struct side *p);

@@ -218,6 +218,7 @@ static void help(void)
 	    "  524288 a host without an error has lost nothing\n"
 	    " 4194304 CM, DREQ after the last completion\n"
 	    " 8388608 a hostile host; --alone: the others without it\n"
+	    "67108864 operations that gateways do not carry\n"
 	    "16777216 all queue pairs are reset in place when all is complete\n"
 	    "only on request:\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
@@ -237,7 +238,7 @@ static const unsigned second_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS
     F_NIC | F_CRASH_FAR, F_NIC | F_CRASH_NEAR, F_NIC | F_REUSE, F_NIC | F_RNR | F_LAN_LOSS, F_NIC | F_PAUSE,
     F_NIC | F_HOST, F_NIC | F_CRASH_BOTH, F_CM, F_CM | F_OUTAGE, F_CM | F_NIC | F_RNR, F_RESET_ALL,
     F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS, F_CAUSAL,
-    F_CAUSAL | F_OUTAGE};
+    F_CAUSAL | F_OUTAGE, F_UNCARRIED, F_UNCARRIED | F_NIC | F_TOLD};
 #define SECOND_KINDS (sizeof(second_kinds) / sizeof(*second_kinds))
 #define SECOND_EACH  4 /* seeds */
 

@@ -140,8 +140,41 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 			w->swap_add = sim_next(&r->rng);
 			w->compare = 0;
 			break;
+		case RC_UNCARRIED: /* sim_draw_uncarried() */
+			break;
 		}
 	}
+}
+
+/* Not the first one: the gateway cannot answer on a queue pair that has no peer yet. */
+void sim_draw_uncarried(struct run *r, struct side *s)
+{
+	struct side *one;
+
+	s[0].uncarried = s[1].uncarried = 0;
+	if (!(r->faults & F_UNCARRIED) || sim_chance(&r->rng, .3))
+		return;
+	one = &s[sim_below(&r->rng, 2)];
+	if (one->wrs < 2)
+		return;
+	one->uncarried = 1 + sim_below(&r->rng, one->wrs - 1);
+	one->wr[one->uncarried].op = RC_UNCARRIED;
+	one->wr[one->uncarried].len = 8;
+	one->wr[one->uncarried].local = SRC;
+}
+
+bool sim_refused(const struct run *r, const struct side *s)
+{
+	return r->qp[s->idx][0].uncarried || r->qp[s->idx][1].uncarried;
+}
+
+void sim_check_uncarried(struct run *r, struct side *s)
+{
+	if (!s->uncarried || s->gone || r->qp[s->idx][!s->site].gone)
+		return;
+	if (!s->error || s->status != RC_REM_INV || s->done != s->uncarried)
+		sim_fail(r, "an operation that is not carried did not fail", s, s->uncarried);
+	s->wrs = s->done;
 }
 
 bool sim_takes_recv(const struct rc_wr *w)
@@ -195,6 +228,9 @@ static void effect_of(
 		e->at = COUNTER;
 		e->counter = atomic(w, get64(theirs + COUNTER));
 		e->bytes = (const uint8_t *)&e->counter;
+		break;
+	case RC_UNCARRIED:
+		e->len = 0;
 		break;
 	}
 }
@@ -293,7 +329,9 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	           !((r->near >> s->tenant & 1 || (r->fault_done && (r->faults & F_CRASH))) && side_dead(p));
 	bool ok = false;
 
-	if (r->faults & F_TOLD) /* data may be missing at the peer only if this host has an error */
+	if (s->uncarried) /* what is before it must be there, unless the peer's end came first */
+		all = s->done == s->wrs && !side_dead(p);
+	else if (r->faults & F_TOLD) /* data may be missing at the peer only if this host has an error */
 		all = !side_dead(s) && !side_removed(r, s);
 	for (;; k++) {
 		struct effect e = {0};
