@@ -75,6 +75,11 @@ static void carry_cm(
 {
 	struct eng_responder *rs;
 
+	/* Before it is read: what is dropped must not take the place of other exchanges. */
+	if (!eng_mgmt_room(e, tunnel, tenant, &pkt->src)) {
+		eng_drop(e, b, &e->c.drop_cm_share);
+		return;
+	}
 	if (!eng_cm_learn(e, tenant, pkt, now)) {
 		rwy_buf_free(&e->bufs, b);
 		return;

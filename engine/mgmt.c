@@ -43,28 +43,36 @@ static uint32_t tenant_slot(const struct eng *e, uint32_t tenant)
 	return (uint32_t)(rwy_hash(e->hash_seed, tenant) >> 32) % ENG_CM_TENANTS;
 }
 
+bool eng_mgmt_room(const struct eng *e, unsigned tunnel, uint32_t tenant, const struct rwy_ip *host)
+{
+	const struct eng_tunnel *t = &e->tunnel[tunnel];
+	uint32_t queued = t->mgmt ? wan_tx_queued(t->mgmt) : 0;
+	uint32_t room = queued < QUEUE_MAX ? QUEUE_MAX - queued : 0;
+
+	return t->cm.host[host_slot(e, tenant, host)] < room &&
+	       t->cm.tenant[tenant_slot(e, tenant)] < room * TENANT_SHARE;
+}
+
 void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, const struct rwy_ip *host,
     struct rwy_buf *b, rwy_time now)
 {
 	struct eng_tunnel *t = &e->tunnel[tunnel];
 	struct wan_txflow *m = mgmt_flow(t, now);
-	uint32_t hs = host_slot(e, tenant, host), ts = tenant_slot(e, tenant);
-	uint32_t queued = m ? wan_tx_queued(m) : 0, room = queued < QUEUE_MAX ? QUEUE_MAX - queued : 0;
 
 	if (!m) {
 		eng_drop(e, b, &e->c.drop_no_buffer);
 		return;
 	}
-	if (t->cm.host[hs] >= room || t->cm.tenant[ts] >= room * TENANT_SHARE) {
+	if (!eng_mgmt_room(e, tunnel, tenant, host)) {
 		eng_drop(e, b, &e->c.drop_cm_share);
 		return;
 	}
 	if (!eng_tag(e, tenant, b))
 		return;
-	t->cm.host[hs]++;
-	t->cm.tenant[ts]++;
-	b->psn = hs;
-	b->msn = ts;
+	b->psn = host_slot(e, tenant, host);
+	b->msn = tenant_slot(e, tenant);
+	t->cm.host[b->psn]++;
+	t->cm.tenant[b->msn]++;
 	wan_tx_send(m, b, now);
 }
 

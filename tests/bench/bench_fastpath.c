@@ -62,6 +62,8 @@ struct run {
 	struct wire wire[FP_SITES]; /* by destination site */
 	uint64_t batch_no;
 	uint64_t cycles[FP_SITES], turns[FP_SITES];
+	bool harmed; /* so many packets of `way` beside each batch */
+	enum fp_hostile way;
 };
 
 struct series {
@@ -121,6 +123,10 @@ static void timed_turn(struct run *r, enum fp_site s)
 static void batch(struct run *r)
 {
 	fp_hosts_send(r->hosts, r->lab.cfg.batch);
+	if (r->harmed && r->way == FP_REPEATS)
+		fp_hosts_repeat(r->hosts, r->lab.cfg.batch);
+	else if (r->harmed)
+		fp_hostile_send(&r->lab, r->way, r->lab.cfg.batch);
 	wire_give(r, FP_A);
 	do
 		timed_turn(r, FP_A);
@@ -313,6 +319,48 @@ static void print_counters(const struct run *r, uint64_t custody)
 	    a->tx_payload_copied + b->tx_payload_copied);
 }
 
+/*
+ * What a hostile packet costs: batches with as many hostile packets as others, and batches without,
+ * in turn. Medians of their cycles, for each of the others; the difference is the hostile packet's.
+ */
+static void print_harm(struct run *r, enum fp_hostile way, const char *name, uint64_t ticks)
+{
+	static struct series with[FP_SITES], without[FP_SITES];
+	uint64_t end = rte_rdtsc() + ticks;
+
+	memset(with, 0, sizeof(with));
+	memset(without, 0, sizeof(without));
+	r->way = way;
+	for (uint64_t n = 0; before(end); n++) {
+		long before_it = switches();
+
+		r->harmed = n & 1;
+		memset(r->cycles, 0, sizeof(r->cycles));
+		batch(r);
+		for (unsigned s = 0; s < FP_SITES && switches() == before_it && n > 64; s++)
+			add(n & 1 ? &with[s] : &without[s], (double)r->cycles[s] / r->lab.cfg.batch);
+	}
+	r->harmed = false;
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		if (!with[s].n || !without[s].n)
+			fp_die("the CPU was taken away in each batch");
+		qsort(with[s].v, with[s].n, sizeof(double), order);
+		qsort(without[s].v, without[s].n, sizeof(double), order);
+	}
+	printf(", \"%s\": {\"near\": %.2f, \"near_without\": %.2f, \"far\": %.2f, \"far_without\": %.2f}",
+	    name, with[FP_A].v[with[FP_A].n / 2], without[FP_A].v[without[FP_A].n / 2],
+	    with[FP_B].v[with[FP_B].n / 2], without[FP_B].v[without[FP_B].n / 2]);
+}
+
+static void print_harms(struct run *r, uint64_t hz)
+{
+	static const char *const name[] = {
+	    [FP_BOGUS] = "bogus", [FP_CM_FLOOD] = "cm_flood", [FP_REPEATS] = "repeats"};
+
+	for (unsigned w = 0; w < FP_HOSTILE_N; w++)
+		print_harm(r, (enum fp_hostile)w, name[w], hz / 2);
+}
+
 static int run(struct run *r, double seconds)
 {
 	const struct fp_stats *st;
@@ -339,6 +387,10 @@ static int run(struct run *r, double seconds)
 	print_series("harness", &harness);
 	print_series("both", &both);
 	print_series("reference", &reference);
+	if (r->lab.cfg.hostile) {
+		print_harms(r, hz);
+		drain(r);
+	}
 	print_counters(r, custody);
 	if (st->received != st->sent || st->wrong || st->nak || !st->acks) {
 		printf("}\n");
@@ -402,13 +454,15 @@ static void sibling_hop(struct fp_gw *g, enum fp_site s)
 }
 
 /* bench_fastpath [EAL arguments] -- [--payload N] [--qps N] [--batch N] [--delay N] [--ms N]
- *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling] */
+ *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling]
+ *                                   [--hostile] (not plain) */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"payload", required_argument, NULL, 'p'},
 	    {"qps", required_argument, NULL, 'q'}, {"batch", required_argument, NULL, 'b'},
 	    {"delay", required_argument, NULL, 'd'}, {"ms", required_argument, NULL, 't'},
-	    {"overlay", required_argument, NULL, 'o'}, {"sibling", no_argument, NULL, 's'}, {0}};
+	    {"overlay", required_argument, NULL, 'o'}, {"sibling", no_argument, NULL, 's'},
+	    {"hostile", no_argument, NULL, 'h'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -432,11 +486,15 @@ int main(int argc, char **argv)
 			cfg.overlay = overlay(optarg);
 		else if (o == 's')
 			cfg.conf = with_sibling;
+		else if (o == 'h')
+			cfg.hostile = true;
 		else if (o == 't')
 			ms = number(optarg, 10, 60000);
 		else
 			return 2;
 	}
+	if (cfg.hostile && cfg.overlay == FP_PLAIN)
+		fp_die("--hostile: with an --overlay");
 	/* FIRST and MIDDLE packets have the length of the path MTU, at least 256 (IBA 9.7.4.1.6).
 	 * Shorter ones are whole messages. */
 	if (cfg.payload < 256 || (cfg.payload & (cfg.payload - 1)))

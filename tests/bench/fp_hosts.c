@@ -177,6 +177,18 @@ void fp_hosts_send(struct fp_hosts *h, unsigned n)
 	}
 }
 
+void fp_hosts_repeat(struct fp_hosts *h, unsigned n)
+{
+	const struct tmpl *t = &h->t[T_LAST];
+
+	for (; n; n--) {
+		struct rte_mbuf *m = fp_copy(h->l, t->frame, t->len);
+
+		fill_in(t, rte_pktmbuf_mtod(m, uint8_t *), h->front, 0, h->qp[0].acked, true);
+		fp_arrive(&h->l->gw[FP_A].port[FP_LAN], m);
+	}
+}
+
 static void read_ack(struct fp_hosts *h, const uint8_t *bth)
 {
 	uint32_t i = rwy_get24(bth + 5) - QPN_A;
@@ -260,7 +272,9 @@ void fp_hosts_read(struct fp_hosts *h, enum fp_site site)
 		for (unsigned k = 0; k < n; k++) {
 			const uint8_t *bth = rte_pktmbuf_mtod_offset(m[k], uint8_t *, h->front + IP4 + 8);
 
-			if (h->verify && !good(h, m[k]))
+			if (h->l->cfg.overlay != FP_PLAIN && fp_is_hostile(rte_pktmbuf_mtod(m[k], uint8_t *)))
+				h->st.hostile++;
+			else if (h->verify && !good(h, m[k]))
 				h->st.wrong++;
 			else if (site == FP_A)
 				read_ack(h, bth);

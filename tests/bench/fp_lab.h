@@ -43,6 +43,7 @@ struct fp_cfg {
 	unsigned qps;
 	unsigned message;                             /* packets per message */
 	unsigned batch;                               /* packets that wait at a port */
+	bool hostile;                                 /* a host harms, too (fp_hostile.c) */
 	unsigned delay;                               /* batches that a datagram is on its way */
 	unsigned workers;                             /* per gateway; 0: one */
 	void (*conf)(struct conf *c, enum fp_site s); /* changes the configuration; may be NULL */
@@ -86,11 +87,21 @@ void fp_hosts_send(struct fp_hosts *h, unsigned n);
 /* The requester reads what gateway A sent to it; the responder reads what B sent, and
  * acknowledges. */
 void fp_hosts_read(struct fp_hosts *h, enum fp_site site);
+/* It sends n packets of its first queue pair again that were acknowledged, as if it heard no ACK. */
+void fp_hosts_repeat(struct fp_hosts *h, unsigned n);
 struct fp_stats {
 	uint64_t sent, received, acks, nak, wrong, again;
+	uint64_t hostile; /* packets of fp_hostile.c that reached a host */
 };
 const struct fp_stats *fp_hosts_stats(const struct fp_hosts *h);
 /* The responder checks the ICRC of each packet (on), or not. */
 void fp_hosts_verify(struct fp_hosts *h, bool on);
+
+/* --- fp_hostile.c: a host of the plain LAN that harms a tenant's; not with FP_PLAIN -------------- */
+enum fp_hostile { FP_BOGUS, FP_CM_FLOOD, FP_REPEATS, FP_HOSTILE_N };
+/* It sends its next n packets; FP_REPEATS is fp_hosts_repeat(). */
+void fp_hostile_send(struct fp_lab *l, enum fp_hostile way, unsigned n);
+/* True for a frame of it, or for it. */
+bool fp_is_hostile(const uint8_t *frame);
 
 #endif
