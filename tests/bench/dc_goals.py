@@ -22,6 +22,8 @@ SITE = "leaves=4 hosts=4 spines=4"
 # than the WAN.
 PORT = "gwrate=400G"
 ARMS = (("native", "mode=native"), ("themis", "mode=native rule=themis"), ("grc", "mode=native rule=grc"), ("sr", "mode=native host=sr pfc=off"))
+AUTO = "cc=auto"  # the product's default; without it the gateways know the WAN's rate (reserved path)
+LONG = "rto=4s backoff=1"  # what an operator sets for long distances: nothing is sent again too early
 RTTS = (0.1, 1, 10, 25, 50, 100, 200)
 WINDOW = 0.5  # ms: a rate is the mean over this time
 
@@ -46,6 +48,21 @@ class Run:
         return self
 
 
+def died(d):
+    """A run in which queue pairs failed shows nothing that another one could be better than."""
+    return d["qp_errors"] > 0
+
+
+def row(name, value, unit, ref=None, ref_run=None, ref_name=None, goal=None, at_most=False, conditions="", by_ref=False):
+    """report.row with the run that the reference is from. by_ref: the goal is relative to it: with a
+    reference that died it is not met."""
+    if ref_run is not None and died(ref_run):
+        conditions = f"{ref_name}: {ref_run['qp_errors']:.0f} queue pairs in error, no reference; {conditions}"
+        r = report.row(name, value, unit, None, None, goal, at_most, conditions)
+        return {**r, "ok": False} if by_ref and goal is not None else r
+    return report.row(name, value, unit, ref, ref_name, goal, at_most, conditions)
+
+
 def n(d, *names):
     return " / ".join(f"{d[k]:.4g}" for k in names)
 
@@ -59,17 +76,18 @@ def g4_runs():
         yield Run(f"G4 {rtt:g}ms", words)
         yield Run(f"G4 {rtt:g}ms native", f"{words} mode=native")
         yield Run(f"G4 {rtt:g}ms native 10ms", f"{words} mode=native rto=10ms backoff=1")
+        yield Run(f"G4 {rtt:g}ms native long", f"{words} mode=native {LONG}")
 
 
 def g4_rows(r):
     base = r["G4 0.1ms"]["flows_gbps"]
     for rtt in RTTS:
-        d, a, b = (r[f"G4 {rtt:g}ms{x}"] for x in ("", " native", " native 10ms"))
+        d, a, b, c = (r[f"G4 {rtt:g}ms{x}"] for x in ("", " native", " native 10ms", " native long"))
         cond = (f"{d['flows_gbps']:.2f} Gb/s; native {a['flows_gbps']:.3f} Gb/s, {a['host_resent']:.0f} packets sent again, with a timer of 10 ms that does not back off "
-                f"{b['flows_gbps']:.3f} Gb/s, {b['qp_errors']:.0f} queue pairs in error; {d['host_resent_warm']:.0f} packets repeated before the connection was learned; "
+                f"{b['flows_gbps']:.3f} Gb/s, {b['qp_errors']:.0f} queue pairs in error, with one of 4 s {c['flows_gbps']:.3f} Gb/s; {d['host_resent_warm']:.0f} packets repeated before the connection was learned; "
                 f"{d['scenario']}")
-        yield report.row(f"G4 {rtt:g}ms goodput", d["flows_gbps"] / base, "of 0.1ms", a["flows_gbps"] / base, "native", 0.98, False, cond)
-        yield report.row(f"G4 {rtt:g}ms resent", d["host_resent"] + d["host_timeouts"], "packets", a["host_resent"] + a["host_timeouts"], "native", 0, True, cond)
+        yield report.row(f"G4 {rtt:g}ms goodput", d["flows_gbps"] / base, "of 0.1ms", c["flows_gbps"] / base, "native, 4 s", 0.98, False, cond)
+        yield report.row(f"G4 {rtt:g}ms resent", d["host_resent"] + d["host_timeouts"], "packets", c["host_resent"] + c["host_timeouts"], "native, 4 s", 0, True, cond)
 
 
 # --- G5 ------------------------------------------------------------------------------------------------
@@ -105,41 +123,69 @@ def settle(rows, flows, start, stagger, column):
 
 def g5_runs():
     for flows in (2, 8, 64):
-        for arm, words in (("", PORT), *ARMS):
+        for arm, words in (("", PORT), ("auto", f"{PORT} {AUTO}"), *ARMS):
             yield Run(f"G5 jain {flows} {arm}".rstrip(), f"{SITE} flows={flows} depth=64 msg=1MiB rtt=6ms time=120ms skip=60ms {words}")
     for place in ("source", "destination"):
         yield Run(f"G5 near-{place}", join_words(place), True)
+        yield Run(f"G5 near-{place} auto", f"{join_words(place)} {AUTO}", True)
         yield Run(f"G5 near-{place} native", join_words(place) + " mode=native", True)
     for rtt in (6, 12, 30):
         words = f"{SITE} load=0.5 rtt={rtt}ms skip={10 + rtt}ms time={40 + rtt}ms"
         yield Run(f"G5 mix {rtt}ms alone", f"{words} mode=native")
-        for arm, more in (("", PORT), *ARMS):
+        for arm, more in (("", PORT), ("auto", f"{PORT} {AUTO}"), *ARMS, ("native long", f"mode=native {LONG}")):
             yield Run(f"G5 mix {rtt}ms {arm}".rstrip(), f"{words} xload=0.6 xqps=128 {more}")
+
+
+def g5_jain_rows(r, flows):
+    native = r[f"G5 jain {flows} native"]
+    for arm, goal in (("", 0.99), ("auto", 0.99), *((a, None) for a, _ in ARMS)):
+        d = r[f"G5 jain {flows} {arm}".rstrip()]
+        yield row(f"G5 Jain {flows} flows {arm}".rstrip(), d["jain"], "index", native["jain"], native, "native", goal, False,
+                  f"{d['flows_gbps']:.1f} Gb/s, {d['qp_errors']:.0f} queue pairs in error; {d['scenario']}")
+
+
+def g5_join_rows(r, place, offset, unit, goal):
+    """Of each arm: how long until the shares of four flows are equal."""
+    native = r[f"G5 near-{place} native"]
+
+    def settled(x):
+        took, share = settle(x["rows"], 4, 5, 20, "rx")
+        return max(0, took - offset) / (1 if unit == "ms" else 6), share
+    theirs, other = settled(native)
+    for arm in ("", " auto"):
+        d = r[f"G5 near-{place}{arm}"]
+        ours, share = settled(d)
+        yield row(f"G5 near-{place}{arm} settles", ours, unit, theirs, native, "native", goal, True,
+                  f"until all shares are within 10 % for good, worst of 3 joins 20 ms apart (never counts as 20 ms); within 10 % for {100 * share:.0f} % of the time, natively "
+                  f"{100 * other:.0f} %; {d['flows_gbps']:.1f} and {native['flows_gbps']:.1f} Gb/s" + ("; less the 3 ms of the path" if offset else "") + f"; {d['scenario']}")
+
+
+def g5_mix_rows(r, rtt):
+    """Roceway, with the WAN's rate known and without, and each baseline: traffic within a site beside
+    traffic between the sites."""
+    us = ("intra_mean_us", "intra_p99_us", "intra_small_us", "inter_mean_us")
+    alone, native = r[f"G5 mix {rtt}ms alone"], r[f"G5 mix {rtt}ms native"]
+    base = alone["intra_mean_us"]
+    for arm in ("", "auto", *(a for a, _ in ARMS), "native long"):
+        d = r[f"G5 mix {rtt}ms {arm}".rstrip()]
+        ours = arm in ("", "auto")
+        cond = (f"us: intra mean / p99 / mean below 100 kB / inter mean: {n(d, *us)}; natively {n(native, *us)}; without inter traffic {n(alone, *us[:3])}; "
+                f"{d['qp_errors']:.0f} queue pairs in error; {d['scenario']}")
+        name = f"G5 {rtt}ms {arm}".rstrip()
+        yield row(f"{name} intra FCT", d["intra_mean_us"] / base, "x alone", native["intra_mean_us"] / base, native, "native", 1.10 if ours else None, True, cond)
+        yield row(f"{name} inter FCT", d["inter_mean_us"], "us", native["inter_mean_us"], native, "native", None, True, cond)
+        if ours:
+            yield row(f"{name} intra vs native", d["intra_mean_us"] / native["intra_mean_us"], "x", None, native, "native", 0.2, True, cond, by_ref=True)
+            yield row(f"{name} small vs native", d["intra_small_us"] / native["intra_small_us"], "x", None, native, "native", None, True, cond, by_ref=True)
 
 
 def g5_rows(r):
     for flows in (2, 8, 64):
-        d = r[f"G5 jain {flows}"]
-        beside = "; ".join(f"{a} {n(r[f'G5 jain {flows} {a}'], 'jain', 'flows_gbps')}" for a, _ in ARMS)
-        yield report.row(f"G5 Jain {flows} flows", d["jain"], "index", r[f"G5 jain {flows} native"]["jain"], "native", 0.99, False,
-                         f"index / Gb/s: {n(d, 'jain', 'flows_gbps')}; {beside}; {d['scenario']}")
-    for place, column, offset, unit, goal in (("source", "rx", 3, "ms", 2), ("destination", "rx", 0, "RTT", 1.5)):
-        d, a = r[f"G5 near-{place}"], r[f"G5 near-{place} native"]
-        (ours, share), (theirs, other) = ([(max(0, w - offset) / (1 if unit == "ms" else 6), s) for w, s in
-                                           [settle(x["rows"], 4, 5, 20, column)]][0] for x in (d, a))
-        yield report.row(f"G5 near-{place} settles", ours, unit, theirs, "native", goal, True,
-                         f"until all shares are within 10 % for good, worst of 3 joins 20 ms apart (never counts as 20 ms); within 10 % for {100 * share:.0f} % of the time, natively "
-                         f"{100 * other:.0f} %; {d['flows_gbps']:.1f} and {a['flows_gbps']:.1f} Gb/s" + ("; less the 3 ms of the path" if offset else "") +
-                         f"; {d['scenario']}")
+        yield from g5_jain_rows(r, flows)
+    yield from g5_join_rows(r, "source", 3, "ms", 2)
+    yield from g5_join_rows(r, "destination", 0, "RTT", 1.5)
     for rtt in (6, 12, 30):
-        alone, d, a = (r[f"G5 mix {rtt}ms{x}"] for x in (" alone", "", " native"))
-        us = ("intra_mean_us", "intra_p99_us", "intra_small_us", "inter_mean_us")
-        beside = "; ".join(f"{arm} {n(r[f'G5 mix {rtt}ms {arm}'], *us)}" for arm, _ in ARMS)
-        cond = f"us: intra mean / p99 / mean below 100 kB / inter mean: Roceway {n(d, *us)}; without inter traffic {n(alone, *us[:3])}; {beside}; {d['scenario']}"
-        base = alone["intra_mean_us"]
-        yield report.row(f"G5 {rtt}ms intra FCT", d["intra_mean_us"] / base, "x alone", a["intra_mean_us"] / base, "native", 1.10, True, cond)
-        yield report.row(f"G5 {rtt}ms intra vs native", d["intra_mean_us"] / a["intra_mean_us"], "x", None, None, 0.2, True, cond)
-        yield report.row(f"G5 {rtt}ms small vs native", d["intra_small_us"] / a["intra_small_us"], "x", None, None, None, True, cond)
+        yield from g5_mix_rows(r, rtt)
 
 
 # --- G6 ------------------------------------------------------------------------------------------------
@@ -149,15 +195,15 @@ G6_WORDS = f"{SMALL} flows=1 {PORT} xload=0.1 xsize=65536 rtt={G6_RTT}ms time=40
 
 
 def g6_runs():
-    yield Run("G6 quiet", G6_WORDS)
-    for slow in ("nic", "port"):
-        yield Run(f"G6 {slow}", f"{G6_WORDS} slow={slow} slow_at={SLOW_AT}ms slow_rate={SLOW_TO}G", True)
+    for arm, more in (("", ""), (" auto", AUTO)):
+        yield Run(f"G6 quiet{arm}", f"{G6_WORDS} {more}")
+        for slow in ("nic", "port"):
+            yield Run(f"G6 {slow}{arm}", f"{G6_WORDS} slow={slow} slow_at={SLOW_AT}ms slow_rate={SLOW_TO}G {more}", True)
 
 
 def g6_rows(r):
-    quiet = r["G6 quiet"]
-    for slow in ("nic", "port"):
-        d = r[f"G6 {slow}"]
+    for slow in ("nic", "port", "nic auto", "port auto"):
+        d, quiet = r[f"G6 {slow}"], r["G6 quiet auto" if slow.endswith("auto") else "G6 quiet"]
         rows = d["rows"]
         before = [x["rx0"] for x in rows if SLOW_AT - G6_RTT < x["ms"] < SLOW_AT]
         after = [x for x in rows if x["ms"] > SLOW_AT + 6 * G6_RTT]

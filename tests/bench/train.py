@@ -55,11 +55,12 @@ def cells(full):
 
     def pair(name, batch, words, goal=None, native_more=""):
         native = Cell(f"{name} native", batch, f"{words} {NATIVE} {native_more}", site[batch])
-        return native, Cell(f"{name} roceway", batch, f"{words} {GATEWAY}", site[batch], native, goal)
+        yield native
+        yield Cell(f"{name} roceway", batch, f"{words} {GATEWAY}", site[batch], native, goal)
+        yield Cell(f"{name} roceway auto", batch, f"{words} {GATEWAY} cc=auto", site[batch], native, goal)
 
-    plain = pair("30", 30, "", 0.8875)
-    over = pair("30 overlap", 30, OVERLAP, 0.9426)
-    yield from (*plain, *over, *pair("128 overlap", 128, OVERLAP, 0.9795))
+    plain = tuple(pair("30", 30, "", 0.8875))
+    yield from (*plain, *pair("30 overlap", 30, OVERLAP, 0.9426), *pair("128 overlap", 128, OVERLAP, 0.9795))
     yield Cell("30 native, NIC timers of 2 ms", 30, "mode=native", site[30])
     for loss in (1e-5, 1e-4, 1e-3):
         yield from pair(f"30 loss {loss:.0e}".replace("e-0", "e-"), 30, f"loss={loss:g}", 0.8875)
