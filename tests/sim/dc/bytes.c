@@ -11,7 +11,7 @@
 #include "tests/sim/dc/hostile.h"
 #include "tests/sim/dc/nic.h"
 
-#define TAG     8
+#define TAG     DC_THIN_TAG
 #define PATTERN (64u << 10)
 
 bool dc_thin;

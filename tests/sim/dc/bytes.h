@@ -10,6 +10,7 @@
 #include "tests/sim/dc/dc.h"
 
 #define DC_THIN_BYTES 160 /* bytes of a packet that exist in a thin run */
+#define DC_THIN_TAG   8   /* .. of these so many of the payload have a value */
 
 extern bool dc_thin;
 

@@ -8,6 +8,8 @@
 
 bool __real_roce_icrc_ok(const struct roce_pkt *pkt);
 bool __wrap_roce_icrc_ok(const struct roce_pkt *pkt);
+uint32_t __real_roce_content_crc(const struct roce_pkt *pkt);
+uint32_t __wrap_roce_content_crc(const struct roce_pkt *pkt);
 void __real_roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req);
 void __wrap_roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req);
 
@@ -24,4 +26,16 @@ void __wrap_roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req)
 	}
 	pkt->bth[8] = (uint8_t)((pkt->bth[8] & 0x7f) | (ack_req ? 0x80 : 0));
 	pkt->ack_req = ack_req;
+}
+
+/* Of the bytes that exist. */
+uint32_t __wrap_roce_content_crc(const struct roce_pkt *pkt)
+{
+	struct roce_pkt p = *pkt;
+
+	if (dc_thin && pkt->len > DC_THIN_BYTES) {
+		p.icrc = p.payload + DC_THIN_TAG;
+		p.payload_len = DC_THIN_TAG;
+	}
+	return __real_roce_content_crc(&p);
 }
