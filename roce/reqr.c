@@ -14,7 +14,6 @@
 #define WINDOW_MAX   4096u
 /* the host may need twice its share of time for others' READs */
 #define UNFAIR   2u
-#define LATENESS 2u             /* an answer may be twice as late as the host's others */
 #define BUSY_MAX (10 * RWY_SEC) /* longest time allowed for READs that the host owes */
 /* timeouts without back-off while the host answers other queue pairs */
 #define ALIVE_TRIES 2u
@@ -188,6 +187,7 @@ void roce_reqr_go_back(struct roce_reqr *r)
 	r->inflight = 0;
 	r->since_ackreq = 0;
 	r->sample_at = 0; /* Karn: a retransmission gives no RTT sample */
+	r->repeated_at = 0;
 	r->deadline = RWY_NEVER;
 }
 
@@ -218,8 +218,6 @@ static rwy_dur rto(const struct roce_reqr *r, unsigned doubled)
 {
 	rwy_dur t = r->srtt + 4 * r->rttvar;
 
-	if (r->host && t < LATENESS * r->host->late)
-		t = LATENESS * r->host->late;
 	if (t < r->cfg.rto_min)
 		t = r->cfg.rto_min;
 	while (doubled-- && t < r->cfg.rto_max)
@@ -255,16 +253,19 @@ static void wait_anew(struct roce_reqr *r, rwy_time now)
 }
 
 /*
- * The timer was set to the shortest time. When it is due, the bytes that the host owes decide. They
- * may change, so there may be another check.
+ * The timer was set to the shortest time. When it is due, the bytes that the host owes decide, and
+ * how late it answers. Both may change, so there may be another check.
  */
 static bool timed_out(struct roce_reqr *r, rwy_time now)
 {
 	rwy_time at;
+	rwy_dur t, late;
 
 	if (r->deadline == RWY_NEVER || now < r->deadline)
 		return false;
-	at = r->waits + rto(r, back_off(r)) + busy(r);
+	t = rto(r, back_off(r));
+	late = r->host ? roce_reqr_host_lateness(r->host, now) : 0;
+	at = r->waits + (t > late + late / 4 ? t : late + late / 4) + busy(r);
 	if (now >= at)
 		return true;
 	r->deadline = rwy_time_min(at, look_at(r, now));
@@ -289,7 +290,6 @@ static void rtt_sample(struct roce_reqr *r, rwy_dur rtt)
 void roce_reqr_progress(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now)
 {
 	act->progress = true;
-	roce_reqr_host_answered(r->host, rwy_since(r->retry_count ? r->silent_at : r->waits, now));
 	r->retry_count = 0;
 	r->rnr_count = 0;
 	r->nak_seen = false;
@@ -361,6 +361,7 @@ void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now
 	r->nak_seen = false;
 	roce_reqr_cut(r);
 	roce_reqr_go_back(r);
+	r->repeated_at = now;
 }
 
 rwy_time roce_reqr_next(const struct roce_reqr *r)

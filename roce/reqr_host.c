@@ -2,15 +2,15 @@
 /* The record of a host: bytes owed, and pace, which is a time per unit of bytes (no division). */
 #include "roce/reqr_host.h"
 
-#define UNIT_BITS   16
-#define UNIT        (1u << UNIT_BITS)
-#define RISE_BITS   2 /* a slower pace counts soon, a faster late: an early timer costs a copy */
-#define FALL_BITS   4
-#define LATER_BITS  1 /* a late answer counts at once; many punctual ones make up for it */
-#define SOONER_BITS 4
-#define JUMP        4             /* most paces that a unit counts: one pause is not the pace */
-#define PACE_MAX    (4 * RWY_SEC) /* with BYTES_MAX it bounds a product to 64 bits */
-#define BYTES_MAX   ((uint64_t)1 << 31)
+#define UNIT_BITS 16
+#define UNIT      (1u << UNIT_BITS)
+#define RISE_BITS 2 /* a slower pace counts soon, a faster late: an early timer costs a copy */
+#define FALL_BITS 4
+#define JUMP      4  /* most paces that a unit counts: one pause is not the pace */
+#define LATE_BITS 33 /* of 2^33 ns, 8.6 s: after so long half of it counts */
+#define LATE_MAX  (4 * RWY_SEC)
+#define PACE_MAX  (4 * RWY_SEC) /* with BYTES_MAX it bounds a product to 64 bits */
+#define BYTES_MAX ((uint64_t)1 << 31)
 
 void roce_reqr_host_heard(struct roce_reqr_host *h, rwy_time now)
 {
@@ -67,14 +67,21 @@ void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes)
 		h->owed -= bytes;
 }
 
-void roce_reqr_host_answered(struct roce_reqr_host *h, rwy_dur waited)
+rwy_dur roce_reqr_host_lateness(const struct roce_reqr_host *h, rwy_time now)
 {
-	if (!h)
+	rwy_dur t = rwy_since(h->late_at, now);
+
+	return t >> LATE_BITS < 64 ? h->late >> (t >> LATE_BITS) : 0;
+}
+
+void roce_reqr_host_late(struct roce_reqr_host *h, rwy_time sent, rwy_time now)
+{
+	rwy_dur t = rwy_since(sent, now);
+
+	if (!h || t < roce_reqr_host_lateness(h, now))
 		return;
-	if (waited > h->late)
-		h->late += (waited - h->late) >> LATER_BITS;
-	else
-		h->late -= (h->late - waited) >> SOONER_BITS;
+	h->late = t < LATE_MAX ? t : LATE_MAX;
+	h->late_at = now;
 }
 
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes)

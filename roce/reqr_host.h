@@ -24,7 +24,8 @@ struct roce_reqr_host {
 	rwy_time since;
 	uint32_t got; /* bytes of that unit */
 	rwy_dur pace; /* smoothed time per unit of READ responses; 0: not measured */
-	rwy_dur late; /* smoothed time from a request to its answer, repeats or not */
+	rwy_dur late; /* longest time that it took to answer a repeat, falling with time */
+	rwy_time late_at;
 };
 
 /* A response of any kind came. */
@@ -36,11 +37,13 @@ void roce_reqr_host_read(struct roce_reqr_host *h, uint32_t bytes, rwy_time now)
 /* These requested bytes were received, or are no longer expected. */
 void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes);
 /*
- * A requester made progress after it waited for this long, from the first time that it sent the
- * request. An answer to a repeated request gives no RTT sample (Karn), so a host with a long queue
- * would be repeated to for ever.
+ * It answered a request again that was repeated at `sent`, after a timeout: so the request was not
+ * lost, but the answer late. No other answer to a repeated request tells its age (Karn), and a host
+ * with a long queue would be repeated to for ever.
  */
-void roce_reqr_host_answered(struct roce_reqr_host *h, rwy_dur waited);
+void roce_reqr_host_late(struct roce_reqr_host *h, rwy_time sent, rwy_time now);
+/* Returns how late its answers are at present. */
+rwy_dur roce_reqr_host_lateness(const struct roce_reqr_host *h, rwy_time now);
 /* Returns the host's time for `bytes`, or for what it owes if that is more; 0: the pace is
  * unknown. */
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes);

@@ -98,9 +98,14 @@ static void nak(struct roce_reqr *r, uint8_t syndrome, roce_psn psn, struct roce
 }
 
 /* Names a PSN outside [una, high): `old` if before, `ghost` if after (IBA 9.7.6.1: never sent). */
-static const char *outside(const struct roce_reqr *r, roce_psn psn, const char *old, const char *ghost)
+static const char *outside(
+    const struct roce_reqr *r, roce_psn psn, const char *old, const char *ghost, rwy_time now)
 {
-	return roce_psn_before(psn, r->una) ? old : ghost;
+	if (!roce_psn_before(psn, r->una))
+		return ghost;
+	if (r->repeated_at)
+		roce_reqr_host_late(r->host, r->repeated_at, now);
+	return old;
 }
 
 static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now)
@@ -119,7 +124,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 		             (ack || syn == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ));
 
 		if (!ahead || r->una == r->high) {
-			act->drop = outside(r, psn, "old_ack", "ghost_ack");
+			act->drop = outside(r, psn, "old_ack", "ghost_ack", now);
 			return;
 		}
 		/* The host has more than this requester sent, so it has all of it. */
@@ -196,7 +201,7 @@ static void recv_response(
 	if (read)
 		roce_reqr_host_read(r->host, pkt->payload_len, now);
 	if (!roce_reqr_in_flight(r, pkt->psn)) {
-		act->drop = outside(r, pkt->psn, "old_response", "ghost_response");
+		act->drop = outside(r, pkt->psn, "old_response", "ghost_response", now);
 		return;
 	}
 	release(r, pkt->psn, act, now);
