@@ -149,7 +149,7 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	struct wan_tx_item i;
 
-	while (wan_itemq_pop(&t->again, &i)) {
+	while (wan_again_pop(&t->again, &i)) {
 		uint64_t seq;
 		struct wan_txflow *f = wanted(t, i.flow, i.seq, i.frag, &seq);
 

@@ -38,6 +38,18 @@ struct wan_itemq {
 	struct wan_tx_item *v;
 	uint32_t cap, head, n;
 };
+/*
+ * Lost fragments, in turn by the classes of their flows: what one tenant lost, all at once where it
+ * overran a queue, does not delay a small loss of another. Classes share a ring by the low bits of
+ * their numbers.
+ */
+#define WAN_AGAIN_RINGS 16
+struct wan_againq {
+	struct wan_itemq ring[WAN_AGAIN_RINGS];
+	uint32_t n;     /* of all rings */
+	uint32_t busy;  /* bit i: ring i is not empty */
+	unsigned first; /* the ring whose turn is next, if it is busy */
+};
 
 /* --- flows ------------------------------------------------------------------------------------ */
 struct wan_txflow {
@@ -152,6 +164,12 @@ bool wan_after_leaves_room(const struct wan_txflow *f);
 /* Returns false when memory is short. */
 bool wan_itemq_push(struct wan_itemq *q, const struct wan_tx_item *i);
 bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i);
+/* The same; `class_id`: of the fragment's flow. */
+bool wan_again_push(struct wan_againq *q, uint32_t class_id, const struct wan_tx_item *i);
+bool wan_again_pop(struct wan_againq *q, struct wan_tx_item *i);
+/* Forgets all, and keeps the memory. */
+void wan_again_clear(struct wan_againq *q);
+void wan_again_fini(struct wan_againq *q);
 
 /* flow_tx.c */
 /* A DATA frame was acknowledged: frees its custody in order, and completes a closed flow. */

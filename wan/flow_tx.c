@@ -331,7 +331,7 @@ bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 		b->w1 |= bit;
 		return true;
 	}
-	if (!wan_itemq_push(&t->again,
+	if (!wan_again_push(&t->again, f->class->id,
 	        &(struct wan_tx_item){.flow = s->flow, .seq = s->seq, .frag = s->frag, .moved = moved}))
 		return false;
 	b->w1 &= ~bit;
@@ -456,7 +456,8 @@ static void rewind_flow(struct wan_txflow *f)
  * new open information. */
 void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 {
-	t->again.n = t->copies.n = 0;
+	wan_again_clear(&t->again);
+	t->copies.n = 0;
 	t->tx_out = 0;
 	for (uint32_t i = 0; i < t->tx_cap; i++)
 		if (t->tx[i].f)
@@ -499,6 +500,6 @@ void wan_tx_free_all(struct wan_tunnel *t)
 		f->active = f->ctl_dirty = false;
 	wan_tx_reap(t);
 	free(t->tx);
-	free(t->again.v);
+	wan_again_fini(&t->again);
 	free(t->copies.v);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A FIFO of fragments to retransmit. It grows by doubling and never shrinks. */
+/* FIFOs of fragments to retransmit. They grow by doubling and never shrink. */
 #include <stdlib.h>
 
 #include "wan/tunnel.h"
@@ -37,4 +37,45 @@ bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i)
 	q->head = (q->head + 1) & (q->cap - 1);
 	q->n--;
 	return true;
+}
+
+bool wan_again_push(struct wan_againq *q, uint32_t class_id, const struct wan_tx_item *i)
+{
+	unsigned at = class_id % WAN_AGAIN_RINGS;
+
+	if (!wan_itemq_push(&q->ring[at], i))
+		return false;
+	q->busy |= 1u << at;
+	q->n++;
+	return true;
+}
+
+bool wan_again_pop(struct wan_againq *q, struct wan_tx_item *i)
+{
+	uint32_t later = q->busy & ~0u << q->first, from = later ? later : q->busy;
+	unsigned at;
+
+	if (!from)
+		return false;
+	at = (unsigned)__builtin_ctz(from);
+	wan_itemq_pop(&q->ring[at], i);
+	if (!q->ring[at].n)
+		q->busy &= ~(1u << at);
+	q->first = (at + 1) % WAN_AGAIN_RINGS;
+	q->n--;
+	return true;
+}
+
+void wan_again_clear(struct wan_againq *q)
+{
+	for (unsigned k = 0; k < WAN_AGAIN_RINGS; k++)
+		q->ring[k].n = 0;
+	q->n = q->busy = 0;
+}
+
+void wan_again_fini(struct wan_againq *q)
+{
+	for (unsigned k = 0; k < WAN_AGAIN_RINGS; k++)
+		free(q->ring[k].v);
+	*q = (struct wan_againq){0};
 }

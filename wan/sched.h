@@ -9,7 +9,8 @@
  * flows of a class take turns by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995). With a
  * single class the scheduler costs nothing.
  *
- * Only first transmissions count, in bytes on the wire. The path bears the cost of retransmissions.
+ * Only first transmissions count, in bytes on the wire. The path bears the cost of retransmissions,
+ * which go first, one class after the other (struct wan_againq).
  */
 #ifndef WAN_SCHED_H
 #define WAN_SCHED_H

@@ -95,8 +95,9 @@ struct wan_tunnel {
 	struct wan_sched sched;                 /* flows with data to send */
 	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to report */
 	struct wan_txflow *tx_retired;
-	struct wan_itemq again, copies; /* lost fragments to retransmit; second copies due */
-	uint64_t tx_bytes, tx_out;      /* bytes in custody; those of them sent in this session */
+	struct wan_againq again;   /* lost fragments to retransmit */
+	struct wan_itemq copies;   /* second copies due */
+	uint64_t tx_bytes, tx_out; /* bytes in custody; those of them sent in this session */
 	/*
 	 * after.c. A buffer waits for others, or did; a flow left room for those; custody has ended
 	 * since.

@@ -121,6 +121,8 @@ static const struct {
     {98, F_DRAIN | F_REUSE},
     /* the same, and the far gateway stopped, too, before its answer had arrived */
     {35, F_DRAIN | F_TENANTS},
+    /* what a hostile tenant had lost was sent again before another tenant's few bytes */
+    {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS},
     /* a new connection's first packet was lost, the next ones were of before the start of the old
      * one as its gateway knew it, and the rest was acknowledged as duplicates */
     {301976, F_LAN_LOSS | F_REUSE | F_HOST | F_MOVES},

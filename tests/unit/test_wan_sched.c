@@ -200,6 +200,35 @@ static void test_latency(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
+/* What one class lost, however much, does not wait in front of another's. */
+static void test_lost(void **state)
+{
+	struct wan_againq q = {0};
+	struct wan_tx_item i = {.flow = 2};
+	unsigned at[4] = {0}, n = 0;
+
+	for (i.seq = 0; i.seq < 1000; i.seq++)
+		assert_true(wan_again_push(&q, 2, &i));
+	for (i.seq = 0; i.seq < 3; i.seq++) {
+		i.flow = 1;
+		assert_true(wan_again_push(&q, 1, &i));
+		i.flow = 3;
+		assert_true(wan_again_push(&q, 2 + WAN_AGAIN_RINGS, &i));
+	}
+	for (uint32_t seq[4] = {0}; wan_again_pop(&q, &i); n++) {
+		assert_int_equal(i.seq, seq[i.flow]++);
+		at[i.flow] = n;
+	}
+	assert_int_equal(n, 1006);
+	assert_int_equal(at[1], 4); /* every second one until it has no more */
+	assert_int_equal(at[3], 1005);
+	assert_true(wan_again_push(&q, 5, &i));
+	wan_again_clear(&q);
+	assert_int_equal(q.n, 0);
+	assert_false(wan_again_pop(&q, &i));
+	wan_again_fini(&q);
+}
+
 static void test_arguments(void **state)
 {
 	struct wan_pair p;
@@ -238,6 +267,7 @@ int main(void)
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_priority),
 	    cmocka_unit_test(test_latency),
+	    cmocka_unit_test(test_lost),
 	    cmocka_unit_test(test_arguments),
 	};
 
