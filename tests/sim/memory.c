@@ -325,8 +325,8 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	/* In ack mode `near` a completion says that the near gateway has the data. If that gateway
 	 * dies, or the other queue pair does, one of the two hosts must have an error; if this host
 	 * is idle, the other. */
-	bool all = !s->error && !side_removed(r, s) &&
-	           !((r->near >> s->tenant & 1 || (r->fault_done && (r->faults & F_CRASH))) && side_dead(p));
+	bool died = (r->fault_done && (r->faults & F_CRASH)) || (r->faults & F_DRAIN_CUT);
+	bool all = !s->error && !side_removed(r, s) && !((r->near >> s->tenant & 1 || died) && side_dead(p));
 	bool ok = false;
 
 	if (s->uncarried) /* what is before it must be there, unless the peer's end came first */
