@@ -334,6 +334,8 @@ struct eng_pair {
 	uint32_t turns;
 	/* After a turn without a response: a late one must not be taken for the next flow's. */
 	rwy_time quiet_until;
+	/* It had that turn; until then a response is its own. NULL: none. */
+	struct eng_requester *late;
 	rwy_time turn_end; /* from then on the turn may end without a response */
 	struct eng_pair *all_next;
 };

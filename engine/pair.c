@@ -15,6 +15,16 @@
 #include "engine/session.h"
 
 #define TURN_MAX RWY_SEC /* a QP that is silent this long goes to the end of the queue */
+/* A host answers each copy of a request that was repeated, the last one within this time. */
+#define COPIES (5 * RWY_SEC)
+
+/* `t`, or as long as this requester's host needs to answer if that is more. */
+static rwy_dur at_least(rwy_dur t, const struct eng_requester *rq, rwy_time now)
+{
+	rwy_dur late = rq->reqr.host ? roce_reqr_host_lateness(rq->reqr.host, now) : 0;
+
+	return t > late + late / 4 ? t : late + late / 4;
+}
 
 static unsigned pair_slot(const struct rwy_ip *remote, const struct rwy_ip *local)
 {
@@ -102,7 +112,8 @@ static void begin_next_turn(struct eng_pair *p, rwy_time now)
 	rq = take_next(p);
 	rq->turn = ENG_TURN_OUT;
 	p->turn = rq;
-	p->turn_end = now + TURN_MAX;
+	p->late = NULL;
+	p->turn_end = now + at_least(TURN_MAX, rq, now);
 	eng_dirty(&rq->side);
 }
 
@@ -131,11 +142,16 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 
 	if (!p)
 		return;
+	if (p->late == rq) {
+		p->late = NULL;
+		if (rq->responder) /* that was the late response */
+			p->quiet_until = now;
+	}
 	if (rq->turn == ENG_TURN_OUT) {
 		p->turn = NULL;
 		rq->side.e->learning--;
 		if (!eng_requester_answered(rq) && !rq->responder)
-			p->quiet_until = now + rq->side.e->cfg.probe_timeout;
+			p->quiet_until = now + at_least(rq->side.e->cfg.probe_timeout, rq, now);
 	} else if (rq->turn == ENG_TURN_WAITING) {
 		struct eng_turns *turns = rq->tried ? &p->tried : &p->fresh;
 		struct eng_requester **q = &turns->head, *last = NULL;
@@ -156,6 +172,16 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 	begin_next_turn(p, now);
 }
 
+/* A late response to what rq sent may still arrive: an answer, or that to a repeat. */
+static bool may_answer(const struct eng_requester *rq, rwy_time now)
+{
+	const struct roce_reqr *r = &rq->reqr;
+
+	return (eng_requester_active(rq) && r->una != r->high) ||
+	       rwy_since(rq->last_tx, now) < at_least(rq->side.e->cfg.probe_timeout, rq, now) ||
+	       (r->copies && rwy_since(r->repeated_at, now) < COPIES);
+}
+
 /*
  * The requester side of rs is the owner, unless it had nothing outstanding for so long that no late
  * response can still arrive: then another connection uses the QPN.
@@ -166,10 +192,11 @@ struct eng_requester *eng_pair_owner(
 	struct eng_requester *rq = rs ? rs->requester : NULL;
 	struct eng_pair *p;
 
-	if (rq && (!e->learning || (eng_requester_active(rq) && rq->reqr.una != rq->reqr.high) ||
-	              now - rq->last_tx < e->cfg.probe_timeout))
+	if (rq && (!e->learning || may_answer(rq, now)))
 		return rq;
 	p = find_pair(e, tenant, &pkt->dst, &pkt->src);
+	if (p && !p->turn && p->late && now < p->quiet_until && eng_requester_active(p->late))
+		return p->late;
 	/* The PSN proves nothing: the NAK of a host that expects another PSN names that one. */
 	if (p && p->turn && eng_requester_active(p->turn) && p->turn->reqr.high != p->turn->reqr.una)
 		return p->turn;
@@ -245,8 +272,9 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 		if (rq && now >= p->turn_end && anybody_waits(p)) {
 			/* Others wait: it goes behind them, and no turn begins for a while. */
 			p->turn = NULL;
+			p->late = rq;
 			e->learning--;
-			p->quiet_until = now + e->cfg.probe_timeout;
+			p->quiet_until = now + at_least(e->cfg.probe_timeout, rq, now);
 			queue_for_turn(p, rq, true);
 		}
 		begin_next_turn(p, now);

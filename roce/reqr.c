@@ -187,7 +187,6 @@ void roce_reqr_go_back(struct roce_reqr *r)
 	r->inflight = 0;
 	r->since_ackreq = 0;
 	r->sample_at = 0; /* Karn: a retransmission gives no RTT sample */
-	r->repeated_at = 0;
 	r->deadline = RWY_NEVER;
 }
 
@@ -301,6 +300,9 @@ void roce_reqr_progress(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time
 	}
 	if (r->recovering && !roce_psn_before(r->una, r->recover))
 		r->recovering = false;
+	/* Hosts answer in order: no answer to a repeat comes after one to what was sent later. */
+	if (r->copies && roce_psn_after(r->una, r->repeat_end))
+		r->copies = 0;
 	if (r->inflight)
 		wait_anew(r, now);
 	else
@@ -362,6 +364,9 @@ void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now
 	roce_reqr_cut(r);
 	roce_reqr_go_back(r);
 	r->repeated_at = now;
+	r->repeat_end = r->high;
+	if (r->copies < UINT8_MAX)
+		r->copies++;
 }
 
 rwy_time roce_reqr_next(const struct roce_reqr *r)

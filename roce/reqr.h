@@ -70,7 +70,9 @@ struct roce_reqr {
 	rwy_time deadline;
 	rwy_time waits;              /* time when the response timer began */
 	rwy_time silent_at;          /* the same, for the first timeout in a row */
-	rwy_time repeated_at;        /* of the last repeat after a timeout; 0: not the last */
+	rwy_time repeated_at;        /* the last repeat after a timeout; 0: none */
+	roce_psn repeat_end;         /* end of what had been sent then */
+	uint8_t copies;              /* repeats whose answers may still come */
 	struct roce_reqr_host *host; /* shared by the requesters of a host; NULL: none */
 	uint64_t owed;               /* bytes of READ responses that the host owes this requester */
 	/* bytes that the host owed all its requesters when the timer began */

@@ -30,6 +30,7 @@ static bool again(struct roce_reqr *r)
 		return false;
 	r->nak_seen = true;
 	roce_reqr_go_back(r);
+	r->copies = 0; /* what it sends again now has answers of its own */
 	return true;
 }
 
@@ -99,12 +100,14 @@ static void nak(struct roce_reqr *r, uint8_t syndrome, roce_psn psn, struct roce
 
 /* Names a PSN outside [una, high): `old` if before, `ghost` if after (IBA 9.7.6.1: never sent). */
 static const char *outside(
-    const struct roce_reqr *r, roce_psn psn, const char *old, const char *ghost, rwy_time now)
+    struct roce_reqr *r, roce_psn psn, const char *old, const char *ghost, rwy_time now)
 {
 	if (!roce_psn_before(psn, r->una))
 		return ghost;
-	if (r->repeated_at)
+	if (r->copies) {
+		r->copies--;
 		roce_reqr_host_late(r->host, r->repeated_at, now);
+	}
 	return old;
 }
 

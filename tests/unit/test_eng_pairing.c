@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Passive pairing of queue pairs that begin with the same PSN and use the same UDP port, where only
+ * the order of answers tells them apart, and the host answers late.
+ */
+#include "tests/lib/eng_pair.h"
+
+#define QPN_B 0x50 /* + i: the i-th queue pair at host B */
+#define QPN_A 0x80
+
+static void request(unsigned i)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .dqpn = QPN_B + i,
+	    .ack_req = true,
+	    .payload_len = 64,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends(0, &m, 0);
+}
+
+/* Host B acknowledges PSN 0 of its i-th queue pair. */
+static void answer(unsigned i)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .dqpn = QPN_A + i,
+	    .syndrome = 0x1f,
+	    .msn = 1,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, 0);
+	eng_pair_run(2 * RWY_MS);
+}
+
+/* The QPN at host A that the gateway beside host B has for the i-th queue pair; 0: none yet. */
+static uint32_t partner(unsigned i)
+{
+	struct eng_flow_info info[8];
+	uint32_t cursor = 0;
+	unsigned n = eng_flows(site[1].e, &cursor, info, 8);
+
+	for (unsigned k = 0; k < n; k++)
+		if (info[k].local_qpn == QPN_B + i)
+			return info[k].remote_qpn;
+	fail_msg("no flow of queue pair %u", i);
+	return 0;
+}
+
+static unsigned sent(unsigned i)
+{
+	return site[1].of_qpn[QPN_B + i];
+}
+
+static int set_up(void **state)
+{
+	assert_int_equal(eng_pair_set_up(state), 0);
+	eng_pair_run(RWY_SEC);
+	request(0);
+	request(1);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(sent(0), 1);
+	assert_int_equal(sent(1), 0); /* one at a time */
+	return 0;
+}
+
+/*
+ * The request was repeated before its answer came: so it has two answers. The second one comes when
+ * the other queue pair has its turn, and nothing of the first one is outstanding any more.
+ */
+static void test_second_answer(void **state)
+{
+	while (sent(0) < 2)
+		eng_pair_run(10 * RWY_MS);
+	answer(0);
+	assert_int_equal(partner(0), QPN_A);
+	assert_int_equal(sent(1), 1);
+	eng_pair_run(300 * RWY_MS);
+	answer(0);
+	assert_int_equal(partner(0), QPN_A);
+	assert_int_equal(partner(1), 0);
+	answer(1);
+	assert_int_equal(partner(1), QPN_A + 1);
+	assert_int_equal(partner(0), QPN_A);
+}
+
+/*
+ * No answer within its turn: another one begins only when the answer cannot come any more. Until
+ * then an answer is for the one that had the turn.
+ */
+static void test_after_the_turn(void **state)
+{
+	eng_pair_run(1100 * RWY_MS);
+	assert_int_equal(sent(1), 0);
+	answer(0);
+	assert_int_equal(partner(0), QPN_A);
+	assert_int_equal(sent(1), 1);
+	answer(1);
+	assert_int_equal(partner(1), QPN_A + 1);
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {TEST(test_second_answer), TEST(test_after_the_turn)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
