@@ -128,7 +128,7 @@ $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
 $(CONF_LIB): $(call obj,$(CONF_SRC)) ; $(archive)
 $(ANALYZE_LIB): $(call obj,$(ANALYZE_SRC)) ; $(archive)
 # For benchmarks: the gateway without its main, and what the benchmarks share. A benchmark takes from it what it names.
-$(BENCH_LIB): $(call obj,$(BENCH_HELP) $(filter-out gateway/main.c,$(GW_SRC))) ; $(archive)
+$(BENCH_LIB): $(call obj,$(BENCH_HELP) tests/lib/rc_pkt.c $(filter-out gateway/main.c,$(GW_SRC))) ; $(archive)
 # The control center's parts bring their own rules.
 include $(wildcard controller/*.mk controller/*/*.mk)
 

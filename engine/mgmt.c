@@ -63,10 +63,6 @@ void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, const struct
 		eng_drop(e, b, &e->c.drop_no_buffer);
 		return;
 	}
-	if (!eng_mgmt_room(e, tunnel, tenant, host)) {
-		eng_drop(e, b, &e->c.drop_cm_share);
-		return;
-	}
 	if (!eng_tag(e, tenant, b))
 		return;
 	b->psn = host_slot(e, tenant, host);
@@ -132,6 +128,8 @@ static void send_dreq(struct eng_responder *rs, rwy_time now)
 
 	if (to < 0)
 		eng_drop(e, b, &e->c.drop_no_route);
+	else if (!eng_mgmt_room(e, (unsigned)to, k->tenant, &k->src))
+		eng_drop(e, b, &e->c.drop_cm_share);
 	else
 		eng_mgmt_send(e, (unsigned)to, k->tenant, &k->src, b, now);
 }

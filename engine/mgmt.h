@@ -11,8 +11,8 @@
 /* Whether one more CM message of this local host may wait for the tunnel. */
 bool eng_mgmt_room(const struct eng *e, unsigned tunnel, uint32_t tenant, const struct rwy_ip *host);
 /*
- * Sends the CM message in b, of this local host, in the tunnel's management flow. Drops it if too
- * many of its host or tenant wait there. Takes b.
+ * Sends the CM message in b, of this local host, in the tunnel's management flow. The caller has
+ * asked eng_mgmt_room. Takes b.
  */
 void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, const struct rwy_ip *host,
     struct rwy_buf *b, rwy_time now);

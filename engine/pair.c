@@ -21,9 +21,7 @@
 /* `t`, or as long as this requester's host needs to answer if that is more. */
 static rwy_dur at_least(rwy_dur t, const struct eng_requester *rq, rwy_time now)
 {
-	rwy_dur late = rq->reqr.host ? roce_reqr_host_lateness(rq->reqr.host, now) : 0;
-
-	return t > late + late / 4 ? t : late + late / 4;
+	return rwy_time_max(t, roce_reqr_host_wait(rq->reqr.host, now));
 }
 
 static unsigned pair_slot(const struct rwy_ip *remote, const struct rwy_ip *local)

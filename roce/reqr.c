@@ -258,13 +258,10 @@ static void wait_anew(struct roce_reqr *r, rwy_time now)
 static bool timed_out(struct roce_reqr *r, rwy_time now)
 {
 	rwy_time at;
-	rwy_dur t, late;
 
 	if (r->deadline == RWY_NEVER || now < r->deadline)
 		return false;
-	t = rto(r, back_off(r));
-	late = r->host ? roce_reqr_host_lateness(r->host, now) : 0;
-	at = r->waits + (t > late + late / 4 ? t : late + late / 4) + busy(r);
+	at = r->waits + rwy_time_max(rto(r, back_off(r)), roce_reqr_host_wait(r->host, now)) + busy(r);
 	if (now >= at)
 		return true;
 	r->deadline = rwy_time_min(at, look_at(r, now));

@@ -4,11 +4,11 @@
 
 #define UNIT_BITS 16
 #define UNIT      (1u << UNIT_BITS)
-#define RISE_BITS 2 /* a slower pace counts soon, a faster late: an early timer costs a copy */
+#define RISE_BITS 2 /* a slower pace counts soon, a faster one late: an early timer costs a copy */
 #define FALL_BITS 4
 #define JUMP      4  /* most paces that a unit counts: one pause is not the pace */
 #define LATE_BITS 33 /* of 2^33 ns, 8.6 s: after so long half of it counts */
-#define LATE_MAX  (4 * RWY_SEC)
+#define LATE_MAX  (2 * RWY_SEC)
 #define PACE_MAX  (4 * RWY_SEC) /* with BYTES_MAX it bounds a product to 64 bits */
 #define BYTES_MAX ((uint64_t)1 << 31)
 
@@ -67,18 +67,25 @@ void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes)
 		h->owed -= bytes;
 }
 
-rwy_dur roce_reqr_host_lateness(const struct roce_reqr_host *h, rwy_time now)
+static rwy_dur lateness(const struct roce_reqr_host *h, rwy_time now)
 {
 	rwy_dur t = rwy_since(h->late_at, now);
 
 	return t >> LATE_BITS < 64 ? h->late >> (t >> LATE_BITS) : 0;
 }
 
+rwy_dur roce_reqr_host_wait(const struct roce_reqr_host *h, rwy_time now)
+{
+	rwy_dur t = h ? lateness(h, now) : 0;
+
+	return t + t / 4;
+}
+
 void roce_reqr_host_late(struct roce_reqr_host *h, rwy_time sent, rwy_time now)
 {
 	rwy_dur t = rwy_since(sent, now);
 
-	if (!h || t < roce_reqr_host_lateness(h, now))
+	if (!h || t < lateness(h, now))
 		return;
 	h->late = t < LATE_MAX ? t : LATE_MAX;
 	h->late_at = now;

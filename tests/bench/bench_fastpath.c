@@ -320,8 +320,8 @@ static void print_counters(const struct run *r, uint64_t custody)
 }
 
 /*
- * What a hostile packet costs: batches with as many hostile packets as others, and batches without,
- * in turn. Medians of their cycles, for each of the others; the difference is the hostile packet's.
+ * Batches with as many hostile packets as others, and batches without, in turn. Medians of their
+ * cycles, for each of the others; the difference is what a hostile packet costs.
  */
 static void print_harm(struct run *r, enum fp_hostile way, const char *name, uint64_t ticks)
 {

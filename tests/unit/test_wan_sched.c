@@ -200,7 +200,7 @@ static void test_latency(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
-/* What one class lost, however much, does not wait in front of another's. */
+/* Fragments that one class lost, however many, do not wait in front of another's. */
 static void test_lost(void **state)
 {
 	struct wan_againq q = {0};

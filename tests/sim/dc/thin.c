@@ -28,7 +28,7 @@ void __wrap_roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req)
 	pkt->ack_req = ack_req;
 }
 
-/* Of the bytes that exist. */
+/* It covers the bytes that exist. */
 uint32_t __wrap_roce_content_crc(const struct roce_pkt *pkt)
 {
 	struct roce_pkt p = *pkt;
