@@ -42,7 +42,7 @@ void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes);
  * with a long queue would be repeated to for ever.
  */
 void roce_reqr_host_late(struct roce_reqr_host *h, rwy_time sent, rwy_time now);
-/* Returns the least time to wait for its answers at present: how late they are, and a quarter more. */
+/* Returns the least time to wait for an answer at present: its lateness, and a quarter more. */
 rwy_dur roce_reqr_host_wait(const struct roce_reqr_host *h, rwy_time now);
 /* Returns the host's time for `bytes`, or for what it owes if that is more; 0: the pace is
  * unknown. */
