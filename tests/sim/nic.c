@@ -28,7 +28,8 @@ void sim_nic_links(struct run *r)
 	for (unsigned i = 0; i < 2 && r->nic_reads; i++) {
 		struct link_cfg *l = &c->wan[i];
 
-		l->queue = 40 * RWY_MS;
+		/* Beside a flood even a packet that the full queue drops must fit in. */
+		l->queue = (r->faults & F_HOSTILE ? 15 : 40) * RWY_MS;
 		l->loss = l->reorder = l->dup = l->corrupt = 0;
 	}
 	for (unsigned j = 0; j < 2; j++)
