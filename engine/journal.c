@@ -90,6 +90,7 @@ void eng_journal_note(struct eng_responder *rs)
 	rs->journal->lqpn = rs->local_qpn;
 	rs->journal->vni = rs->side.tenant->cfg.vni; /* may have changed */
 	rs->journal->pmtu = (uint16_t)rs->resp.pmtu;
+	rs->journal->failed = roce_resp_error_unsaid(&rs->resp);
 	atomic_store_explicit(&rs->journal->acked, rs->resp.acked, memory_order_relaxed);
 	atomic_store_explicit(&rs->journal->used, 1, memory_order_release);
 }
@@ -101,14 +102,16 @@ void eng_journal_release(struct eng *e, struct eng_journal_entry *j)
 }
 
 /* The next process asks about each entry. After settling there is nothing to ask. */
-static bool next_process_needs_it(const struct eng *e)
+static bool next_process_needs_it(const struct eng_responder *rs)
 {
-	return e->closing && e->settle.state != ENG_SETTLED;
+	const struct eng *e = rs->side.e;
+
+	return e->closing && (e->settle.state != ENG_SETTLED || rs->journal->failed);
 }
 
 void eng_journal_forget(struct eng_responder *rs)
 {
-	if (rs->journal && !next_process_needs_it(rs->side.e))
+	if (rs->journal && !next_process_needs_it(rs))
 		eng_journal_release(rs->side.e, rs->journal);
 	rs->journal = NULL;
 }

@@ -4,7 +4,8 @@
  * host has ACKs. The memory is the caller's: the gateway maps a file, the simulator keeps an array.
  * After a crash the next process asks the far gateway with it whether an acknowledged request was
  * lost with custody. Without it two idle hosts would never learn that a request between them is
- * missing.
+ * missing. A connection that failed while its host had nothing outstanding stays in it, too, until
+ * the host's next request gets the error.
  *
  * One writer, the engine's thread. Stores are ordered so that an entry is valid when the process
  * dies between any two of them. Loss of power is not covered.
@@ -27,7 +28,8 @@ struct eng_journal_entry {
 	uint8_t rnr_retry, retry; /* of the host's QP; 255: not known */
 	uint32_t vni;             /* of the tenant; 0: plain LAN */
 	uint8_t ack_timeout;      /* of the host's QP, one more than CM's; 0: not known */
-	uint8_t reserved[7];
+	uint8_t failed;           /* the connection is over, and the host does not know it yet */
+	uint8_t reserved[6];
 	struct rwy_ip src, dst; /* of the host's requests */
 };
 static_assert(sizeof(struct eng_journal_entry) == 64, "one cache line");

@@ -82,6 +82,21 @@ void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now)
 	eng_dirty(&rq->side);
 }
 
+/*
+ * A host that expects an earlier PSN says so once, and that NAK may have been lost, or a gateway
+ * that is gone got it. It always answers a duplicate (IBA C9-105).
+ */
+void eng_requester_ask_beside(struct eng_requester *rq)
+{
+	struct rwy_buf *b =
+	    make_write(rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), 0);
+
+	if (!b)
+		return;
+	eng_lan_send(rq->side.e, rq->side.key.tenant, b, true, &rq->side.key.dst, &rq->nh);
+	roce_reqr_asked_beside(&rq->reqr);
+}
+
 /* False: no memory. */
 static bool queue_fatal_request(struct eng_requester *rq, roce_psn psn)
 {

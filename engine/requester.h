@@ -115,6 +115,8 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
  * 9.7.5.1.3) and may have sent it to a gateway that is gone; but it acknowledges each duplicate.
  */
 void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now);
+/* Sends the host a duplicate beside the first request, which it does not answer. */
+void eng_requester_ask_beside(struct eng_requester *rq);
 /*
  * Requests of the local host are lost that it has ACKs for, and the remote host has its error. Ends
  * the local host's QP, too, by a request that no responder accepts. why: LOST or UNDELIVERED.
@@ -159,6 +161,7 @@ void eng_requester_end_response(
 void eng_requester_ghost(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* Cells for the timer: the host did not answer; it did not name its PSN. */
 void eng_requester_timeout(struct eng_requester *rq, rwy_time now);
+void eng_requester_not_answered(struct eng_requester *rq, rwy_time now);
 void eng_requester_not_located(struct eng_requester *rq, rwy_time now);
 
 /* --- hostrate.c and turns.c: near destination (docs/congestion-control.md) --- */

@@ -271,6 +271,8 @@ void eng_responder_fail(
 	if (rs->local_qpn && !roce_resp_started(&rs->resp))
 		roce_resp_go(&rs->resp, 0);
 	roce_resp_fail(&rs->resp, psn, syndrome);
+	if (roce_resp_error_unsaid(&rs->resp) && rs->local_qpn && e->journal_free)
+		eng_journal_note(rs);
 	note_loss(rs, lost);
 	eng_dirty(&rs->side);
 }

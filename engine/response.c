@@ -53,6 +53,24 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 	eng_dirty(&rq->side);
 }
 
+/*
+ * The PSN that the host expects, where it is not `una`: a NAK names it, and the ACK of a duplicate
+ * the one before (IBA 9.7.5.1.2).
+ */
+static roce_psn expected_psn(const struct roce_pkt *pkt, roce_psn una)
+{
+	uint8_t syn;
+
+	if (pkt->info->op != ROCE_OP_ACK)
+		return una;
+	syn = roce_aeth_syndrome(pkt);
+	if (syn == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ))
+		return pkt->psn;
+	return roce_aeth_type(syn) == ROCE_AETH_ACK && roce_psn_before(pkt->psn, una)
+	           ? roce_psn_add(pkt->psn, 1)
+	           : una;
+}
+
 /* The first response: SYNC or REWIND tells the near gateway which PSN the host expects. */
 static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
@@ -60,17 +78,18 @@ static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, r
 	uint8_t syn = aeth ? roce_aeth_syndrome(pkt) : 0;
 	const struct rwy_buf *first = rq->reqr.q.head;
 	roce_msn msn = aeth ? roce_aeth_msn(pkt) : 0;
+	roce_psn expects = expected_psn(pkt, rq->reqr.una);
+	bool acked = aeth && roce_aeth_type(syn) == ROCE_AETH_ACK && !roce_psn_before(pkt->psn, rq->reqr.una);
 
 	roce_reqr_go(&rq->reqr);
-	if (aeth && roce_aeth_type(syn) == ROCE_AETH_NAK && roce_aeth_value(syn) == ROCE_NAK_PSN_SEQ &&
-	    pkt->psn != rq->reqr.una) {
+	if (expects != rq->reqr.una) {
 		/* Earlier packets were lost on the near gateway's LAN: its host must go back. */
-		eng_requester_send_sync(rq, ENG_CTRL_REWIND, pkt->psn, msn, now);
-		eng_requester_begin(rq, pkt->psn, rq->reqr.pmtu, false);
+		eng_requester_send_sync(rq, ENG_CTRL_REWIND, expects, msn, now);
+		eng_requester_begin(rq, expects, rq->reqr.pmtu, false);
 		rq->flow = ENG_FLOW_DISCARD;
 		return;
 	}
-	if (first && roce_aeth_type(syn) == ROCE_AETH_ACK && roce_op_ends(roce_op(first->opcode)))
+	if (first && acked && roce_op_ends(roce_op(first->opcode)))
 		msn = (msn - 1) & ROCE_PSN_MASK;
 	eng_requester_report_start(
 	    rq, 0, msn, first ? eng_requester_unsynced(rq, first->seq) : ENG_NO_SEQ, now);
@@ -196,6 +215,17 @@ void eng_requester_timeout(struct eng_requester *rq, rwy_time now)
 	struct roce_reqr_act act;
 
 	tick_requester(rq, &act, now);
+	complete_requests(rq, &act, now);
+}
+
+void eng_requester_not_answered(struct eng_requester *rq, rwy_time now)
+{
+	struct roce_reqr_act act;
+	uint64_t timeouts = rq->reqr.timeouts;
+
+	tick_requester(rq, &act, now);
+	if (!act.failed && rq->reqr.timeouts != timeouts)
+		eng_requester_ask_beside(rq);
 	complete_requests(rq, &act, now);
 }
 

@@ -45,6 +45,11 @@ static struct eng_responder *resume_connection(
 	rs->rnr_retry = j->rnr_retry;
 	rs->retry = j->retry;
 	rs->ack_timeout = j->ack_timeout <= ENG_ACK_TIMEOUT_MAX ? j->ack_timeout : 0;
+	if (j->failed) {
+		eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    "it had failed before the gateway restarted", now);
+		return rs;
+	}
 	eng_responder_enter(rs, ENG_R_RESUMING);
 	if (!eng_responder_open(rs, now) || !send_resume(rs, now)) {
 		rs->journal = NULL; /* the caller releases the entry */

@@ -17,7 +17,7 @@ struct question {
 	const struct eng_responder *rs;
 	const struct roce_pkt *pkt;
 	enum roce_resp_verdict verdict;
-	/* More than a round trip since the last packet: two hosts may have connected anew. */
+	/* More than a round trip, which is known, since the last packet: two hosts may have connected anew. */
 	bool late;
 };
 
@@ -197,10 +197,9 @@ static const struct {
 bool eng_reuse_may_be_new(
     const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now)
 {
-	const struct question q = {.rs = rs,
-	    .pkt = pkt,
-	    .verdict = v,
-	    .late = now - rs->asked_at > rs->side.e->tunnel[rs->side.tunnel].least_rtt};
+	rwy_dur rtt = rs->side.e->tunnel[rs->side.tunnel].least_rtt;
+	const struct question q = {
+	    .rs = rs, .pkt = pkt, .verdict = v, .late = rtt && now - rs->asked_at > rtt};
 
 	for (unsigned i = 0; i < ENG_REUSE_CASE_COUNT; i++)
 		if (cases[i].applies(&q)) {

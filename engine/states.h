@@ -54,7 +54,7 @@
  */
 #define ENG_REQUESTER_TABLE(ROW)                                                                             \
 	ROW(IDLE, first_message, discard, ghost, IMPOSSIBLE)                                                 \
-	ROW(PROBING, first_message, take_message, first_response, timeout)                                   \
+	ROW(PROBING, first_message, take_message, first_response, not_answered)                              \
 	ROW(RUNNING, first_message, take_message, take_response, timeout)                                    \
 	ROW(LOCATING, first_message, take_message, located, not_located)                                     \
 	ROW(LOCATING_LOST, first_message, discard, located, not_located)                                     \

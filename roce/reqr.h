@@ -166,6 +166,13 @@ void roce_reqr_hold(struct roce_reqr *r, const struct roce_pkt *pkt, rwy_time no
 /* There is memory again: the rest of the READ is asked for, and what follows it. */
 void roce_reqr_ask_again(struct roce_reqr *r);
 
+/* After a timeout the caller sent the host a duplicate of its own, too: it has one more answer. */
+static inline void roce_reqr_asked_beside(struct roce_reqr *r)
+{
+	if (r->copies < UINT8_MAX)
+		r->copies++;
+}
+
 /* The host has answered: leaves probe mode. */
 void roce_reqr_go(struct roce_reqr *r);
 

@@ -121,6 +121,9 @@ static const struct {
     {98, F_DRAIN | F_REUSE},
     /* the same, and the far gateway stopped, too, before its answer had arrived */
     {35, F_DRAIN | F_TENANTS},
+    /* a connection failed, its gateway restarted before it had told the host, and the host waited */
+    {5033936, F_DRAIN | F_CRASH_NEAR},
+    {5032591, F_DRAIN | F_DRAIN_CUT | F_CRASH_FAR},
     /* what a hostile tenant had lost was sent again before another tenant's few bytes */
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS},
     /* a new connection's first packet was lost, the next ones were of before the start of the old

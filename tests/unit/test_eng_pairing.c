@@ -100,11 +100,51 @@ static void test_after_the_turn(void **state)
 	assert_int_equal(partner(1), QPN_A + 1);
 }
 
+/* --- a host that is silent because it expects an earlier PSN -------------------------------------- */
+static roce_psn question;
+static unsigned questions;
+
+static void note_question(struct eng_site *s, const struct roce_pkt *pkt)
+{
+	if (pkt->opcode != ROCE_RC_WRITE_ONLY || pkt->dqpn != QPN_B)
+		return;
+	assert_int_equal(pkt->payload_len, 0);
+	question = pkt->psn;
+	questions++;
+}
+
+static void test_silent_host(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = ROCE_PSN_MASK - 3,
+	    .dqpn = QPN_A,
+	    .syndrome = 0x1f,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+	unsigned naks = site[0].of[0].naks;
+
+	questions = 0;
+	site[1].heard = note_question;
+	eng_pair_run(45 * RWY_MS);
+	assert_int_equal(questions, 0);
+	while (!questions)
+		eng_pair_run(10 * RWY_MS);
+	assert_int_equal(question, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX);
+	eng_host_sends(1, &m, 0); /* of the duplicate: it expects the PSN after this one */
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(partner(0), QPN_A);
+	request(0);
+	eng_pair_run(200 * RWY_MS);
+	assert_int_equal(site[0].of[0].naks, naks + 1);
+	assert_int_equal(site[0].of[0].acks, 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_second_answer), TEST(test_after_the_turn)};
+	const struct CMUnitTest tests[] = {
+	    TEST(test_second_answer), TEST(test_after_the_turn), TEST(test_silent_host)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,12 +289,14 @@ static void test_many(void **state)
 
 #define ENTRIES 16
 static struct eng_journal_entry journal[ENTRIES];
+static bool keep_journal; /* of the process before */
 
 static void with_journal(struct eng_cfg *c)
 {
 	if (c->seed != 1) /* site 1 has none */
 		return;
-	memset(journal, 0, sizeof(journal));
+	if (!keep_journal)
+		memset(journal, 0, sizeof(journal));
 	c->journal = journal;
 	c->journal_n = ENTRIES;
 }
@@ -386,6 +388,29 @@ static void test_failed(void **state)
 	assert_string_equal(eng_pair_flow(0).state, "failed");
 }
 
+/* Host A does not know yet that its connection failed: the next process tells it. */
+static void test_failed_is_kept(void **state)
+{
+	owing();
+	begin();
+	eng_pair_run(30 * RWY_SEC); /* B is silent */
+	assert_settle(ENG_SETTLED, 0);
+	assert_int_equal(site[0].of[0].naks, 0);
+	keep_journal = true;
+	assert_int_equal(eng_pair_tear_down(state), 0);
+	assert_int_equal(entries(), 1);
+	assert_int_equal(eng_pair_set_up(state), 0);
+	eng_pair_run(SOON);
+	after = 0;
+	request(7);
+	request(8); /* of the same burst: no new connection */
+	after = SOON;
+	eng_pair_run(SOON);
+	assert_true(site[0].of[0].naks > 0);
+	assert_int_equal(site[1].requests, 0);
+	keep_journal = false;
+}
+
 #define CASE(t) cmocka_unit_test_setup_teardown(t, eng_pair_set_up, eng_pair_tear_down)
 
 int main(void)
@@ -405,6 +430,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_many, large_set_up, tuned_tear_down),
 	    cmocka_unit_test_setup_teardown(test_journal_stays, journal_set_up, one_entry),
 	    cmocka_unit_test_setup_teardown(test_journal_is_empty, journal_set_up, no_entry),
+	    cmocka_unit_test_setup_teardown(test_failed_is_kept, journal_set_up, one_entry),
 	    cmocka_unit_test_setup_teardown(test_far, far_set_up, tuned_tear_down),
 	};
 
