@@ -47,14 +47,15 @@ CPPFLAGS_ALL := -DRWY_VERSION='"$(VERSION)"' $(CPPFLAGS)
 LDFLAGS_ALL := $(SAN) $(LDFLAGS)
 
 PC      := pkg-config
-CORE_LIBS  := -lisal
+# Where libipsec-mb is missing (it is for amd64 only), aead/ has GnuTLS.
+CORE_LIBS  := -lisal -lgnutls $(if $(wildcard /usr/include/intel-ipsec-mb.h),-lIPSec_MB)
 DPDK_CFLAGS = $(shell $(PC) --cflags libdpdk)
 DPDK_LIBS   = $(shell $(PC) --libs libdpdk)
 GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1
 GW_CFLAGS   = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(DPDK_CFLAGS) $(shell $(PC) --cflags $(GW_PKGS))))
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
-CORE_SRC   := $(wildcard roce/*.c wan/*.c wan/fec/*.c wan/wire/*.c cc/*.c vxlan/*.c tenant/*.c offload/*.c)
+CORE_SRC   := $(wildcard aead/*.c roce/*.c wan/*.c wan/fec/*.c wan/wire/*.c cc/*.c vxlan/*.c tenant/*.c offload/*.c)
 BASE_SRC   := $(wildcard base/*.c)
 ENGINE_SRC := $(wildcard engine/*.c)
 CONF_SRC   := $(wildcard conf/*.c)

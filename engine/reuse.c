@@ -17,7 +17,7 @@ struct question {
 	const struct eng_responder *rs;
 	const struct roce_pkt *pkt;
 	enum roce_resp_verdict verdict;
-	/* More than a round trip, which is known, since the last packet: two hosts may have connected anew. */
+	/* More than the round trip since the last packet: two hosts may have connected anew. */
 	bool late;
 };
 

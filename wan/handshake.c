@@ -18,7 +18,7 @@
  * incarnations of a gateway cannot be confused.
  *
  * Without keys this prevents accidents and blind forgery. It does not stop an attacker who reads
- * the path: `security` is for that.
+ * the path. With keys (keys.h) HELLOs are sealed, too.
  */
 #include <string.h>
 
@@ -57,6 +57,12 @@ void wan_hs_init(struct wan_tunnel *t, rwy_time now)
 }
 
 /* --- out -------------------------------------------------------------------------------------- */
+/* By the reliable carrier, in the clear, or sealed. */
+static bool may_send(const struct wan_tunnel *t)
+{
+	return (t->st.on && t->st.room) || !t->keys || wan_keys_ready(t);
+}
+
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_hs *h = &t->hs;
@@ -65,8 +71,9 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 		h->next = RWY_NEVER;
 	bool timer = now >= h->next;
 
-	if (!timer && !h->reply)
+	if ((!timer && !h->reply) || !may_send(t))
 		return false;
+	bool stream = t->st.on && t->st.room, sealed = t->keys && !stream;
 	bool known = wan_hs_session(t) && t->peer.epoch == h->peer_epoch;
 	bool ask = !known || (timer && !h->repeats);
 	struct wan_f_hello f = {
@@ -86,15 +93,22 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	};
 	struct wan_pkt p = {.version = WAN_VERSION, .type = WAN_PKT_HELLO, .path = t->hs_path};
 
+	if (sealed)
+		p.pn = t->keys->hellos++;
+
 	wan_pkt_put(tx->hdr, &p);
 	tx->hdr_len = (uint16_t)(wan_f_hello_put(tx->hdr + WAN_PKT_HDR, &f) - tx->hdr);
-	wan_pkt_seal(tx->hdr, tx->hdr_len, NULL, 0);
 	tx->buf = NULL;
+	tx->key = NULL;
 	tx->off = tx->len = 0;
 	tx->own = tx->ect = tx->congested = false;
-	tx->stream = t->st.on && t->st.room;
-	if (tx->stream)
+	tx->stream = stream;
+	if (stream)
 		t->st.room--;
+	if (sealed)
+		wan_keys_mark(t, tx, WAN_PATH_HELLO, p.pn);
+	else
+		wan_pkt_seal(tx->hdr, tx->hdr_len, NULL, 0);
 	tx->class_id = 0;
 	tx->path = t->hs_path;
 	h->reply = false;
@@ -105,12 +119,14 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 		wan_hs_event(t, WAN_HSE_TIMER, &(struct wan_hs_what){.now = now});
 	}
 	t->c.tx_datagrams++;
-	t->c.tx_bytes += tx->hdr_len;
+	t->c.tx_bytes += wan_tx_size(tx);
 	return true;
 }
 
 rwy_time wan_hs_next(const struct wan_tunnel *t)
 {
+	if (!may_send(t))
+		return RWY_NEVER;
 	return t->hs.reply ? 0 : t->hs.next;
 }
 
@@ -191,6 +207,12 @@ static void ask_at_once(struct wan_hs *h, rwy_time now)
 {
 	h->interval = INTERVAL_MIN;
 	h->next = now;
+}
+
+void wan_hs_wake(struct wan_tunnel *t, rwy_time now)
+{
+	if (!wan_hs_up(t))
+		ask_at_once(&t->hs, now);
 }
 
 static void hs_ask_now(struct wan_tunnel *t, const struct wan_hs_what *w)

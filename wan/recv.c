@@ -217,13 +217,21 @@ static void frames(
 		rwy_buf_free(&t->cfg.bufs, i.b);
 }
 
-/* Checks the header. True: the frames may be read. */
-static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, bool stream, rwy_time now)
+/*
+ * Checks the header. True: the frames may be read. *crc: the checksum field, which is cleared. What
+ * is sealed is opened first: whatever else the header says is then the peer's.
+ */
+static bool accept(
+    struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, uint32_t *crc, bool stream, rwy_time now)
 {
-	if (b->len <= WAN_PKT_HDR || b->len > UINT16_MAX) {
+	bool sealed = t->keys && !stream;
+
+	if (b->len <= WAN_PKT_HDR + (sealed ? AEAD_TAG : 0) || b->len > UINT16_MAX) {
 		t->c.drop_short++;
 		return false;
 	}
+	if (sealed && !wan_keys_open(t, b, now))
+		return false;
 	wan_pkt_get(b->data, h);
 	if (h->version != WAN_VERSION || h->type > WAN_PKT_HELLO || (h->flags & ~WAN_PKT_FLAGS)) {
 		t->c.drop_version++;
@@ -236,7 +244,8 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, b
 		wan_hs_event(t, WAN_HSE_STRANGER, &(struct wan_hs_what){.now = now});
 		return false;
 	}
-	if (!wan_pkt_open(b->data, b->len)) {
+	*crc = rwy_get32(b->data + 16);
+	if (!sealed && !wan_pkt_open(b->data, b->len)) {
 		t->c.drop_crc++;
 		return false;
 	}
@@ -269,10 +278,9 @@ const struct wan_fec_ops wan_recv_fec_ops = {.rebuilt = rebuilt};
 static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
 	struct wan_pkt h;
-	/* read now: wan_pkt_open clears it */
-	uint32_t crc = b->len > WAN_PKT_HDR ? rwy_get32(b->data + 16) : 0;
+	uint32_t crc;
 
-	if (!accept(t, b, &h, wan_path_is_stream(from), now)) {
+	if (!accept(t, b, &h, &crc, wan_path_is_stream(from), now)) {
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
 	}

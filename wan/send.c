@@ -15,6 +15,7 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 	o->eliciting = o->has_ack = o->fec = false;
 	o->s = (struct wan_sent){0};
 	tx->buf = NULL;
+	tx->key = NULL;
 	tx->off = tx->len = 0;
 	tx->own = tx->ect = false;
 	tx->stream = wan_path_is_stream(p);
@@ -52,17 +53,23 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	    .path = o->p->id,
 	    .index = t->peer.index,
 	    .pn = o->p->next_pn};
+	bool sealed;
 
 	tx->hdr_len = (uint16_t)(o->at - tx->hdr);
 	o->fec = o->fec && wan_fec_takes(&o->p->fec, tx->hdr_len + tx->len, now);
 	if (o->fec)
 		h.flags = WAN_PKT_FEC;
 	wan_pkt_put(tx->hdr, &h);
-	wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
+	sealed = t->keys && !tx->stream;
+	/* A tag makes the checksum needless, but for what the peer may rebuild: it has no tag. */
+	if (!sealed || o->fec)
+		wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
 	if (o->fec)
 		add_to_group(o, now);
+	if (sealed)
+		wan_keys_mark(t, tx, h.path, h.pn);
 	t->c.tx_datagrams++;
-	t->c.tx_bytes += tx->hdr_len + tx->len;
+	t->c.tx_bytes += wan_tx_size(tx);
 	tx->ect = mark(o);
 	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
@@ -229,7 +236,7 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 	}
 	while (n < max && wan_hs_put(t, &out[n], now))
 		n++;
-	if (!wan_hs_session(t))
+	if (!wan_hs_session(t) || !wan_may_speak(t))
 		return n;
 	for (unsigned i = 0; i <= t->paths; i++) {
 		while (n < max && send_control(t, &t->path[i], &out[n], now))
@@ -287,7 +294,7 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 {
 	rwy_time next = t->close_head || t->woken || (t->room_left && t->room_made) ? 0 : wan_hs_next(t);
 
-	if (!wan_hs_session(t))
+	if (!wan_hs_session(t) || !wan_may_speak(t))
 		return next;
 	if (t->st.on)
 		return rwy_time_min(next, stream_next(t));

@@ -6,6 +6,7 @@
 #include "wan/tunnel.h"
 
 #define DOWN_AFTER 4 /* keep-alive intervals of silence */
+#define REKEY_MIN  RWY_MS
 
 void wan_cfg_default(struct wan_cfg *cfg)
 {
@@ -26,6 +27,7 @@ void wan_cfg_default(struct wan_cfg *cfg)
 	cfg->fec_extra_max = 300;
 	cfg->fec_rx_bytes = (uint64_t)32 << 20;
 	cfg->wire_overhead = 42; /* Ethernet 14, IPv4 20, UDP 8 */
+	cfg->rekey = 60 * RWY_SEC;
 }
 
 static bool cfg_ok(const struct wan_cfg *c)
@@ -39,6 +41,8 @@ static bool cfg_ok(const struct wan_cfg *c)
 		if (c->mtu[i] < 576 || c->mtu[i] > 9000)
 			return false;
 	if (c->tx_pkts_max < 256 || (c->tx_pkts_max & (c->tx_pkts_max - 1)))
+		return false;
+	if (c->aead && c->rekey < REKEY_MIN)
 		return false;
 	if (c->fec_extra_max > 1000 || c->fec_rx_bytes > (uint64_t)1 << 30)
 		return false;
@@ -74,6 +78,8 @@ static int paths_new(struct wan_tunnel *t, rwy_time now)
 		if (t->cfg.mtu[i] < t->mtu_own)
 			t->mtu_own = t->cfg.mtu[i];
 	}
+	if (t->cfg.aead)
+		t->mtu_own -= AEAD_TAG;
 	t->mtu_min = t->fec.mtu = t->mtu_own;
 	return wan_path_init(wan_stream_path(t), t, WAN_PATH_STREAM, now);
 }
@@ -89,6 +95,8 @@ int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
 	if (!t)
 		return RWY_ENOMEM;
 	t->cfg = *cfg;
+	if (cfg->aead)
+		t->cfg.wire_overhead += AEAD_TAG;
 	fec_init(t);
 	wan_sched_init(&t->sched);
 	t->log = calloc(log, sizeof(*t->log));
@@ -96,7 +104,7 @@ int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
 	t->bytes_limit = cfg->rx_bytes;
 	t->window_limit = cfg->rx_window;
 	t->last_rx = t->since = now;
-	if (!t->log || paths_new(t, now) < 0) {
+	if (!t->log || paths_new(t, now) < 0 || (cfg->aead && wan_keys_new(t) < 0)) {
 		wan_free(t);
 		return RWY_ENOMEM;
 	}
@@ -120,6 +128,7 @@ void wan_free(struct wan_tunnel *t)
 	wan_fec_fini(&t->fec);
 	for (unsigned i = 0; t->path && i <= t->paths; i++)
 		wan_path_fini(&t->path[i]);
+	wan_keys_free(t);
 	free(t->path);
 	free(t->log);
 	free(t);
@@ -159,6 +168,8 @@ void wan_tick(struct wan_tunnel *t, rwy_time now)
 	if (t->st.on && wan_hs_session(t))
 		keep_alive(t, wan_stream_path(t), now);
 	wan_stream_tick(t, now);
+	if (t->keys)
+		wan_keys_tick(t, now);
 	if (now >= down_at(t))
 		wan_hs_event(t, WAN_HSE_SILENCE, &(struct wan_hs_what){.now = now});
 	if (t->rescan)
@@ -181,7 +192,24 @@ rwy_time wan_next(const struct wan_tunnel *t)
 	if (t->st.on && wan_hs_session(t))
 		next = rwy_time_min(next, keepalive_at(t, wan_stream_path(t)));
 	next = rwy_time_min(next, wan_stream_next(t));
+	if (t->keys)
+		next = rwy_time_min(next, wan_keys_next(t));
 	return rwy_time_min(next, down_at(t));
+}
+
+void wan_keys_use(struct wan_tunnel *t, rwy_time now)
+{
+	if (wan_keys_take_offered(t, now))
+		wan_hs_wake(t, now);
+}
+
+void wan_keys_end(struct wan_tunnel *t, rwy_time now)
+{
+	if (!t->keys)
+		return;
+	wan_keys_wipe(t);
+	if (!t->st.on && wan_hs_up(t))
+		wan_hs_event(t, WAN_HSE_SILENCE, &(struct wan_hs_what){.now = now});
 }
 
 void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, rwy_time now)

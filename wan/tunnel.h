@@ -7,6 +7,7 @@
 #define WAN_TUNNEL_H
 
 #include "wan/flow.h"
+#include "wan/keys.h"
 #include "wan/path.h"
 #include "wan/sched.h"
 #include "wan/states.h"
@@ -83,6 +84,7 @@ struct wan_tunnel {
 	uint32_t index; /* index that the present peer writes into its datagrams */
 	struct wan_peer peer;
 	struct wan_hs hs;
+	struct wan_keys *keys; /* NULL: datagrams go in the clear */
 	rwy_time last_rx;
 	struct wan_path *path; /* [paths]: the reliable carrier's */
 	unsigned paths;
@@ -252,6 +254,11 @@ static inline struct wan_path *wan_path_of(const struct wan_tunnel *t, uint8_t i
 {
 	return id < t->paths ? &t->path[id] : id == WAN_PATH_STREAM ? wan_stream_path(t) : NULL;
 }
+/* Something can be sent: by the reliable carrier, in the clear, or sealed. */
+static inline bool wan_may_speak(const struct wan_tunnel *t)
+{
+	return t->st.on || !t->keys || wan_keys_ready(t);
+}
 static inline bool wan_stream_open(const struct wan_tunnel *t)
 {
 	return t->st.room > WAN_STREAM_RESERVE && t->st.bytes && wan_sent_room(wan_stream_path(t));
@@ -294,6 +301,8 @@ void wan_hs_init(struct wan_tunnel *t, rwy_time now);
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now);
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
 rwy_time wan_hs_next(const struct wan_tunnel *t);
+/* HELLOs can be sent now: keys are here. */
+void wan_hs_wake(struct wan_tunnel *t, rwy_time now);
 /* Arguments of an event of the table in states.h. */
 struct wan_hs_what {
 	struct wan_path *p;          /* HELLO: path it came by */

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aead/schedule.h"
 #include "cc/cc.h"
 #include "rwy/buf.h"
 #include "rwy/err.h"
@@ -122,12 +123,22 @@ struct wan_cfg {
 	struct wan_fec_code **fec_code;
 	/* bytes of a datagram on the wire besides its UDP payload; pacing counts them */
 	uint32_t wire_overhead;
+	/* Seals native datagrams (wan_keys_offer); static. NULL: they go in the clear. */
+	const struct aead_ops *aead;
+	enum aead_alg aead_alg;
+	/* a key seals datagrams for this long, about: RWY_SEC .. RWY_HOUR */
+	rwy_dur rekey;
 };
 /* Fills the defaults. */
 void wan_cfg_default(struct wan_cfg *cfg);
 
-/* One datagram to send. The UDP payload is `hdr` followed by buf->data[off .. off+len). wan keeps
- * ownership of the buffer: take a reference or copy it before the next call. */
+struct wan_key;
+
+/*
+ * One datagram to send. Without `key` the UDP payload is `hdr` followed by
+ * buf->data[off .. off+len). With it wan_tx_write makes the payload, a sealed copy. wan keeps
+ * ownership of the buffer: take a reference or copy it before the next call.
+ */
 struct wan_tx {
 	struct rwy_buf *buf; /* NULL: header only */
 	uint32_t off, len;
@@ -139,8 +150,15 @@ struct wan_tx {
 	bool stream;    /* send by the reliable carrier (stream.h), not as a UDP datagram */
 	/* class of the flow that the data belongs to (wan_tx_class); 0 if there is no data */
 	uint32_t class_id;
+	const struct wan_key *key;   /* valid until the next call; NULL: in the clear */
+	const struct aead_ops *aead; /* with `key` */
+	uint8_t nonce[AEAD_NONCE];   /* likewise */
 	uint8_t hdr[WAN_HDR_MAX];
 };
+/* Length of the UDP payload, bytes. */
+uint32_t wan_tx_size(const struct wan_tx *tx);
+/* Writes the UDP payload, wan_tx_size bytes: a copy; with a key the encryption is the copy. */
+void wan_tx_write(const struct wan_tx *tx, uint8_t *out);
 
 /* Makes a tunnel. RWY_EINVAL: cfg is out of range; RWY_ENOMEM. */
 RWY_MUST_CHECK int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now);
@@ -266,6 +284,25 @@ void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, 
  * flight, sequence numbers and custody stay as they are. */
 void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_congest_cfg *congest, rwy_time now);
 
+/*
+ * Keys of a tunnel with cfg.aead (keys.h). Without a key set in use nothing is sent natively, and
+ * what is received is dropped: the tunnel is down, unless the reliable carrier, which has its own
+ * protection, carries it.
+ *
+ * wan_keys_offer: a handshake with the peer gave these secrets, one for each direction, each known
+ * to nobody else. The peer may use them from now on. RWY_EINVAL: the tunnel has no cfg.aead;
+ * RWY_EEXIST: do the handshake again (these cannot be told from a set that is in use).
+ * wan_keys_use: the peer has what was offered last: what is sent is sealed with it. An authentic
+ * datagram of the peer says the same. What was used before still opens datagrams for some time.
+ * wan_keys_end: nobody is at the other end any more (a revoked certificate): wipes all keys.
+ */
+struct wan_secrets {
+	struct aead_secret tx, rx;
+};
+RWY_MUST_CHECK int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now);
+void wan_keys_use(struct wan_tunnel *t, rwy_time now);
+void wan_keys_end(struct wan_tunnel *t, rwy_time now);
+
 /* The smallest round trip of any path, ns; 0 before the first sample. Cheap. */
 rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 
@@ -300,6 +337,12 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(drop_short, "datagram shorter than its header")                                                    \
 	X(drop_version, "unknown version or type")                                                           \
 	X(drop_crc, "datagram checksum wrong")                                                               \
+	X(drop_no_key, "sealed with keys that are not here, or in the clear")                                \
+	X(drop_forged, "not sealed by the peer: changed, or forged")                                         \
+	X(key_sets, "key sets that a handshake gave and that were used")                                     \
+	X(key_updates_sent, "times that a new key took over for what is sent")                               \
+	X(key_updates_received, "times that the peer's new key took over")                                   \
+	X(key_no_memory, "new keys for which there was no memory")                                           \
 	X(drop_unknown_tunnel, "tunnel index is not ours (a stranger, or from before a restart)")            \
 	X(drop_duplicate_pn, "packet number seen before")                                                    \
 	X(drop_bad_frame, "frame malformed")                                                                 \

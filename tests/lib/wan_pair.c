@@ -205,6 +205,8 @@ static void on_congested(void *ctx, uint8_t path, const struct wan_congest_state
 	e->congest_changes++;
 }
 
+#define DATAGRAM_MAX 10000
+
 static const struct wan_ops ops = {
     .rx_open = on_open,
     .rx_data = on_data,
@@ -233,6 +235,31 @@ static void end_start(struct wan_pair *p, int i)
 		abort();
 }
 
+void wan_pair_secrets(struct wan_pair *p, struct wan_secrets of[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned k = 0; k < AEAD_SECRET; k += 8) {
+			uint64_t v = wan_rng_next(&p->rng);
+
+			memcpy(of[i].tx.b + k, &v, 8);
+			memcpy(of[!i].rx.b + k, &v, 8);
+		}
+}
+
+void wan_pair_keys(struct wan_pair *p)
+{
+	struct wan_secrets s[2];
+
+	if (!p->end[0].cfg.aead || !p->end[1].cfg.aead)
+		return;
+	do
+		wan_pair_secrets(p, s);
+	while (wan_keys_offer(p->end[0].t, &s[0], p->now) != 0 ||
+	       wan_keys_offer(p->end[1].t, &s[1], p->now) != 0);
+	for (unsigned i = 0; i < 2; i++)
+		wan_keys_use(p->end[i].t, p->now);
+}
+
 void wan_pair_init(struct wan_pair *p, const struct wan_cfg *cfg, const struct wan_link_cfg *ab,
     const struct wan_link_cfg *ba, uint64_t seed)
 {
@@ -248,6 +275,7 @@ void wan_pair_init(struct wan_pair *p, const struct wan_cfg *cfg, const struct w
 		p->end[i].out = &p->link[i];
 		end_start(p, i);
 	}
+	wan_pair_keys(p);
 }
 
 void wan_pair_fini(struct wan_pair *p)
@@ -343,6 +371,15 @@ static void end_recv(struct wan_pair *p, int i)
 	}
 }
 
+static void datagram_send(struct wan_pair *p, int i, const struct wan_tx *x)
+{
+	uint8_t bytes[DATAGRAM_MAX];
+
+	assert(wan_tx_size(x) <= sizeof(bytes));
+	wan_tx_write(x, bytes);
+	wan_link_send(p->end[i].out, x->path, bytes, wan_tx_size(x), NULL, 0, p->now);
+}
+
 static void end_send(struct wan_pair *p, int i)
 {
 	struct wan_tx tx[32];
@@ -365,8 +402,7 @@ static void end_send(struct wan_pair *p, int i)
 				wan_pipe_send(&p->pipe[i], x->hdr, x->hdr_len,
 				    x->buf ? x->buf->data + x->off : NULL, x->len, p->now);
 			else if (!(p->dead_path >> x->path & 1))
-				wan_link_send(p->end[i].out, x->path, x->hdr, x->hdr_len,
-				    x->buf ? x->buf->data + x->off : NULL, x->len, p->now);
+				datagram_send(p, i, x);
 			if (x->own)
 				rwy_buf_free(&p->pool.bufs, x->buf);
 		}
@@ -460,6 +496,7 @@ void wan_pair_restart(struct wan_pair *p, int end)
 	wan_free(e->t);
 	e->due_n = e->due_head = 0;
 	end_start(p, end);
+	wan_pair_keys(p);
 	for (uint32_t i = 0; i < p->streams; i++)
 		if (p->stream[i].from == e && !p->stream[i].tx_closed)
 			stream_open(p, &p->stream[i]);

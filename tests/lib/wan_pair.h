@@ -106,6 +106,10 @@ bool wan_pair_done(const struct wan_pair *p);
 void wan_pair_settle(struct wan_pair *p, rwy_dur t);
 struct wan_stats wan_pair_stats(const struct wan_pair *p, int end);
 void wan_pair_restart(struct wan_pair *p, int end);
+/* The secrets of a handshake, one set for each end. */
+void wan_pair_secrets(struct wan_pair *p, struct wan_secrets of[2]);
+/* A handshake, in no time; nothing without wan_cfg.aead. Also done by init and restart. */
+void wan_pair_keys(struct wan_pair *p);
 void wan_pair_dgram(struct wan_pair *p, int end, uint32_t len);
 
 #endif

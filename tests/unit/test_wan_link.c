@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/long_case.h"
+#include "tests/lib/aead_test.h"
 #include "tests/lib/wan_pair.h"
 
 #define GBIT     ((uint64_t)125000000)
@@ -122,6 +123,12 @@ static void one_seed(uint64_t seed, bool restarts)
 	c.rx_window = 1 + below(&rng, below(&rng, 2) ? 8 : 3000);
 	c.rx_bytes = 100000 + below(&rng, 10000000);
 	c.keepalive = (200 + below(&rng, 1000)) * RWY_MS;
+	if (seed % 3 == 0) { /* sealed, with keys that change all the time */
+		uint64_t r = seed;
+
+		c.aead = &aead_test;
+		c.rekey = RWY_MS * (10 + below(&r, 500));
+	}
 	wan_pair_init(&p, &c, &ab, &ba, seed);
 	p.deliver_delay = below(&rng, 2) ? below(&rng, 5000) * RWY_US : 0;
 	p.wake = below(&rng, 3) ? 0 : below(&rng, 2000) * RWY_US;

@@ -271,7 +271,7 @@ static void test_hello(void **state)
 	assert_int_equal(in.rx_cost, out.rx_cost);
 	assert_true(in.rx_window == out.rx_window && in.ack_delay_us == out.ack_delay_us);
 	assert_false(wan_f_hello_get(p, WAN_HELLO_LEN - 1, &out));
-	in.mtu = 575;
+	in.mtu = WAN_HELLO_MTU - 1;
 	wan_f_hello_put(p, &in);
 	assert_false(wan_f_hello_get(p, WAN_HELLO_LEN, &out));
 }

@@ -22,10 +22,13 @@
  *  0 version (high 4 bits), datagram type (low 4 bits)
  *  1 flags: key phase in bit 0, protected by repairs in bit 1, the rest 0
  *  2 path: whose packet-number space this is
- *  3 reserved, 0
+ *  3 key set; 0 in the clear
  *  4 receiver's tunnel index
  *  8 packet number
  * 16 CRC-32C of the whole datagram with these four bytes taken as 0
+ * Of a sealed datagram the first 16 bytes are in the clear, and a tag of 16 bytes follows the last
+ * frame (wan/keys.h). Its CRC is 0, or where it is protected by repairs that of the datagram before
+ * it was sealed.
  */
 #define WAN_PKT_HDR   20
 #define WAN_PKT_FLAGS 3u
@@ -200,10 +203,11 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 /* HELLO: the only content of a WAN_PKT_HELLO datagram. The header's index and packet number are
  * 0. */
 #define WAN_HELLO_LEN   68
-#define WAN_HELLO_WANT  1u /* an answer is wanted */
-#define WAN_HELLO_FEC   2u /* the sender accepts REPAIR */
-#define WAN_HELLO_PCP   4u /* the sender reads the PCP of DATA and DGRAM */
-#define WAN_HELLO_ORDER 8u /* the sender follows WAN_DATA_AFTER and order flows */
+#define WAN_HELLO_MTU   560 /* least: a path of 576 bytes without a tag */
+#define WAN_HELLO_WANT  1u  /* an answer is wanted */
+#define WAN_HELLO_FEC   2u  /* the sender accepts REPAIR */
+#define WAN_HELLO_PCP   4u  /* the sender reads the PCP of DATA and DGRAM */
+#define WAN_HELLO_ORDER 8u  /* the sender follows WAN_DATA_AFTER and order flows */
 
 struct wan_f_hello {
 	uint8_t flags;

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Key sets of a tunnel and their phases; sealing and opening datagrams. keys.h tells how. */
+#include "wan/keys.h"
+
+#include <string.h>
+
+#include "rwy/endian.h"
+#include "wan/tunnel.h"
+
+#define PTOS       3 /* for so many probe timeouts an old key opens what was under way */
+#define PHASE_PTOS 8 /* and a phase lasts so many at least: the phase before it is over */
+#define OLD_MIN    RWY_SEC
+#define KEY_PHASE  1u /* bit of the header's flags */
+
+/* --- phases ----------------------------------------------------------------------------------- */
+static int key_make(const struct wan_tunnel *t, struct wan_key *key, const struct aead_secret *secret)
+{
+	t->cfg.aead->key_wipe(&key->key);
+	return aead_key_from(&key->key, key->iv, t->cfg.aead, t->cfg.aead_alg, secret);
+}
+
+static void phase_begins(const struct wan_tunnel *t, struct wan_key_tx *x)
+{
+	for (unsigned i = 0; i < t->paths; i++)
+		x->first[i] = t->path[i].next_pn;
+}
+
+/*
+ * `next` is made long before it is needed: a forged phase bit costs no key derivation. Without
+ * memory for it the peer's next phase opens nothing, until the next key set.
+ */
+static int rx_make_next(struct wan_tunnel *t, struct wan_key_rx *x)
+{
+	aead_secret_next(&x->secret, &x->secret);
+	return key_make(t, &x->k[x->next], &x->secret);
+}
+
+static void rx_phase_begins(struct wan_key_rx *x)
+{
+	for (unsigned i = 0; i <= WAN_PATHS_MAX; i++)
+		x->first[i] = UINT64_MAX;
+}
+
+/* A datagram of the next phase came: it is the present one from now on. */
+static void rx_go_on(struct wan_tunnel *t, struct wan_key_rx *x, rwy_dur keep, rwy_time now)
+{
+	uint8_t free = x->before;
+
+	x->before = x->now;
+	x->now = x->next;
+	x->next = free;
+	x->phase ^= 1;
+	x->before_until = now + keep;
+	rx_phase_begins(x);
+	t->c.key_no_memory += rx_make_next(t, x) != 0;
+	t->c.key_updates_received++;
+}
+
+/* What is under way takes less; also when a path is much slower than the others. */
+static rwy_dur under_way(const struct wan_tunnel *t)
+{
+	rwy_dur longest = 0;
+
+	for (unsigned i = 0; i < t->paths; i++) {
+		rwy_dur pto = wan_pto(&t->path[i]);
+
+		longest = pto > longest ? pto : longest;
+	}
+	return PTOS * longest;
+}
+
+/* --- key sets --------------------------------------------------------------------------------- */
+int wan_keys_new(struct wan_tunnel *t)
+{
+	t->keys = aead_mem_alloc(sizeof(*t->keys));
+	if (!t->keys)
+		return RWY_ENOMEM;
+	return 0;
+}
+
+static void tx_wipe(const struct wan_tunnel *t, struct wan_key_tx *x)
+{
+	t->cfg.aead->key_wipe(&x->k.key);
+	aead_wipe(x, sizeof(*x));
+}
+
+static void set_wipe(struct wan_tunnel *t, struct wan_key_set *s)
+{
+	struct wan_keys *k = t->keys;
+
+	if (k->used == s)
+		k->used = NULL;
+	if (k->offered == s)
+		k->offered = NULL;
+	tx_wipe(t, &s->tx);
+	for (unsigned i = 0; i < 3; i++)
+		t->cfg.aead->key_wipe(&s->rx.k[i].key);
+	aead_wipe(&s->rx, sizeof(s->rx));
+	s->state = WAN_KEY_NONE;
+}
+
+void wan_keys_free(struct wan_tunnel *t)
+{
+	if (!t->keys)
+		return;
+	wan_keys_wipe(t);
+	aead_mem_free(t->keys, sizeof(*t->keys));
+	t->keys = NULL;
+}
+
+/* The place of a new set: a free one; or else the one that is least likely to be of use. */
+static struct wan_key_set *place(struct wan_keys *k)
+{
+	struct wan_key_set *best = NULL;
+
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++) {
+		struct wan_key_set *s = &k->set[i];
+
+		if (s->state == WAN_KEY_NONE)
+			return s;
+		if (s->state != WAN_KEY_USED && (!best || s->until < best->until))
+			best = s;
+	}
+	return best;
+}
+
+/* False: a set that is in use or offered has this id, so datagrams could not be told apart. */
+static bool id_free(struct wan_tunnel *t, uint8_t id)
+{
+	struct wan_keys *k = t->keys;
+
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++) {
+		struct wan_key_set *s = &k->set[i];
+
+		if (s->state == WAN_KEY_NONE || s->rx.id != id)
+			continue;
+		if (s->state != WAN_KEY_OLD)
+			return false;
+		set_wipe(t, s);
+	}
+	return true;
+}
+
+int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now)
+{
+	struct wan_keys *k = t->keys;
+	struct wan_key_set *s;
+
+	if (!k)
+		return RWY_EINVAL;
+	if (!id_free(t, aead_secret_id(&secrets->rx)))
+		return RWY_EEXIST;
+	s = place(k);
+	set_wipe(t, s);
+	s->state = WAN_KEY_OFFERED;
+	s->until = now;
+	s->tx.secret = secrets->tx;
+	s->tx.id = aead_secret_id(&s->tx.secret);
+	s->rx.secret = secrets->rx;
+	s->rx.id = aead_secret_id(&s->rx.secret);
+	s->rx.next = 1;
+	s->rx.before = 2;
+	rx_phase_begins(&s->rx);
+	if (key_make(t, &s->rx.k[0], &s->rx.secret) != 0 || rx_make_next(t, &s->rx) != 0 ||
+	    key_make(t, &s->tx.k, &s->tx.secret) != 0) {
+		set_wipe(t, s);
+		return RWY_ENOMEM;
+	}
+	k->offered = s;
+	return 0;
+}
+
+static void use(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
+{
+	struct wan_keys *k = t->keys;
+
+	if (k->used) {
+		k->used->state = WAN_KEY_OLD;
+		k->used->until = now + rwy_time_max(under_way(t), OLD_MIN);
+		tx_wipe(t, &k->used->tx);
+	}
+	s->state = WAN_KEY_USED;
+	k->used = s;
+	t->c.key_sets++;
+	if (k->offered == s)
+		k->offered = NULL;
+	s->tx.since = now;
+	phase_begins(t, &s->tx);
+}
+
+bool wan_keys_take_offered(struct wan_tunnel *t, rwy_time now)
+{
+	if (!t->keys || !t->keys->offered)
+		return false;
+	use(t, t->keys->offered, now);
+	return true;
+}
+
+void wan_keys_wipe(struct wan_tunnel *t)
+{
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
+		set_wipe(t, &t->keys->set[i]);
+}
+
+bool wan_keys_ready(const struct wan_tunnel *t)
+{
+	return t->keys->used;
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+void wan_keys_mark(struct wan_tunnel *t, struct wan_tx *tx, uint8_t path, uint64_t pn)
+{
+	struct wan_key_tx *x = &t->keys->used->tx;
+
+	tx->hdr[1] |= x->phase;
+	tx->hdr[3] = x->id;
+	tx->key = &x->k;
+	tx->aead = t->cfg.aead;
+	aead_nonce(tx->nonce, x->k.iv, path, pn);
+	x->sent++;
+}
+
+uint32_t wan_tx_size(const struct wan_tx *tx)
+{
+	return tx->hdr_len + tx->len + (tx->key ? AEAD_TAG : 0);
+}
+
+void wan_tx_write(const struct wan_tx *tx, uint8_t *out)
+{
+	const uint8_t *body = tx->buf ? tx->buf->data + tx->off : NULL;
+	const uint32_t aad = WAN_SEALED_AAD;
+	const struct aead_in in = {.head = tx->hdr + aad,
+	    .head_len = tx->hdr_len - aad,
+	    .body = body,
+	    .body_len = body ? tx->len : 0};
+
+	if (!tx->key) {
+		memcpy(out, tx->hdr, tx->hdr_len);
+		if (body)
+			memcpy(out + tx->hdr_len, body, tx->len);
+		return;
+	}
+	memcpy(out, tx->hdr, aad);
+	tx->aead->seal(&tx->key->key, tx->nonce, out, aad, out + aad, &in);
+}
+
+/* --- receiving -------------------------------------------------------------------------------- */
+/* Place in `first`; WAN_PATHS_MAX: of HELLOs. A path that is not one opens nothing. */
+static unsigned space_of(const struct wan_pkt *h)
+{
+	return h->type != WAN_PKT_HELLO && h->path < WAN_PATHS_MAX ? h->path : WAN_PATHS_MAX;
+}
+
+/* The key of a datagram. *next: it is that of the next phase. */
+static const struct wan_key *rx_key(
+    const struct wan_key_rx *x, const struct wan_pkt *h, rwy_time now, bool *next)
+{
+	uint64_t first = x->first[space_of(h)];
+
+	*next = false;
+	if ((h->flags & KEY_PHASE) == x->phase)
+		return &x->k[x->now];
+	*next = now >= x->before_until || (first != UINT64_MAX && h->pn > first);
+	return &x->k[*next ? x->next : x->before];
+}
+
+static bool opens(
+    const struct wan_tunnel *t, const struct wan_key *key, struct rwy_buf *b, const struct wan_pkt *h)
+{
+	uint8_t nonce[AEAD_NONCE], *at = b->data + WAN_SEALED_AAD;
+	uint8_t path = h->type == WAN_PKT_HELLO ? WAN_PATH_HELLO : h->path;
+
+	aead_nonce(nonce, key->iv, path, h->pn);
+	return t->cfg.aead->open(
+	    &key->key, nonce, b->data, WAN_SEALED_AAD, at, b->len - WAN_SEALED_AAD - AEAD_TAG);
+}
+
+/* Ids of sets differ (id_free). NULL: none has this one. */
+static struct wan_key_set *set_of(struct wan_keys *k, uint8_t id)
+{
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
+		if (k->set[i].state != WAN_KEY_NONE && k->set[i].rx.id == id)
+			return &k->set[i];
+	return NULL;
+}
+
+bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
+{
+	struct wan_keys *k = t->keys;
+	struct wan_pkt h;
+	struct wan_key_set *s = set_of(k, b->data[3]);
+	uint64_t *first;
+	bool next;
+
+	if (!s) {
+		t->c.drop_no_key++;
+		return false;
+	}
+	wan_pkt_get(b->data, &h);
+	if (!opens(t, rx_key(&s->rx, &h, now, &next), b, &h)) {
+		t->c.drop_forged++;
+		return false;
+	}
+	if (next)
+		rx_go_on(t, &s->rx, under_way(t), now);
+	first = &s->rx.first[space_of(&h)];
+	if ((h.flags & KEY_PHASE) == s->rx.phase && h.pn < *first)
+		*first = h.pn;
+	if (s->state == WAN_KEY_OFFERED) /* the peer has it, for it sends with it */
+		use(t, s, now);
+	b->len -= AEAD_TAG;
+	b->data[1] &= (uint8_t)~KEY_PHASE;
+	b->data[3] = 0;
+	return true;
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+/* A datagram of this phase was acknowledged: the peer has its key. */
+static bool phase_arrived(const struct wan_tunnel *t, const struct wan_key_tx *x)
+{
+	for (unsigned i = 0; i < t->paths; i++)
+		if (wan_path_acked(&t->path[i]) && t->path[i].largest_acked >= x->first[i] &&
+		    t->path[i].next_pn > x->first[i])
+			return true;
+	return false;
+}
+
+/* The earliest end of the phase: then the peer keeps no key of the one before any more. */
+static rwy_time phase_least(const struct wan_tunnel *t, const struct wan_key_tx *x)
+{
+	return x->since + PHASE_PTOS / PTOS * under_way(t);
+}
+
+static rwy_time phase_end(const struct wan_tunnel *t, const struct wan_key_tx *x)
+{
+	rwy_time at = x->sent >= WAN_PHASE_MAX ? x->since : x->since + t->cfg.rekey;
+
+	return rwy_time_max(at, phase_least(t, x));
+}
+
+/* Without memory for a new key the phase goes on, and it is tried again. */
+static void next_phase(struct wan_tunnel *t, struct wan_key_tx *x, rwy_time now)
+{
+	struct aead_secret secret;
+	struct wan_key next = {0};
+
+	aead_secret_next(&secret, &x->secret);
+	if (key_make(t, &next, &secret) != 0) {
+		t->c.key_no_memory++;
+		x->since = now;
+		aead_wipe(&secret, sizeof(secret));
+		return;
+	}
+	t->cfg.aead->key_wipe(&x->k.key);
+	x->k = next;
+	x->secret = secret;
+	x->phase ^= KEY_PHASE;
+	x->sent = 0;
+	x->since = now;
+	phase_begins(t, x);
+	t->c.key_updates_sent++;
+	aead_wipe(&next, sizeof(next));
+	aead_wipe(&secret, sizeof(secret));
+}
+
+void wan_keys_tick(struct wan_tunnel *t, rwy_time now)
+{
+	struct wan_keys *k = t->keys;
+
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
+		if (k->set[i].state == WAN_KEY_OLD && now >= k->set[i].until)
+			set_wipe(t, &k->set[i]);
+	if (!k->used || now < phase_end(t, &k->used->tx) || !phase_arrived(t, &k->used->tx))
+		return;
+	next_phase(t, &k->used->tx, now);
+}
+
+rwy_time wan_keys_next(const struct wan_tunnel *t)
+{
+	const struct wan_keys *k = t->keys;
+	rwy_time at = RWY_NEVER;
+
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
+		if (k->set[i].state == WAN_KEY_OLD)
+			at = rwy_time_min(at, k->set[i].until);
+	/* Where nothing of the phase was acknowledged yet, the ACK calls again. */
+	if (k->used && phase_arrived(t, &k->used->tx))
+		at = rwy_time_min(at, phase_end(t, &k->used->tx));
+	return at;
+}

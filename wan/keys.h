@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys of a tunnel: which key seals the next datagram, which one opens a received one, and when a
+ * new one takes over. The cipher is a table of functions (aead/aead.h). Private to wan/ and its
+ * tests; wan.h has what the tunnel's user calls.
+ *
+ * A *key set* is what one handshake between the gateways gave: a secret for each direction. Each
+ * direction has *phases*: the sender goes to the next one before 2^26 datagrams or after
+ * wan_cfg.rekey, as in RFC 9001 section 6: the secret of a phase is made from the one before, and a
+ * bit of the header says which of two phases it is. The receiver keeps the phase before for three
+ * probe timeouts. The two directions are independent.
+ *
+ * A sealed datagram: 16 bytes of header in the clear, which are additional data; then the rest of
+ * the header and the frames, encrypted; then the tag. The nonce is the key's IV xor path and packet
+ * number. A packet number is never used twice, and a HELLO has a path and a counter of its own.
+ */
+#ifndef WAN_KEYS_H
+#define WAN_KEYS_H
+
+#include "aead/schedule.h"
+#include "wan/wan.h"
+#include "wan/wire/pkt.h"
+
+#define WAN_KEY_SETS   3                   /* the one in use, the one before, and one that is offered */
+#define WAN_PATH_HELLO 14                  /* path number of HELLOs in nonces */
+#define WAN_PHASE_MAX  ((uint64_t)1 << 26) /* datagrams of one phase */
+#define WAN_SEALED_AAD 16
+
+/* X(enumerator, name, sentence) */
+#define WAN_KEY_STATES(X)                                                                                    \
+	X(WAN_KEY_NONE, "none", "no key set is here")                                                        \
+	X(WAN_KEY_OFFERED, "offered", "the peer may use it; it is not known that the peer has it")           \
+	X(WAN_KEY_USED, "used", "what is sent is sealed with it")                                            \
+	X(WAN_KEY_OLD, "old", "a newer one is used; what was under way may still arrive")
+
+enum wan_key_state {
+#define X(e, n, s) e,
+	WAN_KEY_STATES(X)
+#undef X
+	    WAN_KEY_STATE_COUNT
+};
+
+/* One phase of one direction. */
+struct wan_key {
+	struct aead_key key;
+	uint8_t iv[AEAD_NONCE];
+};
+
+struct wan_key_tx {
+	struct wan_key k;
+	struct aead_secret secret;
+	uint8_t id;    /* of the key set, in the header */
+	uint8_t phase; /* 0 or 1 */
+	uint64_t sent; /* datagrams of this phase */
+	rwy_time since;
+	uint64_t first[WAN_PATHS_MAX]; /* packet numbers at which the phase began */
+};
+
+struct wan_key_rx {
+	struct wan_key k[3];
+	uint8_t now, next, before; /* places in k */
+	struct aead_secret secret; /* of `next` */
+	uint8_t id, phase;
+	/*
+	 * Lowest packet number of this phase that came, of each path and of HELLOs; UINT64_MAX: none
+	 * did. A datagram of the other phase with a higher number is of the next one.
+	 */
+	uint64_t first[WAN_PATHS_MAX + 1];
+	rwy_time before_until; /* from then on nothing is of the one before */
+};
+
+struct wan_key_set {
+	enum wan_key_state state;
+	rwy_time until; /* OLD: when it is wiped */
+	struct wan_key_tx tx;
+	struct wan_key_rx rx;
+};
+
+/* In memory of its own, which is not part of a core dump (aead_mem_alloc). */
+struct wan_keys {
+	struct wan_key_set *used, *offered; /* in set[]; NULL: none. offered: the last one */
+	uint64_t hellos;                    /* HELLOs sealed so far: their packet numbers */
+	struct wan_key_set set[WAN_KEY_SETS];
+};
+
+/* Makes the keys of a tunnel, without a key set. RWY_ENOMEM. */
+RWY_MUST_CHECK int wan_keys_new(struct wan_tunnel *t);
+/* Wipes and frees them. A tunnel without keys is allowed. */
+void wan_keys_free(struct wan_tunnel *t);
+
+/* The set that was offered last is used from now on. False: none is. */
+bool wan_keys_take_offered(struct wan_tunnel *t, rwy_time now);
+/* Wipes all key sets. The tunnel has keys. */
+void wan_keys_wipe(struct wan_tunnel *t);
+
+/* Datagrams may be sealed: a key set is in use. */
+bool wan_keys_ready(const struct wan_tunnel *t);
+/*
+ * Marks the header of a finished datagram, and tells wan_tx_write how to seal it. `path` and `pn`
+ * are those of the nonce. wan_keys_ready() is true.
+ */
+void wan_keys_mark(struct wan_tunnel *t, struct wan_tx *tx, uint8_t path, uint64_t pn);
+/*
+ * Opens a received datagram in place: b is then as the sender's was before it was sealed, without
+ * the tag and without marks of keys in the header. False: it is not the peer's; counted.
+ */
+bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
+
+/* Goes to the next phase when it is time; forgets old key sets. */
+void wan_keys_tick(struct wan_tunnel *t, rwy_time now);
+rwy_time wan_keys_next(const struct wan_tunnel *t);
+
+#endif
