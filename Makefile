@@ -198,7 +198,7 @@ $(BUILD)/tests/rc_veth: $(call obj,tests/component/rc/rc_veth.c) $(TEST_LIB) $(C
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS)
-$(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c) $(ENGINE_LIB) $(CORE_LIB)
+$(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=malloc -Wl,--wrap=free $(CORE_LIBS) -lm

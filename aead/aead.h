@@ -55,17 +55,19 @@ struct aead_ops {
 	const char *name;
 	/* Expands a key of aead_alg_key() bytes. RWY_ENOMEM. */
 	int (*key_init)(struct aead_key *k, enum aead_alg alg, const uint8_t *key);
-	/* Wipes it, and frees what it holds. A wiped or zeroed key is allowed, here and below: it seals
-	 * nothing that is of use to anybody, and opens nothing. */
+	/*
+	 * Wipes it, and frees what it holds. A wiped or zeroed key is allowed, here and below: what
+	 * it seals is of use to nobody, and it unseals nothing.
+	 */
 	void (*key_wipe)(struct aead_key *k);
-	/* Writes the ciphertext, as long as what is sealed, and the tag. dst overlaps neither part. */
+	/* Writes the ciphertext, as long as what is sealed, and the tag. dst overlaps no part. */
 	void (*seal)(const struct aead_key *k, const uint8_t nonce[AEAD_NONCE], const void *aad,
 	    size_t aad_len, uint8_t *dst, const struct aead_in *in);
 	/*
-	 * Opens n bytes of ciphertext, which the tag follows, in place. False: they are not what was
-	 * sealed; the bytes are worthless then.
+	 * Unseals n bytes of ciphertext, which the tag follows, in place. False: they are not what
+	 * was sealed; the bytes are worthless then.
 	 */
-	RWY_MUST_CHECK bool (*open)(const struct aead_key *k, const uint8_t nonce[AEAD_NONCE],
+	RWY_MUST_CHECK bool (*unseal)(const struct aead_key *k, const uint8_t nonce[AEAD_NONCE],
 	    const void *aad, size_t aad_len, uint8_t *bytes, size_t n);
 };
 

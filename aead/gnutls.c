@@ -65,4 +65,4 @@ static bool open_bytes(const struct aead_key *k, const uint8_t nonce[AEAD_NONCE]
 }
 
 const struct aead_ops aead_gnutls = {
-    .name = "gnutls", .key_init = key_init, .key_wipe = key_wipe, .seal = seal, .open = open_bytes};
+    .name = "gnutls", .key_init = key_init, .key_wipe = key_wipe, .seal = seal, .unseal = open_bytes};

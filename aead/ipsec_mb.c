@@ -114,7 +114,7 @@ static bool open_bytes(const struct aead_key *k, const uint8_t nonce[AEAD_NONCE]
 }
 
 static const struct aead_ops ops = {
-    .name = "ipsec-mb", .key_init = key_init, .key_wipe = key_wipe, .seal = seal, .open = open_bytes};
+    .name = "ipsec-mb", .key_init = key_init, .key_wipe = key_wipe, .seal = seal, .unseal = open_bytes};
 
 const struct aead_ops *aead_ipsec_mb(void)
 {

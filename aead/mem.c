@@ -16,7 +16,7 @@ void *aead_mem_alloc(size_t n)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* All three are best effort: an old kernel or a low limit is no reason to go without keys. */
+	/* Best effort: an old kernel or a low limit is no reason to go without keys. */
 	(void)madvise(p, n, MADV_DONTDUMP);
 	(void)madvise(p, n, MADV_WIPEONFORK);
 	(void)mlock(p, n);

@@ -34,7 +34,7 @@ RWY_MUST_CHECK int aead_key_from(struct aead_key *k, uint8_t iv[AEAD_NONCE], con
 /* The secret of the next phase ("ku"; RFC 9001 section 6.1). out may be secret. */
 void aead_secret_next(struct aead_secret *out, const struct aead_secret *secret);
 
-/* A number that says which secret a datagram is sealed with; it gives nothing of the secret away. */
+/* Says which secret a datagram is sealed with, and gives nothing of the secret away. */
 uint8_t aead_secret_id(const struct aead_secret *secret);
 
 /* IV xor (path, packet number), as in RFC 9001 section 5.3. No two datagrams of a key may have both

@@ -45,7 +45,7 @@ enum conf_rp { CONF_RP_DCQCN, CONF_RP_NONE };
 enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END, CONF_ACK_CAUSAL };
 enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
 enum conf_ecn { CONF_ECN_AUTO, CONF_ECN_OFF };
-enum conf_security { CONF_SEC_NONE };
+enum conf_security { CONF_SEC_NONE, CONF_SEC_KEYS };
 enum conf_carrier { CONF_CARRIER_NATIVE, CONF_CARRIER_TCP };
 
 struct conf_port {

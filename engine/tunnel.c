@@ -96,6 +96,23 @@ void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune
 	wan_rx_credit(t->wan, tune->rx_window, tune->rx_bytes, now);
 }
 
+int eng_tunnel_keys_offer(struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now)
+{
+	return eng_tunnel_there(e, tunnel) ? wan_keys_offer(e->tunnel[tunnel].wan, secrets, now) : RWY_ENOENT;
+}
+
+void eng_tunnel_keys_use(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	if (eng_tunnel_there(e, tunnel))
+		wan_keys_use(e->tunnel[tunnel].wan, now);
+}
+
+void eng_tunnel_keys_end(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	if (eng_tunnel_there(e, tunnel))
+		wan_keys_end(e->tunnel[tunnel].wan, now);
+}
+
 /* Ends the management flows, the last ones of a tunnel. */
 static void end_mgmt_flows(struct eng_tunnel *t, rwy_time now)
 {

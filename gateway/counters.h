@@ -27,6 +27,7 @@
 	X(tx_in_place, "packets sent with headers written in front of them")                                 \
 	X(tx_chained, "packets sent by reference behind a header of their own")                              \
 	X(tx_copied, "packets copied because the port takes no chains or the packet was made here")          \
+	X(tx_sealed, "datagrams sealed: the encryption is a copy")                                           \
 	X(tx_payload_copied, "of these, packets of hosts: their payload was copied")                         \
 	X(neigh_misses, "first packets of a flow, or after a change, that looked up their next hop")         \
 	X(sibling_tx, "RoCE packets forwarded to the gateway of this site that owns their pair")             \

@@ -271,7 +271,7 @@ static bool opens(
 	uint8_t path = h->type == WAN_PKT_HELLO ? WAN_PATH_HELLO : h->path;
 
 	aead_nonce(nonce, key->iv, path, h->pn);
-	return t->cfg.aead->open(
+	return t->cfg.aead->unseal(
 	    &key->key, nonce, b->data, WAN_SEALED_AAD, at, b->len - WAN_SEALED_AAD - AEAD_TAG);
 }
 

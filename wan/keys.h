@@ -21,7 +21,8 @@
 #include "wan/wan.h"
 #include "wan/wire/pkt.h"
 
-#define WAN_KEY_SETS   3                   /* the one in use, the one before, and one that is offered */
+/* The one in use, the one before, and one that is offered. */
+#define WAN_KEY_SETS   3
 #define WAN_PATH_HELLO 14                  /* path number of HELLOs in nonces */
 #define WAN_PHASE_MAX  ((uint64_t)1 << 26) /* datagrams of one phase */
 #define WAN_SEALED_AAD 16
@@ -62,8 +63,8 @@ struct wan_key_rx {
 	struct aead_secret secret; /* of `next` */
 	uint8_t id, phase;
 	/*
-	 * Lowest packet number of this phase that came, of each path and of HELLOs; UINT64_MAX: none
-	 * did. A datagram of the other phase with a higher number is of the next one.
+	 * Lowest packet number of this phase that came, of each path and of HELLOs; UINT64_MAX:
+	 * none did. A datagram of the other phase with a higher number is of the next one.
 	 */
 	uint64_t first[WAN_PATHS_MAX + 1];
 	rwy_time before_until; /* from then on nothing is of the one before */

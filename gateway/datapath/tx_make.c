@@ -43,29 +43,38 @@ static struct rte_mbuf *mbuf_chain(
 	return m;
 }
 
-/* Copies headers and payload into one buffer. */
-struct rte_mbuf *gw_tx_copy(
-    struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len)
+struct rte_mbuf *gw_tx_room(struct gw_worker *w, uint32_t len)
 {
 	uint32_t room = GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(hlen + len <= room ? w->pools->small : w->pools->big);
-	uint8_t *d;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(len <= room ? w->pools->small : w->pools->big);
 
 	if (!m) {
 		w->c.drop_no_mbuf++;
 		return NULL;
 	}
-	if (hlen + len > rte_pktmbuf_tailroom(m)) {
+	if (len > rte_pktmbuf_tailroom(m)) {
 		w->c.drop_tx_too_long++;
 		rte_pktmbuf_free(m);
 		return NULL;
 	}
+	m->data_len = (uint16_t)len;
+	m->pkt_len = len;
+	return m;
+}
+
+/* Copies headers and payload into one buffer. */
+struct rte_mbuf *gw_tx_copy(
+    struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len)
+{
+	struct rte_mbuf *m = gw_tx_room(w, hlen + len);
+	uint8_t *d;
+
+	if (!m)
+		return NULL;
 	d = rte_pktmbuf_mtod(m, uint8_t *);
 	memcpy(d, h, hlen);
 	if (len)
 		memcpy(d + hlen, data, len);
-	m->data_len = (uint16_t)(hlen + len);
-	m->pkt_len = hlen + len;
 	w->c.tx_copied++;
 	return m;
 }

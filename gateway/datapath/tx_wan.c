@@ -94,20 +94,19 @@ static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const
 	return (uint8_t)(d->map[ip ? vxlan_tos_get(ip) >> 2 : 0] << 2);
 }
 
-/* Writes Ethernet, IP, UDP and the WAN header at `at`; `payload` bytes of the packet follow.
- * Returns their length. */
-static uint32_t wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh,
-    const struct wan_tx *tx, uint8_t dscp, uint32_t payload)
+/* Writes Ethernet, IP and UDP at `at`, for a datagram of `size` bytes that follows them. */
+static void udp_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh, const struct wan_tx *tx,
+    uint8_t dscp, uint32_t size)
 {
 	uint8_t *ip = at + nh->l2_len, *udp = ip + t->ip_len;
-	uint32_t udp_len = UDP_LEN + tx->hdr_len + payload;
+	uint32_t udp_len = UDP_LEN + size;
 	uint8_t tos = dscp | (tx->ect ? ECT0 : 0);
 
 	gw_tx_l2(at, nh, t->ip_len == IP4_LEN);
 	memcpy(ip, t->hdr, t->ip_len + UDP_LEN);
 	rwy_put16(udp + 4, (uint16_t)udp_len);
 	if (t->ip_len == IP4_LEN) {
-		/* UDP checksum 0: the datagram has its own CRC32C (wan/). */
+		/* UDP checksum 0: the datagram has its own CRC-32C or tag (wan/). */
 		ip[1] = tos;
 		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
 		rwy_put16(ip + 10, (uint16_t)~rwy_csum_fold(t->sum + tos + IP4_LEN + udp_len));
@@ -115,8 +114,31 @@ static uint32_t wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw
 		rwy_put16(ip, (uint16_t)(0x6000 | tos << 4));
 		rwy_put16(ip + 4, (uint16_t)udp_len);
 	}
-	memcpy(udp + UDP_LEN, tx->hdr, tx->hdr_len);
-	return nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
+}
+
+/* The same, and the WAN header; `payload` bytes of the packet follow. */
+static void wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh, const struct wan_tx *tx,
+    uint8_t dscp, uint32_t payload)
+{
+	udp_headers(at, t, nh, tx, dscp, tx->hdr_len + payload);
+	memcpy(at + nh->l2_len + t->ip_len + UDP_LEN, tx->hdr, tx->hdr_len);
+}
+
+/* A datagram that is sealed: the encryption is the copy, and custody keeps what it has. */
+static struct rte_mbuf *sealed(struct gw_worker *w, const struct gw_tun *t, const struct gw_nh *nh,
+    const struct wan_tx *tx, uint8_t dscp)
+{
+	uint32_t hlen = nh->l2_len + t->ip_len + UDP_LEN, size = wan_tx_size(tx);
+	struct rte_mbuf *m = gw_tx_room(w, hlen + size);
+	uint8_t *at;
+
+	if (!m)
+		return NULL;
+	at = rte_pktmbuf_mtod(m, uint8_t *);
+	udp_headers(at, t, nh, tx, dscp, size);
+	wan_tx_write(tx, at + hlen);
+	w->c.tx_sealed++;
+	return m;
 }
 
 /* IPv6: tunnels may use a zero checksum (RFC 6936), but hosts and middleboxes drop it, so it is
@@ -153,7 +175,7 @@ void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 		return;
 	}
 	nh = gw_next_hop(w, &t->conf->remote, &t->nh, p->idx);
-	if (nh && t->ip_len + UDP_LEN + tx->hdr_len + len > p->conf->mtu) {
+	if (nh && t->ip_len + UDP_LEN + wan_tx_size(tx) > p->conf->mtu) {
 		w->c.drop_tx_too_long++;
 		nh = NULL;
 	}
@@ -164,7 +186,11 @@ void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	}
 	hlen = nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
 	dscp = wan_dscp(w, t, tx);
-	if (tx->buf && tx->off == 0 && gw_tx_fits(p, tx->buf, hlen)) {
+	if (tx->key) {
+		m = sealed(w, t, nh, tx, dscp);
+		if (tx->buf && tx->own)
+			rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
+	} else if (tx->buf && tx->off == 0 && gw_tx_fits(p, tx->buf, hlen)) {
 		wan_headers(tx->buf->data - hlen, t, nh, tx, dscp, len);
 		m = gw_tx_in_place(tx->buf, hlen, len, tx->own);
 		w->c.tx_in_place++;

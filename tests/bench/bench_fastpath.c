@@ -455,14 +455,14 @@ static void sibling_hop(struct fp_gw *g, enum fp_site s)
 
 /* bench_fastpath [EAL arguments] -- [--payload N] [--qps N] [--batch N] [--delay N] [--ms N]
  *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling]
- *                                   [--hostile] (not plain) */
+ *                                   [--hostile] (not plain) [--keys] */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"payload", required_argument, NULL, 'p'},
 	    {"qps", required_argument, NULL, 'q'}, {"batch", required_argument, NULL, 'b'},
 	    {"delay", required_argument, NULL, 'd'}, {"ms", required_argument, NULL, 't'},
 	    {"overlay", required_argument, NULL, 'o'}, {"sibling", no_argument, NULL, 's'},
-	    {"hostile", no_argument, NULL, 'h'}, {0}};
+	    {"hostile", no_argument, NULL, 'h'}, {"keys", no_argument, NULL, 'k'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -488,6 +488,8 @@ int main(int argc, char **argv)
 			cfg.conf = with_sibling;
 		else if (o == 'h')
 			cfg.hostile = true;
+		else if (o == 'k')
+			cfg.keys = true;
 		else if (o == 't')
 			ms = number(optarg, 10, 60000);
 		else

@@ -77,6 +77,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	t->prefix[0] = (struct conf_prefix){.addr = ip4(10, other, 0, 0), .len = 96 + 24};
 	t->prefixes = 1;
 	t->rate_Bps = RATE;
+	t->security = cfg->keys ? CONF_SEC_KEYS : CONF_SEC_NONE;
 	/* The other values are those of conf/samples/gateway.yaml. */
 	c->ack_mode = CONF_ACK_NEAR;
 	c->conns_max = 100000;
@@ -188,6 +189,21 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 	g->w = g->app.worker[0];
 }
 
+/* What a handshake of the two gateways would give. */
+static void give_keys(struct fp_lab *l)
+{
+	struct aead_secret way[FP_SITES] = {{{1}}, {{2}}};
+
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		struct eng *e = l->gw[s].w->eng;
+		struct wan_secrets k = {.tx = way[s], .rx = way[!s]};
+
+		if (eng_tunnel_keys_offer(e, 0, &k, gw_now()) != 0)
+			fp_die("no keys");
+		eng_tunnel_keys_use(e, 0, gw_now());
+	}
+}
+
 void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)
 {
 	uint32_t frame = 0;
@@ -208,6 +224,8 @@ void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)
 		fp_die("no memory for packet buffers");
 	for (unsigned s = 0; s < FP_SITES; s++)
 		gateway_start(l, s);
+	if (cfg->keys)
+		give_keys(l);
 }
 
 struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len)

@@ -44,6 +44,7 @@ struct fp_cfg {
 	unsigned message;                             /* packets per message */
 	unsigned batch;                               /* packets that wait at a port */
 	bool hostile;                                 /* a host harms, too (fp_hostile.c) */
+	bool keys;                                    /* the tunnel is sealed */
 	unsigned delay;                               /* batches that a datagram is on its way */
 	unsigned workers;                             /* per gateway; 0: one */
 	void (*conf)(struct conf *c, enum fp_site s); /* changes the configuration; may be NULL */

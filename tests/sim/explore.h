@@ -61,11 +61,12 @@ enum faults {
 	F_UNCARRIED = 1 << 26, /* operations that gateways do not carry */
 	F_DRAIN = 1 << 27,     /* gateways are drained and start again */
 	F_DRAIN_CUT = 1 << 28, /* some of these are stopped before they are drained */
+	F_KEYS = 1 << 29,      /* the tunnel is sealed, and its keys change all the time */
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
-	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED)
+	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -265,10 +266,11 @@ static inline bool sim_is_bad(const struct run *r, const struct side *s)
 void sim_reset_qp(struct run *r, unsigned i); /* both sides, with new work */
 struct how {
 	bool verbose, quiet;
-	bool hash;     /* print a hash of all packets and of the end time */
-	double slow;   /* > 0: report runs that take so many times the expected duration */
-	bool alone;    /* F_HOSTILE: without the hostile host */
-	rwy_dur *took; /* where to write how long the other hosts took, or NULL */
+	bool hash;                   /* print a hash of all packets and of the end time */
+	double slow;                 /* > 0: report runs that take so many times the expected duration */
+	bool alone;                  /* F_HOSTILE: without the hostile host */
+	const struct aead_ops *aead; /* F_KEYS: seals; NULL: the test's table */
+	rwy_dur *took;               /* where to write how long the other hosts took, or NULL */
 };
 bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how);
 

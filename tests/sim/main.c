@@ -199,7 +199,8 @@ static void help(void)
 {
 	printf(
 	    "rwysim [--seeds N] [--seconds S] [--from SEED] [--jobs J] | --seed SEED | --unmended\n"
-	    "       [--faults MASK | --with MASK] [--slow TIMES] [--hash] [--states] [--alone] [--verbose]\n"
+	    "       [--faults MASK | --with MASK] [--slow TIMES] [--hash] [--states] [--alone] [--aes]\n"
+	    "       [--verbose]\n"
 	    "--seconds: N seeds, and more until S seconds are over\n"
 	    "faults, as a sum; default: drawn from the seed; --with: and these\n"
 	    "    1 outage of the WAN            2 the near gateway crashes    4 the far gateway crashes\n"
@@ -225,6 +226,7 @@ static void help(void)
 	    " 8388608 a hostile host; --alone: the others without it\n"
 	    "67108864 operations that gateways do not carry\n"
 	    "16777216 all queue pairs are reset in place when all is complete\n"
+	    "536870912 the tunnel has keys; --aes: real ones, in all seeds with keys\n"
 	    "only on request:\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
 	    "--unmended: seeds of these that fail, and why\n");
@@ -301,8 +303,9 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 	 * gateway was not told so, go again to a queue pair that begins at the same PSN. */
 	bool cut = drain && seed & 1;
 
-	return kind | (kind ? 0 : calm_kind(seed, cut)) | (seed / KINDS % 4 ? 0 : F_TENANTS) |
-	       (seed / KINDS % 8 || calm ? 0 : F_CHANGES) | (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
+	return kind | (kind ? 0 : calm_kind(seed, cut)) | (seed / KINDS % 2 ? F_KEYS : 0) |
+	       (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 || calm ? 0 : F_CHANGES) |
+	       (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
 	       (drain ? F_DRAIN | (cut ? F_DRAIN_CUT : 0) : 0) |
 	       (seed / KINDS % 5 == 2 && !(kind & F_SQUEEZE) && !drain ? F_SLOW : 0) |
 	       (seed / KINDS % 7 == 4 && !(kind & F_SQUEEZE) && !drain ? F_BOUNDS : 0) | p->with;
@@ -418,7 +421,8 @@ int main(int argc, char **argv)
 	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'},
 	    {"seconds", 1, 0, 'S'}, {"from", 1, 0, 'f'}, {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'},
 	    {"with", 1, 0, 'm'}, {"slow", 1, 0, 'w'}, {"hash", 0, 0, 'd'}, {"states", 0, 0, 't'},
-	    {"unmended", 0, 0, 'u'}, {"alone", 0, 0, 'a'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
+	    {"unmended", 0, 0, 'u'}, {"alone", 0, 0, 'a'}, {"aes", 0, 0, 'A'}, {"verbose", 0, 0, 'v'},
+	    {"help", 0, 0, 'h'}, {0}};
 	struct plan plan = {.from = 1, .n = 100, .faults = -1};
 	struct shared *sh;
 	uint64_t seed = 0, all;
@@ -464,6 +468,9 @@ int main(int argc, char **argv)
 			break;
 		case 'a':
 			plan.how.alone = true;
+			break;
+		case 'A':
+			plan.how.aead = aead_best();
 			break;
 		case 'u':
 			return run_unmended();

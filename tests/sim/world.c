@@ -53,12 +53,9 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct site *s = ctx;
-	uint32_t len = tx->buf ? tx->len : 0;
-	struct sim_buf *m = sim_buf_new(SIM_ROOM, tx->hdr_len + len);
+	struct sim_buf *m = sim_buf_new(SIM_ROOM, wan_tx_size(tx));
 
-	memcpy(m->b.data, tx->hdr, tx->hdr_len);
-	if (len)
-		memcpy(m->b.data + tx->hdr_len, tx->buf->data + tx->off, len);
+	wan_tx_write(tx, m->b.data);
 	if (tx->stream)
 		sim_carrier_send(s, m);
 	else
@@ -189,6 +186,7 @@ static void start(struct site *s)
 	wan->cc_cfg.rate_Bps = w->cfg.rate_Bps;
 	wan->cc_cfg.mtu = w->cfg.wan_mtu;
 	wan->tunnel_id = 7;
+	sim_keys_cfg(w, wan);
 	if (w->cfg.rx_window)
 		wan->rx_window = w->cfg.rx_window;
 	if (w->cfg.buffers)
@@ -246,6 +244,7 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 		tenants_init(&w->site[i]);
 		start(&w->site[i]);
 	}
+	sim_keys_start(w);
 	return w;
 }
 
@@ -351,6 +350,7 @@ static void deliver(struct world *w, const struct due *d)
 		return;
 	case SIM_START / 2:
 		start(&w->site[site]);
+		sim_keys_restarted(w);
 		return;
 	case SIM_STREAM / 2:
 		sim_carrier_deliver(w, site, d);
@@ -373,6 +373,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 				/* A gateway looks at its clock every few us at best. */
 				at = rwy_time_min(at, rwy_time_max(t, w->now + RWY_US));
 			}
+		at = rwy_time_min(at, rwy_time_max(sim_keys_next(w), w->now));
 		t = w->ops->next(w->ctx);
 		at = rwy_time_min(at, rwy_time_max(t, w->now));
 		if (at >= until) {
@@ -382,6 +383,8 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 		w->now = rwy_time_max(w->now, at);
 		while (sim_links_pop(&w->links, &d, w->now))
 			deliver(w, &d);
+		if (sim_keys_next(w) <= w->now)
+			sim_keys_tick(w);
 		for (unsigned i = 0; i < 2; i++)
 			if (w->site[i].e && w->now >= w->site[i].paused_until && w->site[i].next <= w->now)
 				poll(&w->site[i], w->now);

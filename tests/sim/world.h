@@ -42,6 +42,13 @@ struct sim_cfg {
 	uint64_t rate_Bps;
 	bool verbose;
 	bool hash; /* hash every packet that is sent */
+	/*
+	 * The tunnel is sealed, by `aead` (NULL: the test's table): a new key each `rekey`, a new
+	 * key set each `renew`.
+	 */
+	bool keys;
+	const struct aead_ops *aead;
+	rwy_dur rekey, renew;
 };
 void sim_cfg_default(struct sim_cfg *c);
 

@@ -43,7 +43,17 @@ struct world {
 	uint64_t hash, streamed, no_buffer;
 	const char *accounts; /* what was wrong with them first, or NULL */
 	uint32_t set;         /* number of the carrier's incarnation; 0: none yet */
+	/* keys.c: the next handshake; when a site learns that the other one has its keys */
+	rwy_time keys_at, use_at[2];
+	struct sim_rng key_rng;
 };
+
+/* keys.c */
+void sim_keys_cfg(const struct world *w, struct wan_cfg *c);
+void sim_keys_start(struct world *w);     /* both gateways run, and have keys */
+void sim_keys_restarted(struct world *w); /* one of them has none */
+rwy_time sim_keys_next(const struct world *w);
+void sim_keys_tick(struct world *w);
 
 /* An event of the gateway's site: a packet for it. The gateway may be dead, or stand still: then it
  * finds what its receive ring held. */

@@ -89,7 +89,7 @@ static void test_vectors(void **state)
 				tables[t]->seal(&k, nonce, aad, sizeof(aad), out, &in);
 				assert_bytes(out, vectors[v].out);
 				assert_bytes(out + n, vectors[v].tag);
-				assert_true(tables[t]->open(&k, nonce, aad, sizeof(aad), out, n));
+				assert_true(tables[t]->unseal(&k, nonce, aad, sizeof(aad), out, n));
 				assert_memory_equal(out, plain, n);
 				tables[t]->key_wipe(&k);
 			}
@@ -134,7 +134,7 @@ static void test_lengths(void **state)
 			if (n >= 16)
 				assert_memory_not_equal(out, plain.bytes + at, n);
 			if (t) {
-				assert_true(tables[t]->open(&k, nonce, aad, sizeof(aad), out, n));
+				assert_true(tables[t]->unseal(&k, nonce, aad, sizeof(aad), out, n));
 				assert_memory_equal(out, plain.bytes + at, n);
 			}
 			tables[t]->key_wipe(&k);
@@ -170,7 +170,7 @@ static void test_each_bit(void **state)
 			assert_int_equal(tables[t]->key_init(&k, AEAD_AES_128_GCM, now), 0);
 			nonce = now + AEAD_KEY_MAX;
 			aad = nonce + AEAD_NONCE;
-			assert_int_equal(tables[t]->open(&k, nonce, aad, AAD_LEN, aad + AAD_LEN, N), same);
+			assert_int_equal(tables[t]->unseal(&k, nonce, aad, AAD_LEN, aad + AAD_LEN, N), same);
 			tables[t]->key_wipe(&k);
 		}
 }
@@ -191,7 +191,7 @@ static void test_wiped(void **state)
 		tables[t]->key_wipe(&k);
 		assert_memory_equal(k.state, zero, sizeof(zero));
 		tables[t]->key_wipe(&k);
-		assert_false(tables[t]->open(&k, nonce, "", 0, out, sizeof(plain)));
+		assert_false(tables[t]->unseal(&k, nonce, "", 0, out, sizeof(plain)));
 		tables[t]->seal(&k, nonce, "", 0, out, &in);
 		if (tables[t] != &aead_test)
 			assert_memory_not_equal(out, plain, sizeof(plain));
