@@ -4,6 +4,7 @@
 # How a file finds its place (nothing below needs an edit when a file is added):
 #   roce/ wan/ wan/fec/ wan/wire/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
+#   proxy/*.c                  -> build/lib/librwyproxy.a  the relay's edge: links, rewriting, CM splice, still sans-I/O
 #   base/*.c                   -> build/lib/librwybase.a   shared by the programs: log, service notification, HTTP client
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
@@ -58,6 +59,7 @@ GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthrea
 CORE_SRC   := $(wildcard aead/*.c roce/*.c wan/*.c wan/fec/*.c wan/wire/*.c cc/*.c vxlan/*.c tenant/*.c offload/*.c)
 BASE_SRC   := $(wildcard base/*.c)
 ENGINE_SRC := $(wildcard engine/*.c)
+PROXY_SRC  := $(wildcard proxy/*.c)
 CONF_SRC   := $(wildcard conf/*.c)
 GW_SRC     := $(wildcard gateway/*.c gateway/*/*.c)
 CLI_SRC    := $(wildcard tools/roceway/*.c)
@@ -81,6 +83,7 @@ include gateway/agent/agent.mk
 CORE_LIB   := $(BUILD)/lib/librwycore.a
 BASE_LIB   := $(BUILD)/lib/librwybase.a
 ENGINE_LIB := $(BUILD)/lib/librwyengine.a
+PROXY_LIB  := $(BUILD)/lib/librwyproxy.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
 ANALYZE_LIB := $(BUILD)/lib/librwyanalyze.a
 BENCH_LIB  := $(BUILD)/lib/librwybench.a
@@ -98,7 +101,7 @@ PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway) $(if $(CLI_SRC),$(BUI
 all: core $(PROGS) ## build everything that is installed
 
 .PHONY: core
-core: $(CORE_LIB) $(ENGINE_LIB) $(CONF_LIB) $(BASE_LIB)
+core: $(CORE_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(BASE_LIB)
 
 # --- objects ----------------------------------------------------------------------------------
 $(BUILD)/obj/gateway/%.o: gateway/%.c
@@ -126,6 +129,7 @@ endef
 $(CORE_LIB): $(call obj,$(CORE_SRC)) ; $(archive)
 $(BASE_LIB): $(call obj,$(BASE_SRC)) ; $(archive)
 $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
+$(PROXY_LIB): $(call obj,$(PROXY_SRC)) ; $(archive)
 $(CONF_LIB): $(call obj,$(CONF_SRC)) ; $(archive)
 $(ANALYZE_LIB): $(call obj,$(ANALYZE_SRC)) ; $(archive)
 # For benchmarks: the gateway without its main, and what the benchmarks share. A benchmark takes from it what it names.
@@ -134,7 +138,7 @@ $(BENCH_LIB): $(call obj,$(BENCH_HELP) tests/lib/rc_pkt.c $(filter-out gateway/m
 include $(wildcard controller/*.mk controller/*/*.mk)
 
 # --- programs ---------------------------------------------------------------------------------
-$(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
+$(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
@@ -163,7 +167,7 @@ guest: $(GUEST_BIN)
 # --- tests ------------------------------------------------------------------------------------
 # A test links only objects that it needs: if its program is the same after a change, it need not run again (tests/passed.py).
 $(TEST_LIB): $(call obj,$(UNIT_HELP)) ; $(archive)
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
@@ -214,19 +218,19 @@ $(BUILD)/tests/sim/rwydc: $(call obj,$(SIMDC_SRC) tests/sim/wan/seal.c) $(ENGINE
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(SIMDC_WRAP:%=-Wl,--wrap=%) $(CORE_LIBS) -lm
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
-$(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
+$(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
 # A fuzzer defines LLVMFuzzerTestOneInput, in fuzz_NAME.c; NAME_*.c beside it are parts of it. Here it is linked with a small main that replays files;
 # `make fuzz F=NAME` builds it with libFuzzer instead.
-$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
@@ -268,7 +272,7 @@ fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
 	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang OPT='-O1 -g' SAN='-fsanitize=address,undefined,fuzzer-no-link' fuzz-libs
 	@mkdir -p $(BUILD)/fuzz/bin tests/fuzz/corpus/$(F)
 	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c $(wildcard tests/fuzz/$(F)_*.c) -o $(BUILD)/fuzz/bin/fuzz_$(F) \
-	  $(FUZZ_LIBS_$(F)) $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwymodel.a $(BUILD)/fuzz/lib/librwycore.a $(BUILD)/fuzz/lib/librwybase.a \
+	  $(FUZZ_LIBS_$(F)) $(BUILD)/fuzz/lib/librwyproxy.a $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwymodel.a $(BUILD)/fuzz/lib/librwycore.a $(BUILD)/fuzz/lib/librwybase.a \
 	  -lyaml -ljansson $(CORE_LIBS) -lm
 	$(BUILD)/fuzz/bin/fuzz_$(F) -max_total_time=$(or $(SECONDS),60) tests/fuzz/corpus/$(F)
 
@@ -299,7 +303,7 @@ tsan-controller: tsan-controller-build
 	@tests/component/controller_kill.py $(BUILD)/tsan calm
 
 # These folders are built without DPDK's headers: tests/lint/poison/ comes first, and DPDK's own are not on the path.
-NODPDK_SRC := $(CORE_SRC) $(ENGINE_SRC) $(CONF_SRC) $(BASE_SRC) $(wildcard controller/model/*.c controller/plan/*.c controller/provider/*.c)
+NODPDK_SRC := $(CORE_SRC) $(ENGINE_SRC) $(PROXY_SRC) $(CONF_SRC) $(BASE_SRC) $(wildcard controller/model/*.c controller/plan/*.c controller/provider/*.c)
 $(call obj,$(NODPDK_SRC)): private CPPFLAGS_ALL += -Itests/lint/poison
 .PHONY: nodpdk
 nodpdk: core ## the sans-I/O folders name nothing of DPDK, and are built without it

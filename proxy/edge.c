@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy/edge.h"
+
+#include "proxy/cm.h"
+#include "proxy/rewrite.h"
+#include "roce/cm.h"
+
+#define EXPIRE_BUDGET 256 /* links a tick */
+
+int proxy_edge_init(struct proxy_edge *e, const struct proxy_policy *policy, const struct proxy_map_cfg *cfg)
+{
+	*e = (struct proxy_edge){.policy = policy};
+	return proxy_map_new(&e->map, cfg);
+}
+
+void proxy_edge_fini(struct proxy_edge *e)
+{
+	proxy_map_free(e->map);
+	e->map = NULL;
+}
+
+static void drop(struct proxy_act *act, uint64_t *counter)
+{
+	(*counter)++;
+	act->verdict = PROXY_DROP;
+}
+
+/* Operations that are not carried pass as well: the engine answers them. */
+static bool parses(uint8_t *ip, uint32_t len, struct roce_pkt *pkt)
+{
+	enum roce_parse_reason r = roce_parse(ip, len, pkt);
+
+	return r == ROCE_PARSE_OK || r == ROCE_PARSE_UNKNOWN_OPCODE;
+}
+
+/* UD names its sender's QPN inside; the splice has no links for it (docs/proxy.md). */
+static bool is_datagram(const struct roce_pkt *pkt)
+{
+	return pkt->info->transport == ROCE_UD;
+}
+
+static bool is_open(const struct proxy_link *l)
+{
+	return l->rqpn && l->lqpn && l->state != PROXY_REQ_SEEN;
+}
+
+void proxy_edge_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now)
+{
+	struct proxy_link *l;
+	struct roce_pkt pkt;
+
+	act->reply_len = 0;
+	if (!parses(ip, len, &pkt)) {
+		drop(act, &e->c.drop_relay_malformed);
+		return;
+	}
+	if (roce_is_gsi(&pkt)) {
+		proxy_cm_in(e, &pkt, act, now);
+		return;
+	}
+	if (is_datagram(&pkt)) {
+		drop(act, &e->c.drop_relay_not_cm);
+		return;
+	}
+	l = proxy_map_in(e->map, &pkt.dst, pkt.dqpn);
+	if (!l) {
+		drop(act, &e->c.drop_relay_unknown_qpn);
+		return;
+	}
+	if (!rwy_ip_eq(&l->local, &pkt.src)) {
+		drop(act, &e->c.drop_relay_foreign);
+		return;
+	}
+	if (!is_open(l)) {
+		drop(act, &e->c.drop_relay_not_open);
+		return;
+	}
+	proxy_rewrite_dst(&pkt, &l->remote);
+	proxy_rewrite_dqpn(&pkt, l->rqpn);
+	l->touched = now;
+	l->in_packets++;
+	l->in_bytes += pkt.len;
+	e->c.relay_in_packets++;
+	e->c.relay_in_bytes += pkt.len;
+	act->verdict = PROXY_PASS;
+}
+
+void proxy_edge_out(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now)
+{
+	struct proxy_link *l;
+	struct roce_pkt pkt;
+
+	act->reply_len = 0;
+	if (!parses(ip, len, &pkt)) {
+		drop(act, &e->c.drop_relay_no_link);
+		return;
+	}
+	if (proxy_is_relay(e->policy, &pkt.src)) { /* sent again, or a copy of one that was sent */
+		act->verdict = PROXY_PASS;
+		return;
+	}
+	if (roce_is_gsi(&pkt)) {
+		proxy_cm_out(e, &pkt, act, now);
+		return;
+	}
+	l = is_datagram(&pkt) ? NULL : proxy_map_out(e->map, &pkt.src, &pkt.dst, pkt.dqpn);
+	if (!l) {
+		drop(act, &e->c.drop_relay_no_link);
+		return;
+	}
+	if (!is_open(l)) {
+		drop(act, &e->c.drop_relay_not_open);
+		return;
+	}
+	proxy_rewrite_src(&pkt, &l->relay);
+	l->touched = now;
+	l->out_packets++;
+	l->out_bytes += pkt.len;
+	e->c.relay_out_packets++;
+	e->c.relay_out_bytes += pkt.len;
+	act->verdict = PROXY_PASS;
+}
+
+static void gone(void *ctx, const struct proxy_link *l)
+{
+	struct proxy_edge *e = ctx;
+
+	if (l->state == PROXY_CLOSED)
+		return;
+	e->c.links_expired++;
+	if (e->news)
+		e->news(e->ctx, PROXY_NEWS_GONE, l, 0);
+}
+
+void proxy_edge_tick(struct proxy_edge *e, rwy_time now)
+{
+	proxy_map_expire(e->map, EXPIRE_BUDGET, gone, e, now);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The edge of a relay: sits between the LAN port and the engine and rewrites RoCEv2 packets. The
+ * engine sees two hosts, and each host sees the relay. It decides and rewrites in place; who calls
+ * it does what the action says. It sends nothing and has no clock.
+ *
+ * Thread: the worker that owns the edge.
+ */
+#ifndef PROXY_EDGE_H
+#define PROXY_EDGE_H
+
+#include "proxy/map.h"
+#include "proxy/policy.h"
+
+enum proxy_verdict {
+	PROXY_PASS, /* the packet goes on, rewritten */
+	PROXY_DROP, /* it is counted, and ends here */
+};
+
+#define PROXY_REPLY_MAX 336
+
+/* What happens to one packet. */
+struct proxy_act {
+	enum proxy_verdict verdict;
+	/* A packet for the sender of the one that came, from its IP header on; 0: none. */
+	uint32_t reply_len;
+	uint8_t reply[PROXY_REPLY_MAX];
+};
+
+/* What became of a link, for the log. */
+enum proxy_news {
+	PROXY_NEWS_ASKED,
+	PROXY_NEWS_OPEN,
+	PROXY_NEWS_REJECTED,
+	PROXY_NEWS_CLOSED,
+	PROXY_NEWS_GONE
+};
+
+/* X(field, sentence): monotonic. */
+#define PROXY_COUNTERS(X)                                                                                    \
+	X(relay_in_packets, "packets of local hosts rewritten")                                              \
+	X(relay_in_bytes, "their bytes, from the IP header on")                                              \
+	X(relay_out_packets, "packets to local hosts rewritten")                                             \
+	X(relay_out_bytes, "their bytes, from the IP header on")                                             \
+	X(relay_cm_messages, "CM messages rewritten")                                                        \
+	X(relay_cm_repeated, "REQs that their host sent again")                                              \
+	X(relay_mra_sent, "MRAs sent to hosts that repeated a REQ while the answer was on its way")          \
+	X(relay_rej_sent, "REJs sent for REQs that were refused here")                                       \
+	X(links_asked, "links begun by a REQ")                                                               \
+	X(links_opened, "links whose REP came")                                                              \
+	X(links_rejected, "links ended by a REJ before they were open")                                      \
+	X(links_closed, "open links ended by a DREP or REJ")                                                 \
+	X(links_expired, "links forgotten for their age")                                                    \
+	X(links_superseded, "links whose host began another with the same communication ID")                 \
+	X(drop_relay_malformed, "RoCE packets to a relay address that do not parse")                         \
+	X(drop_relay_unknown_qpn, "packets to a relay address for a QPN that no link has")                   \
+	X(drop_relay_foreign, "packets for a link from another host than its own")                           \
+	X(drop_relay_no_link, "packets out of a tunnel that belong to no link")                              \
+	X(drop_relay_not_open, "packets of a link whose REP has not come")                                   \
+	X(drop_relay_not_cm, "management datagrams of other classes than CM, and UD")                        \
+	X(drop_relay_cm_icrc, "CM messages with a wrong ICRC")                                               \
+	X(drop_relay_cm_malformed, "CM messages that are malformed, or of a kind that relays do not carry")  \
+	X(drop_relay_cm_foreign, "REQs that name other addresses than their packet's")                       \
+	X(drop_relay_cm_unknown, "CM messages that name no link")                                            \
+	X(drop_relay_cm_mismatch, "CM messages that name a link and contradict it")                          \
+	X(drop_relay_cm_state, "CM messages that do not fit the state of their link")                        \
+	X(refused_no_map, "REQs to a port that the listen map does not have")                                \
+	X(refused_trailer, "REQs to the redirect port without a good trailer")                               \
+	X(refused_acl, "REQs that the access list does not allow")                                           \
+	X(refused_loop, "REQs whose target is this relay, or of another address family")                     \
+	X(refused_transport, "REQs for other transports than RC")                                            \
+	X(refused_links_full, "REQs while the table of links is full")                                       \
+	X(refused_half_open, "REQs while too many links are half-open")                                      \
+	X(refused_source, "REQs of a host that has as many links as it may")                                 \
+	X(refused_entry, "REQs to an entry of the listen map that has as many links as it may")              \
+	X(refused_qpn, "links for which no QPN is left")                                                     \
+	X(refused_no_address, "REQs for a local host for which there is no relay address")
+
+struct proxy_counters {
+#define X(f, s) uint64_t f;
+	PROXY_COUNTERS(X)
+#undef X
+};
+
+struct proxy_edge {
+	const struct proxy_policy *policy; /* the caller's; may be exchanged between packets */
+	struct proxy_map *map;
+	struct proxy_counters c;
+	/* Called inside the functions below; may be NULL. why: IBA REJ reason of REJECTED. */
+	void (*news)(void *ctx, enum proxy_news n, const struct proxy_link *l, unsigned why);
+	void *ctx;
+};
+
+/* policy is the caller's and outlives the edge. Errors of proxy_map_new(). */
+RWY_MUST_CHECK int proxy_edge_init(
+    struct proxy_edge *e, const struct proxy_policy *policy, const struct proxy_map_cfg *cfg);
+void proxy_edge_fini(struct proxy_edge *e);
+
+/*
+ * A packet of a local host to a relay address, `len` bytes from its IP header on. PASS: it is now
+ * from that host to the remote one, and belongs into the engine. A reply goes to the local host.
+ */
+void proxy_edge_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now);
+
+/*
+ * A packet of the engine to a local host. PASS: it is now from a relay address. One that was
+ * rewritten before, because it is sent again, passes as it is. A reply goes into the engine, as
+ * from the local host.
+ */
+void proxy_edge_out(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now);
+
+/* Forgets what is over, a bounded part each time; call it about every 100 ms. */
+void proxy_edge_tick(struct proxy_edge *e, rwy_time now);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of links of one relay. A link is a connection of a local host with a remote one through
+ * this relay: towards the local host the relay's address stands for the remote host, and an alias
+ * QPN for the remote host's QPN.
+ *
+ *    on the local segment                 in the engine and at the other relay
+ *    local -> relay, alias          <->   local -> remote, remote's QPN
+ *    relay -> local, local's QPN    <->   remote -> local, local's QPN
+ *
+ * All memory is allocated at the beginning. Thread: the one that owns the table.
+ */
+#ifndef PROXY_MAP_H
+#define PROXY_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proxy/states.h"
+#include "rwy/err.h"
+#include "rwy/ip.h"
+#include "rwy/time.h"
+
+#define PROXY_NIL UINT32_MAX
+
+/* Names a CM exchange: the communication ID of the active host, which sent the REQ. */
+struct proxy_cm_key {
+	struct rwy_ip from, to; /* of the messages on one segment */
+	uint32_t comm_a;
+	bool local_active; /* the local host sent the REQ */
+};
+
+struct proxy_link {
+	uint64_t id; /* the same at both relays */
+	struct rwy_ip local, remote, relay;
+	uint32_t alias;          /* remote host's QPN as the local host knows it; 0: none yet */
+	uint32_t lqpn, rqpn;     /* 0: not known yet */
+	uint32_t comm_a, comm_b; /* of the active and the passive host; comm_b 0: not known */
+	uint64_t tid;            /* of the REQ */
+	uint64_t ca_guid;        /* of the active host */
+	uint16_t asked_port;     /* that the active host named here; 0: at the other relay */
+	uint16_t port;           /* of the passive host */
+	uint32_t entry;          /* of the listen map; PROXY_NIL: none */
+	bool local_active;
+	uint8_t state;                   /* enum proxy_state */
+	rwy_time since, touched;         /* begin; last message or packet */
+	uint64_t in_packets, in_bytes;   /* of the local host */
+	uint64_t out_packets, out_bytes; /* to the local host */
+	/* the table's own */
+	uint32_t prev, next, next_in, next_out, next_cm_in, next_cm_out, source;
+	bool in_hashed, out_hashed;
+};
+
+struct proxy_map_cfg {
+	uint32_t links_max;           /* 1..2^20, closed ones included */
+	uint32_t half_open_max;       /* of them without a REP */
+	uint32_t source_max;          /* open links of one active host */
+	uint32_t qpn_first, qpn_last; /* aliases, 2..0xfffffe */
+	rwy_dur half_open_ttl;        /* since the last message */
+	rwy_dur idle_ttl;             /* of open links, since the last packet; RWY_NEVER: none */
+	rwy_dur closed_ttl;
+	uint64_t seed; /* of the hash; a number that hosts cannot guess */
+};
+
+struct proxy_map_now {
+	uint32_t half_open, open, closed; /* open: REP seen to disconnecting */
+};
+
+struct proxy_map;
+
+/* The defaults: 16384 links, 1024 half-open for 70 s, 4096 a source, 24 h idle, 65 s closed. */
+void proxy_map_cfg_default(struct proxy_map_cfg *cfg);
+/* RWY_EINVAL: a value out of its range; RWY_ENOMEM. *out is then not set. */
+RWY_MUST_CHECK int proxy_map_new(struct proxy_map **out, const struct proxy_map_cfg *cfg);
+void proxy_map_free(struct proxy_map *m); /* NULL is allowed */
+
+/* Why there is no new link. X(enumerator, sentence) */
+enum proxy_no_link { PROXY_LINK_OK, PROXY_LINKS_FULL, PROXY_HALF_OPEN_FULL, PROXY_SOURCE_FULL };
+
+/*
+ * A new link in state PROXY_REQ_SEEN with these addresses, in *out. l: local, remote, relay,
+ * local_active, comm_a, tid, ca_guid, ports, entry and the active host's QPN. When the table is
+ * full of closed links, the oldest goes. The link is the table's and lives until
+ * proxy_map_remove() or proxy_map_expire().
+ */
+enum proxy_no_link proxy_map_add(
+    struct proxy_map *m, const struct proxy_link *l, struct proxy_link **out, rwy_time now);
+void proxy_map_remove(struct proxy_map *m, struct proxy_link *l);
+
+/* Gives the link an alias that no other link of its relay address has. RWY_ENOMEM: none is left. */
+RWY_MUST_CHECK int proxy_map_alias(struct proxy_map *m, struct proxy_link *l);
+/* Sets the local host's QPN. */
+void proxy_map_local_qpn(struct proxy_map *m, struct proxy_link *l, uint32_t lqpn);
+void proxy_map_state(struct proxy_map *m, struct proxy_link *l, enum proxy_state s, rwy_time now);
+
+/* Finds the link of a packet from the LAN, by relay address and destination QPN; NULL: none. */
+struct proxy_link *proxy_map_in(const struct proxy_map *m, const struct rwy_ip *relay, uint32_t alias);
+/* Finds the link of a packet to the LAN; NULL: none. */
+struct proxy_link *proxy_map_out(
+    const struct proxy_map *m, const struct rwy_ip *remote, const struct rwy_ip *local, uint32_t lqpn);
+/* The same for CM messages. key: local -> relay (in), or remote -> local (out). */
+struct proxy_link *proxy_map_cm_in(const struct proxy_map *m, const struct proxy_cm_key *k);
+struct proxy_link *proxy_map_cm_out(const struct proxy_map *m, const struct proxy_cm_key *k);
+
+/* Open links of an entry of the listen map, of all sources. O(1). */
+uint32_t proxy_map_of_entry(const struct proxy_map *m, uint32_t entry);
+
+#define PROXY_ENTRIES_MAX 1024 /* entries of the listen map that are counted */
+
+/*
+ * Removes links whose time is over, at most `budget`. gone, which may be NULL, hears of each before
+ * it is removed.
+ */
+void proxy_map_expire(struct proxy_map *m, unsigned budget,
+    void (*gone)(void *ctx, const struct proxy_link *l), void *ctx, rwy_time now);
+
+void proxy_map_count(const struct proxy_map *m, struct proxy_map_now *out);
+/* Walks all links: start with *cursor 0; NULL: the end. Links may be removed meanwhile. */
+const struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cursor);
+
+/* The identifier that both relays give a link. Active host, passive host, as in the REQ. */
+uint64_t proxy_link_id(
+    const struct rwy_ip *a, const struct rwy_ip *b, uint32_t comm_a, uint32_t qpn_a, uint64_t tid);
+
+#endif

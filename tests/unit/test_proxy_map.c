@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of links: allocation, limits, ageing, against a plain model. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "proxy/map.h"
+#include "proxy/policy.h"
+#include "tests/lib/rng.h"
+
+static struct rwy_ip ip(uint8_t c, uint8_t d)
+{
+	return rwy_ip_from4((const uint8_t[]){10, 0, c, d});
+}
+
+static struct proxy_link tmpl(uint8_t host, uint32_t comm)
+{
+	return (struct proxy_link){.local = ip(1, host),
+	    .remote = ip(2, 1),
+	    .relay = ip(1, 254),
+	    .comm_a = comm,
+	    .entry = PROXY_NIL,
+	    .local_active = true};
+}
+
+static struct proxy_map *map_new(const struct proxy_map_cfg *c)
+{
+	struct proxy_map *m = NULL;
+
+	assert_int_equal(proxy_map_new(&m, c), 0);
+	return m;
+}
+
+static struct proxy_map_cfg small(void)
+{
+	struct proxy_map_cfg c;
+
+	proxy_map_cfg_default(&c);
+	c.links_max = 32;
+	c.half_open_max = 8;
+	c.source_max = 20;
+	c.qpn_first = 1000;
+	c.qpn_last = 1010;
+	return c;
+}
+
+static struct proxy_link *add(struct proxy_map *m, uint8_t host, uint32_t comm, rwy_time now)
+{
+	struct proxy_link t = tmpl(host, comm), *l = NULL;
+
+	assert_int_equal(proxy_map_add(m, &t, &l, now), PROXY_LINK_OK);
+	return l;
+}
+
+static void bad_configurations(void **state)
+{
+	struct proxy_map_cfg c = small();
+	struct proxy_map *m;
+
+	c.links_max = 0;
+	assert_int_equal(proxy_map_new(&m, &c), RWY_EINVAL);
+	c = small();
+	c.qpn_first = 1;
+	assert_int_equal(proxy_map_new(&m, &c), RWY_EINVAL);
+	c = small();
+	c.qpn_last = 0xffffff;
+	assert_int_equal(proxy_map_new(&m, &c), RWY_EINVAL);
+	c = small();
+	c.qpn_first = c.qpn_last + 1;
+	assert_int_equal(proxy_map_new(&m, &c), RWY_EINVAL);
+	proxy_map_free(NULL);
+}
+
+static void aliases_are_unique_and_run_out(void **state)
+{
+	const struct proxy_map_cfg c = small();
+	struct proxy_map *m = map_new(&c);
+	struct proxy_link *l[12];
+	const struct rwy_ip relay = ip(1, 254);
+
+	for (unsigned i = 0; i < 12; i++) {
+		l[i] = add(m, 1, 100 + i, 0);
+		assert_int_equal(proxy_map_alias(m, l[i]), i < 11 ? 0 : RWY_ENOMEM);
+		proxy_map_state(m, l[i], PROXY_ESTABLISHED, 0);
+	}
+	for (unsigned i = 0; i < 11; i++) {
+		assert_in_range(l[i]->alias, c.qpn_first, c.qpn_last);
+		assert_ptr_equal(proxy_map_in(m, &relay, l[i]->alias), l[i]);
+	}
+	/* A closed link's QPN waits; one that is gone is free. */
+	proxy_map_state(m, l[3], PROXY_CLOSED, 0);
+	assert_int_equal(proxy_map_alias(m, l[11]), RWY_ENOMEM);
+	proxy_map_remove(m, l[3]);
+	assert_int_equal(proxy_map_alias(m, l[11]), 0);
+	proxy_map_free(m);
+}
+
+static void limits(void **state)
+{
+	const struct proxy_map_cfg c = small();
+	struct proxy_map *m = map_new(&c);
+	struct proxy_link t = tmpl(1, 1000), *l;
+	struct proxy_map_now n;
+
+	for (unsigned i = 0; i < 8; i++)
+		add(m, 1, i + 1, 0);
+	assert_int_equal(proxy_map_add(m, &t, &l, 0), PROXY_HALF_OPEN_FULL);
+	for (unsigned i = 0; i < 20; i++) {
+		struct proxy_cm_key k = {ip(1, 1), ip(1, 254), i + 1, true};
+
+		l = proxy_map_cm_in(m, &k);
+		proxy_map_state(m, l ? l : add(m, 1, i + 1, 0), PROXY_ESTABLISHED, 0);
+	}
+	assert_int_equal(proxy_map_add(m, &t, &l, 0), PROXY_SOURCE_FULL);
+	for (unsigned i = 0; i < 12; i++)
+		proxy_map_state(m, add(m, 2, i + 1, 0), PROXY_ESTABLISHED, 0);
+	t = tmpl(3, 1);
+	assert_int_equal(proxy_map_add(m, &t, &l, 0), PROXY_LINKS_FULL);
+	/* A closed one makes room. */
+	struct proxy_cm_key k = {ip(1, 2), ip(1, 254), 5, true};
+
+	proxy_map_state(m, proxy_map_cm_in(m, &k), PROXY_CLOSED, 0);
+	assert_int_equal(proxy_map_add(m, &t, &l, 0), PROXY_LINK_OK);
+	assert_null(proxy_map_cm_in(m, &k));
+	proxy_map_count(m, &n);
+	assert_int_equal(n.half_open, 1);
+	assert_int_equal(n.open, 31);
+	assert_int_equal(n.closed, 0);
+	proxy_map_free(m);
+}
+
+static void count_gone(void *ctx, const struct proxy_link *l)
+{
+	(*(unsigned *)ctx)++;
+}
+
+static void ages(void **state)
+{
+	struct proxy_map_cfg c = small();
+	struct proxy_map *m;
+	struct proxy_link *busy, *idle;
+	unsigned gone = 0;
+
+	c.idle_ttl = 100 * RWY_SEC;
+	m = map_new(&c);
+	add(m, 1, 1, 0);
+	busy = add(m, 1, 2, 0);
+	idle = add(m, 1, 3, 0);
+	proxy_map_state(m, busy, PROXY_ESTABLISHED, 0);
+	proxy_map_state(m, idle, PROXY_ESTABLISHED, 0);
+	proxy_map_expire(m, 100, count_gone, &gone, c.half_open_ttl - 1);
+	assert_int_equal(gone, 0);
+	proxy_map_expire(m, 100, count_gone, &gone, c.half_open_ttl);
+	assert_int_equal(gone, 1);
+	busy->touched = 90 * RWY_SEC;
+	proxy_map_expire(m, 100, count_gone, &gone, 100 * RWY_SEC);
+	assert_int_equal(gone, 2);
+	assert_int_equal(busy->state, PROXY_ESTABLISHED);
+	assert_int_equal(idle->state, PROXY_FREE);
+	proxy_map_state(m, busy, PROXY_CLOSED, 101 * RWY_SEC);
+	proxy_map_expire(m, 100, count_gone, &gone, 101 * RWY_SEC + c.closed_ttl);
+	assert_int_equal(gone, 3);
+	proxy_map_free(m);
+}
+
+/* Many sources come and go: each is counted right, and found. */
+static void random_against_model(void **state)
+{
+	struct proxy_map_cfg c = small();
+	struct proxy_map *m;
+	struct {
+		struct proxy_link *l;
+		uint8_t host;
+		uint32_t lqpn;
+	} model[200] = {0};
+	uint64_t rng = 5;
+
+	c.links_max = 128;
+	c.half_open_max = 128;
+	c.source_max = 3;
+	c.qpn_last = 5000;
+	m = map_new(&c);
+	for (unsigned n = 0; n < 50000; n++) {
+		unsigned i = rng_below(&rng, 120), of_host = 0;
+		uint8_t host = (uint8_t)rng_below(&rng, 250);
+
+		if (model[i].l) {
+			struct proxy_cm_key k = {ip(1, model[i].host), ip(1, 254), i + 1, true};
+			struct proxy_cm_key o = {ip(2, 1), ip(1, model[i].host), i + 1, true};
+			const struct rwy_ip r = ip(2, 1), h = ip(1, model[i].host), p = ip(1, 254);
+
+			assert_ptr_equal(proxy_map_cm_in(m, &k), model[i].l);
+			assert_ptr_equal(proxy_map_cm_out(m, &o), model[i].l);
+			assert_ptr_equal(proxy_map_in(m, &p, model[i].l->alias), model[i].l);
+			assert_ptr_equal(proxy_map_out(m, &r, &h, model[i].lqpn), model[i].l);
+			proxy_map_remove(m, model[i].l);
+			model[i].l = NULL;
+			continue;
+		}
+		for (unsigned k = 0; k < 120; k++)
+			of_host += model[k].l && model[k].host == host;
+		struct proxy_link t = tmpl(host, i + 1);
+		enum proxy_no_link why = proxy_map_add(m, &t, &model[i].l, n);
+
+		assert_int_equal(why, of_host < 3 ? PROXY_LINK_OK : PROXY_SOURCE_FULL);
+		if (why != PROXY_LINK_OK) {
+			model[i].l = NULL;
+			continue;
+		}
+		model[i].host = host;
+		model[i].lqpn = 1 + rng_below(&rng, 20) * 1000 + i;
+		proxy_map_local_qpn(m, model[i].l, 7);
+		proxy_map_local_qpn(m, model[i].l, model[i].lqpn);
+		assert_int_equal(proxy_map_alias(m, model[i].l), 0);
+	}
+	proxy_map_free(m);
+}
+
+/* Wrong events are refused, and every state has a way to its end. */
+static void states(void **state)
+{
+	enum proxy_state s;
+
+	assert_false(proxy_state_next(PROXY_REQ_SEEN, PROXY_EV_RTU, &s));
+	assert_false(proxy_state_next(PROXY_REQ_SEEN, PROXY_EV_DREQ, &s));
+	assert_false(proxy_state_next(PROXY_ESTABLISHED, PROXY_EV_DREP, &s));
+	for (enum proxy_event ev = 0; ev < PROXY_EVENT_COUNT; ev++)
+		assert_int_equal(
+		    proxy_state_next(PROXY_FREE, ev, &s), ev == PROXY_EV_REQ || ev == PROXY_EV_TIMEOUT);
+	for (enum proxy_state f = PROXY_REQ_SEEN; f < PROXY_STATE_COUNT; f++) {
+		assert_true(proxy_state_next(f, PROXY_EV_TIMEOUT, &s) && s == PROXY_FREE);
+		assert_true(proxy_state_next(f, PROXY_EV_REJ, &s) && s == PROXY_CLOSED);
+		assert_string_not_equal(proxy_state_name(f), "?");
+	}
+}
+
+static void policy(void **state)
+{
+	const struct proxy_acl acl = {{ip(1, 0), 120}, {ip(2, 7), 128}, .port_lo = 100, .port_hi = 200};
+	const struct proxy_entry e[2] = {
+	    {.listen = ip(1, 254), .port = 5}, {.listen = ip(1, 253), .port = 5}};
+	const struct proxy_policy none = {0}, p = {.acl = &acl, .acls = 1, .entry = e, .entries = 2};
+	const struct rwy_ip a = ip(1, 9), b = ip(2, 7), c = ip(2, 8), r = ip(1, 253);
+
+	assert_false(proxy_allows(&none, &a, &b, 150));
+	assert_true(proxy_allows(&p, &a, &b, 100));
+	assert_true(proxy_allows(&p, &a, &b, 200));
+	assert_false(proxy_allows(&p, &a, &b, 201));
+	assert_false(proxy_allows(&p, &a, &b, 99));
+	assert_false(proxy_allows(&p, &a, &c, 150));
+	assert_false(proxy_allows(&p, &c, &b, 150));
+	assert_int_equal(proxy_entry_find(&p, &r, 5), 1);
+	assert_int_equal(proxy_entry_find(&p, &r, 6), -1);
+	assert_int_equal(proxy_entry_find(&p, &a, 5), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(bad_configurations),
+	    cmocka_unit_test(aliases_are_unique_and_run_out),
+	    cmocka_unit_test(limits),
+	    cmocka_unit_test(ages),
+	    cmocka_unit_test(random_against_model),
+	    cmocka_unit_test(states),
+	    cmocka_unit_test(policy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
