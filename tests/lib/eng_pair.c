@@ -76,6 +76,16 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 	struct roce_pkt pkt;
 
 	memcpy(copy, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	if (s->edge) {
+		uint8_t *ip = tx->buf ? tx->buf->data : copy;
+
+		if (!s->edge(s, ip, tx->len)) {
+			if (tx->buf && tx->own)
+				heap_buf_free(&s->bufs, tx->buf);
+			return;
+		}
+		memmove(copy, ip, tx->len);
+	}
 	assert_true(tx->tenant < PAIR_TENANTS);
 	s->tenant = tx->tenant;
 	s->pcp = tx->pcp;

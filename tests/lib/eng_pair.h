@@ -22,6 +22,11 @@ struct eng_site {
 	/* Called with each packet to a host of this site; may be NULL. Hosts answer after
 	 * eng_pair_run(). */
 	void (*heard)(struct eng_site *s, const struct roce_pkt *pkt);
+	/*
+	 * A relay's edge: rewrites each packet to a host in place; false: it ends here. NULL: there is
+	 * none.
+	 */
+	bool (*edge)(struct eng_site *s, uint8_t *ip, uint32_t len);
 	unsigned idx;
 	uint64_t bufs;
 	unsigned requests;    /* requests that reached the host */
