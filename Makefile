@@ -5,6 +5,7 @@
 #   roce/ wan/ wan/fec/ wan/wire/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   proxy/*.c                  -> build/lib/librwyproxy.a  the relay's edge: links, rewriting, CM splice, still sans-I/O
+#   proxy/relay/*.c            -> build/bin/roceway-proxy (with all of gateway/ but its main)
 #   base/*.c                   -> build/lib/librwybase.a   shared by the programs: log, service notification, HTTP client
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
@@ -94,7 +95,7 @@ FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(FUZZ_SRC))
 BENCH_BIN  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 GUEST_BIN  := $(patsubst tests/e2e/guest/%.c,$(BUILD)/guest/%,$(GUEST_SRC))
 GUEST_LIB  := $(BUILD)/lib/librwyguest.a
-PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway) $(if $(CLI_SRC),$(BUILD)/bin/roceway) \
+PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-proxy) $(if $(CLI_SRC),$(BUILD)/bin/roceway) \
               $(if $(WANEM_SRC),$(BUILD)/bin/wanem)
 
 .PHONY: all
@@ -139,6 +140,10 @@ include $(wildcard controller/*.mk controller/*/*.mk)
 
 # --- programs ---------------------------------------------------------------------------------
 $(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
+$(BUILD)/bin/roceway-proxy: $(call obj,proxy/relay/main.c $(filter-out gateway/main.c,$(GW_SRC))) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
@@ -193,7 +198,7 @@ API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
                   $(addprefix gateway/control/,drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
                   gateway/counters.c gateway/publish.c gateway/offload/text.c base/notify.c base/word.c engine/config.c
-$(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
+$(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(PROXY_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(DPDK_LIBS) -lmicrohttpd -ljansson -lyaml -lpthread $(CORE_LIBS)
@@ -347,7 +352,7 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 644 tools/dissector/roceway.lua tools/dissector/roceway.colors $(DESTDIR)$(PREFIX)/share/roceway/wireshark/
 	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
+	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-proxy $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
 	install -m 644 conf/samples/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 644 conf/systemd/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/

@@ -28,6 +28,9 @@
 #define CONF_URLS_MAX     8
 #define CONF_SIBLINGS_MAX 63
 #define CONF_STR          128
+#define CONF_RELAY_ADDRS  16
+#define CONF_ALLOW_MAX    64
+#define CONF_MAP_MAX      256
 #define CONF_NAME         32
 #define CONF_IFNAME       16 /* bytes of a kernel interface's name */
 
@@ -116,6 +119,33 @@ struct conf_controller {
 	char document[CONF_STR]; /* file that keeps the last document */
 };
 
+/* Who may connect to what through the relay. */
+struct conf_allow {
+	struct conf_prefix from, to;
+	uint16_t ports[2]; /* first, last */
+};
+
+/* One entry of the listen map. */
+struct conf_map {
+	char name[CONF_NAME];
+	struct rwy_ip listen, target;
+	uint16_t port, target_port;
+	uint32_t links; /* 0: not bounded */
+};
+
+/* roceway-proxy (docs/proxy.md). Without an address it is a gateway. */
+struct conf_relay {
+	struct rwy_ip addr[CONF_RELAY_ADDRS];
+	unsigned addrs;
+	uint16_t redirect_port; /* 0: none */
+	uint32_t links_max, half_open_max, host_max;
+	rwy_dur idle_expiry;
+	struct conf_allow allow[CONF_ALLOW_MAX];
+	unsigned allows;
+	struct conf_map map[CONF_MAP_MAX];
+	unsigned maps;
+};
+
 struct conf {
 	char name[CONF_NAME];
 	uint16_t weight;         /* compared with siblings' weights */
@@ -152,6 +182,7 @@ struct conf {
 	enum conf_e2e end_to_end;
 	char api_socket[CONF_STR];
 	struct conf_controller controller;
+	struct conf_relay relay;
 	char journal_dir[CONF_STR];
 	rwy_dur drain_timeout; /* of SIGTERM; 0: it stops at once */
 };

@@ -16,8 +16,12 @@
 #define LIVE(f) .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f)
 #define P(f)                                                                                                 \
 	.offset = offsetof(struct conf_port, f), .size = sizeof(((struct conf_port *)0)->f), .restart = true
-#define T(f)  .offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f)
-#define S(f)  .offset = offsetof(struct conf_sibling, f), .size = sizeof(((struct conf_sibling *)0)->f)
+#define T(f) .offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f)
+#define S(f) .offset = offsetof(struct conf_sibling, f), .size = sizeof(((struct conf_sibling *)0)->f)
+#define RA(f)                                                                                                \
+	.offset = offsetof(struct conf_allow, f), .size = sizeof(((struct conf_allow *)0)->f), .restart = true
+#define RM(f)                                                                                                \
+	.offset = offsetof(struct conf_map, f), .size = sizeof(((struct conf_map *)0)->f), .restart = true
 #define N(f)  .offset = offsetof(struct conf_tenant, f), .size = sizeof(((struct conf_tenant *)0)->f)
 #define NX(f) .offset = offsetof(struct tenant_prefix, f), .size = sizeof(((struct tenant_prefix *)0)->f)
 #define NH(f) .offset = offsetof(struct tenant_host, f), .size = sizeof(((struct tenant_host *)0)->f)
@@ -281,6 +285,41 @@ const struct conf_key conf_keys[] = {
         C(controller.document),
         .text = "File of the controller's last document, which runs after a start while no controller "
                 "answers."},
+
+    {"relay", CONF_T_GROUP,
+        .text = "For `roceway-proxy`: connections of hosts that have no route to each other. docs/proxy.md."},
+    {"relay.addresses", CONF_T_IPS, 1, CONF_RELAY_ADDRS, "", LIST(conf, relay.addr, relay.addrs),
+        .text = "Addresses of LAN ports that stand for remote hosts. Required for `roceway-proxy`."},
+    {"relay.redirect_port", CONF_T_INT, 0, 65535, "0", C(relay.redirect_port),
+        .text = "Port of these addresses where a connection names its target in a trailer; 0: none."},
+    {"relay.links_max", CONF_T_INT, 16, 1000000, "16384", C(relay.links_max),
+        .text = "Most links, with those that ended in the last minute."},
+    {"relay.half_open_max", CONF_T_INT, 1, 1000000, "1024", C(relay.half_open_max),
+        .text = "Most links whose target has not answered yet."},
+    {"relay.host_max", CONF_T_INT, 1, 1000000, "4096", C(relay.host_max),
+        .text = "Most open links of one host that asks."},
+    {"relay.idle_expiry", CONF_T_DURATION, 60 * RWY_SEC, 30ull * 86400 * RWY_SEC, "24h", C(relay.idle_expiry),
+        .text = "An open link without packets for this long is forgotten."},
+    {"relay.allow", CONF_T_GROUPS, 0, CONF_ALLOW_MAX, "", LIST(conf, relay.allow, relay.allows),
+        .text = "Who may connect to what, at the source relay and at the destination relay. Nobody else "
+                "may: without an entry nothing passes."},
+    {"relay.map", CONF_T_GROUPS, 0, CONF_MAP_MAX, "", LIST(conf, relay.map, relay.maps),
+        .text = "The listen map: who connects to this address and port means that host."},
+    {"relay.allow[].from", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(from),
+        .text = "Hosts that ask: real addresses."},
+    {"relay.allow[].to", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(to),
+        .text = "Hosts that are asked: real addresses."},
+    {"relay.allow[].ports", CONF_T_UDP, 0, 0, "1-65535", RA(ports),
+        .text = "Ports of the hosts that are asked, as in rdma_cm."},
+    {"relay.map[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, RM(name), .text = "The entry's name."},
+    {"relay.map[].listen", CONF_T_IP, 0, 0, NULL, RM(listen), .text = "One of `addresses`."},
+    {"relay.map[].port", CONF_T_INT, 1, 65535, NULL, RM(port), .text = "Port there."},
+    {"relay.map[].target", CONF_T_IP, 0, 0, NULL, RM(target),
+        .text = "The host that is meant: its real address, of the same family, behind a tunnel."},
+    {"relay.map[].target_port", CONF_T_INT, 0, 65535, "0", RM(target_port),
+        .text = "Its port; 0: the same as `port`."},
+    {"relay.map[].links", CONF_T_INT, 0, 1000000, "0", RM(links),
+        .text = "Most open links of this entry; 0: not bounded."},
 
     {"tenants", CONF_T_GROUPS, 0, TENANT_COUNT_MAX, "", MALLOCED(conf, tenant, tenants),
         .text = "Tenants: networks of their own, whose addresses may be the same. `roceway reload` applies "

@@ -194,6 +194,9 @@ RWY_MUST_CHECK int conf_check_tenant_connections(
 /* Checks the siblings of a file. */
 RWY_MUST_CHECK int conf_check_siblings(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
+/* Checks `relay`. */
+RWY_MUST_CHECK int conf_check_relay(
+    const struct conf *c, const struct conf_node *root, struct conf_error *err);
 void conf_resolve_ports(struct conf *c); /* fills tunnels' port_idx from their port's name */
 void conf_finish_tenants(struct conf *c, const struct conf_tree *t);
 /* Checks that keys which need a restart equal those of the running gateway. */

@@ -42,6 +42,7 @@
 	X(drop_rx_segments, "frame in several buffers that could not be joined")                             \
 	X(drop_bad_ip, "bad IP header, or an IP fragment of a tunnel's datagram")                            \
 	X(drop_bad_udp, "tunnel datagram with a wrong UDP length")                                           \
+	X(drop_relay_transit, "packet from a local host to an address that is not the relay's")              \
 	X(drop_lan_no_route, "packet from a local host that no tunnel leads to")                             \
 	X(drop_lan_foreign_source,                                                                           \
 	    "packet of a plain LAN whose source is behind a tunnel, or where no LAN port leads")             \

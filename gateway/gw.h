@@ -142,6 +142,7 @@ struct gw_worker {
 	struct rte_ring *handoff;       /* frames that another worker received and this one owns */
 	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
 	struct rte_ring *to_kernel;     /* owned by the control thread: all workers put, it takes */
+	struct gw_edge *edge;           /* datapath/edge.h; NULL: no relay */
 	struct gw_overlay *ov;          /* datapath/overlay.h */
 	struct gw_sib_worker *sibw;     /* datapath/sibling.h */
 	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_tenant_rx */

@@ -4,6 +4,7 @@
  * (Prometheus text). A counter added to a list appears in both without a change here.
  */
 #include "gateway/api/api.h"
+#include "gateway/relay.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@
 static const struct gw_counter_name engine_counters[] = {ENG_COUNTERS(X)},
                                     tunnel_counters[] = {WAN_COUNTERS(X)},
                                     gateway_counters[] = {GW_COUNTERS(X)},
-                                    port_counters[] = {API_PORT_COUNTERS(X)};
+                                    port_counters[] = {API_PORT_COUNTERS(X)},
+                                    relay_counters[] = {PROXY_COUNTERS(X)};
 #undef X
 #define COUNT(t) (sizeof(t) / sizeof(t[0]))
 #define X(f, s)  uint64_t f;
@@ -27,6 +29,8 @@ _Static_assert(sizeof(struct eng_counters) == COUNT(engine_counters) * sizeof(ui
 _Static_assert(sizeof(struct wan_counters) == COUNT(tunnel_counters) * sizeof(uint64_t), "");
 _Static_assert(sizeof(struct gw_counters) == COUNT(gateway_counters) * sizeof(uint64_t), "");
 _Static_assert(sizeof(struct port_values) == COUNT(port_counters) * sizeof(uint64_t), "");
+
+_Static_assert(sizeof(struct proxy_counters) == COUNT(relay_counters) * sizeof(uint64_t), "");
 
 static uint64_t value_at(const void *counters, size_t i)
 {
@@ -121,6 +125,7 @@ void api_counters(const struct api_req *req, struct api_reply *reply)
 {
 	struct list l = {.nonzero = api_flag(req, reply, "nonzero")};
 	const bool per_worker = api_flag(req, reply, "workers");
+	struct proxy_counters relay;
 	struct api_snap *snap;
 
 	if (reply->status != 200)
@@ -133,6 +138,8 @@ void api_counters(const struct api_req *req, struct api_reply *reply)
 		list_workers(&l, req, snap, 0, req->app->workers, -1);
 	for (unsigned w = 0; per_worker && w < req->app->workers; w++)
 		list_workers(&l, req, snap, w, w + 1, (int)w);
+	if (gw_relay_counters_get(req->app, &relay))
+		list_add(&l, "relay", relay_counters, COUNT(relay_counters), &relay, NULL, NULL, -1);
 	for (unsigned p = 0; p < req->app->ports; p++) {
 		struct port_values v;
 
@@ -179,6 +186,19 @@ static void metrics_workers(FILE *f, const struct api_req *req, const struct api
 	for (size_t i = 0; i < GW_OVERLAY_COUNTERS; i++) {
 		metric_counter(f, "overlay", &gw_overlay_names[i], name);
 		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&overlay, i));
+	}
+}
+
+static void metrics_relay(FILE *f, const struct api_req *req)
+{
+	struct proxy_counters c;
+	char name[96];
+
+	if (!gw_relay_counters_get(req->app, &c))
+		return;
+	for (size_t i = 0; i < COUNT(relay_counters); i++) {
+		metric_counter(f, "relay", &relay_counters[i], name);
+		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&c, i));
 	}
 }
 
@@ -324,6 +344,7 @@ void api_metrics(const struct api_req *req, struct api_reply *reply)
 	metrics_tunnels(f, req, snap);
 	metrics_workers(f, req, snap);
 	api_metrics_memory(f, req);
+	metrics_relay(f, req);
 	api_metrics_siblings(f, req);
 	free(snap);
 	if (fclose(f))

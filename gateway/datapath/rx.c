@@ -9,10 +9,12 @@
 #include <rte_prefetch.h>
 #include <string.h>
 
+#include "gateway/datapath/edge.h"
 #include "gateway/datapath/resolve.h"
 #include "gateway/datapath/rx.h"
 #include "gateway/datapath/sibling.h"
 #include "gateway/datapath/transit.h"
+#include "gateway/datapath/tx.h"
 #include "gateway/port/neigh.h"
 #include "rwy/prefetch.h"
 #include "tenant/tenant.h"
@@ -113,11 +115,69 @@ static bool is_icmp(const struct gw_pkt *k)
 	return k->proto == IPPROTO_ICMP || k->proto == IPPROTO_ICMPV6;
 }
 
+/* A REJ or MRA of the relay to a local host. */
+static void reply_lan(struct gw_worker *w, const struct proxy_act *act, const struct rwy_ip *host)
+{
+	struct eng_lan_tx tx = {.bytes = act->reply, .len = act->reply_len, .dst = host};
+	const struct gw_nh *nh = gw_next_hop(w, host, NULL, GW_NH_LAN);
+
+	if (nh)
+		gw_tx_lan(w, nh, &tx);
+}
+
+/* A relay: only what a link carries goes on, to its real destination. */
+static void from_lan_relay(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *received, int t)
+{
+	struct gw_pkt k = *received;
+	struct proxy_act act;
+
+	if (t == GW_TO_KERNEL) {
+		to_kernel(w, m, k.off);
+		return;
+	}
+	if (t != GW_OWN) {
+		gw_rx_drop(m, &w->c.drop_relay_transit);
+		return;
+	}
+	switch (gw_edge_in(w, m, &k, &act)) {
+	case GW_EDGE_ENGINE:
+		break;
+	case GW_EDGE_DROP:
+		rte_pktmbuf_free(m);
+		break;
+	case GW_EDGE_KERNEL:
+		to_kernel(w, m, k.off);
+		return;
+	}
+	if (act.reply_len)
+		reply_lan(w, &act, &k.src);
+	if (act.verdict == PROXY_DROP)
+		return;
+	if (verdict_find(w, p, &k.dst) < 0) {
+		gw_rx_drop(m, &w->c.drop_lan_no_route);
+		return;
+	}
+	if (w->low && !gw_rx_frees_memory(m, &k)) {
+		gw_rx_drop(m, &w->c.drop_low_memory);
+		return;
+	}
+	if (!gw_resolve_source(w, &k.src) && p->conf->source_check) {
+		gw_rx_drop(m, &w->c.drop_lan_foreign_source);
+		return;
+	}
+	gw_rx_engine(w, m, &k, 0);
+}
+
 static void from_lan(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
 	int t = verdict_find(w, p, &k->dst);
 
+	if (w->edge) {
+		from_lan_relay(w, p, m, k, t);
+		return;
+	}
 	if (t == GW_OWN && w->ts->n && gw_rx_vxlan(w, p, m, k, owned))
 		return;
 	if (t == GW_OWN || t == GW_TO_KERNEL) {

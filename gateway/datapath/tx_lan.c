@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends packets of the engine to local hosts: adds Ethernet. tx_overlay.c is for tenants' hosts. */
+#include "gateway/datapath/edge.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/resolve.h"
 #include "gateway/datapath/transit.h"
@@ -36,8 +37,17 @@ void gw_tx_engine_lan(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct gw_worker *w = ctx;
 	const struct gw_nh *nh;
+	struct eng_lan_tx relayed;
 	uint32_t len = tx->buf ? tx->buf->len : tx->len;
 
+	if (w->edge) {
+		relayed = *tx;
+		tx = &relayed;
+		if (!gw_edge_out(w, &relayed)) {
+			gw_tx_give_up(tx);
+			return;
+		}
+	}
 	if (tx->tenant) {
 		gw_tx_tenant(w, tx);
 		return;

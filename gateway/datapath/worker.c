@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "gateway/carrier/carrier.h"
+#include "gateway/datapath/edge.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/tx.h"
 #include "gateway/datapath/sessions.h"
@@ -114,6 +115,8 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	work += gw_carrier_turn(w);
 	work += eng_poll(w->eng, w->now);
 	gw_overlay_turn(w);
+	if (w->edge)
+		gw_edge_turn(w);
 	gw_tx_flush(w);
 	gw_carrier_flush(w);
 	kernel_wake(w);
@@ -376,6 +379,8 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	intr_take(w);
 	rc = gw_overlay_new(w);
 	if (!rc)
+		rc = gw_edge_new(&w->edge, w);
+	if (!rc)
 		rc = engine_new(w);
 	if (rc)
 		goto err;
@@ -405,6 +410,7 @@ void gw_worker_free(struct gw_worker *w)
 	gw_ring_free(w->from_kernel);
 	if (w->intr_fd >= 0)
 		intr_drop(w, w->rxqs);
+	gw_edge_free(w->edge);
 	gw_overlay_free(w);
 	free(w->sibw);
 	free(w->nh_used);

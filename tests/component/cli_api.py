@@ -468,6 +468,17 @@ def test_json_is_the_apis():
         json.loads(s.cli("version --json").stdout)
 
 
+def test_links():
+    with Server() as s:
+        said = s.get("/v1/links")
+        assert said["open"] == 1 and said["links"][0]["alias_qpn"] == 4711, said
+        assert said["links"][0]["link"] == "0000000000001234" and said["links"][0]["state"] == "established", said
+        text = s.cli("links").stdout
+        assert "4711" in text and "10.2.0.2" in text, text
+        counters = {c["name"]: c["value"] for c in s.get("/v1/counters")["counters"] if c["group"] == "relay"}
+        assert counters["refused_acl"] == 3, counters
+
+
 def test_siblings():
     with Server() as s:
         assert s.get("/v1/siblings") == {"siblings": []}

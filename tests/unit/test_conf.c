@@ -143,13 +143,17 @@ static void test_sample_is_defaults(void **state)
 
 static void test_sample_names_every_key(void **state)
 {
-	FILE *f = fopen("conf/samples/gateway.yaml", "r");
+	static const char *const samples[] = {"conf/samples/gateway.yaml", "conf/samples/proxy.yaml"};
 	char text[32768];
-	size_t len;
+	size_t len = 0;
 
-	assert_non_null(f);
-	len = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
+	for (unsigned i = 0; i < 2; i++) {
+		FILE *f = fopen(samples[i], "r");
+
+		assert_non_null(f);
+		len += fread(text + len, 1, sizeof(text) - 1 - len, f);
+		fclose(f);
+	}
 	text[len] = 0;
 	for (unsigned i = 0; i < conf_keys_count; i++) {
 		const char *dot = strrchr(conf_keys[i].path, '.');

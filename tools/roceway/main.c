@@ -24,6 +24,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_counters,
     &cmd_ports,
     &cmd_neighbours,
+    &cmd_links,
     &cmd_siblings,
     &cmd_workers,
     &cmd_offload,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "gateway/relay.h"
 #include "gateway/app.h"
 #include "gateway/agent/ctrl.h"
 #include "base/log.h"
@@ -66,6 +67,32 @@ const struct eng_counters *eng_counters(const struct eng *e)
 	c[e->worker].lan_rx_bytes += 1000000;
 	c[e->worker].drop_icrc = 7;
 	return &c[e->worker];
+}
+
+bool gw_relay_counters_get(const struct gw_app *app, struct proxy_counters *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->refused_acl = 3;
+	return true;
+}
+
+int gw_links_get(
+    struct gw_app *app, uint32_t *cursor, struct proxy_link out[GW_LINKS_MAX], struct proxy_map_now *now)
+{
+	*now = (struct proxy_map_now){.half_open = 0, .open = 1, .closed = 0};
+	*cursor = UINT32_MAX;
+	out[0] = (struct proxy_link){.id = 0x1234,
+	    .state = PROXY_ESTABLISHED,
+	    .local = rwy_ip_from4((const uint8_t[]){10, 1, 0, 2}),
+	    .remote = rwy_ip_from4((const uint8_t[]){10, 2, 0, 2}),
+	    .relay = rwy_ip_from4((const uint8_t[]){10, 1, 0, 1}),
+	    .local_active = true,
+	    .port = 20049,
+	    .lqpn = 17,
+	    .rqpn = 18,
+	    .alias = 4711,
+	    .in_packets = 5};
+	return 1;
 }
 
 void gw_overlay_counters_get(const struct gw_app *app, unsigned worker, struct gw_overlay_counters *out)

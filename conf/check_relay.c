@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules over `relay`. Each message points at the value that should change. */
+#include "conf/schema.h"
+
+static bool of_lan(const struct conf *c, const struct rwy_ip *a)
+{
+	for (unsigned i = 0; i < c->ports; i++)
+		for (unsigned k = 0; c->port[i].role == CONF_ROLE_LAN && k < c->port[i].addrs; k++)
+			if (rwy_ip_eq(&c->port[i].addr[k].addr, a))
+				return true;
+	return false;
+}
+
+static bool is_relay(const struct conf_relay *r, const struct rwy_ip *a)
+{
+	for (unsigned i = 0; i < r->addrs; i++)
+		if (rwy_ip_eq(&r->addr[i], a))
+			return true;
+	return false;
+}
+
+static bool behind_tunnel(const struct conf *c, const struct rwy_ip *a)
+{
+	for (unsigned i = 0; i < c->tunnels; i++)
+		for (unsigned k = 0; k < c->tunnel[i].prefixes; k++)
+			if (conf_prefix_has(&c->tunnel[i].prefix[k], a))
+				return true;
+	return false;
+}
+
+static int check_entry(const struct conf *c, unsigned i, const struct conf_node *n, struct conf_error *err)
+{
+	const struct conf_relay *r = &c->relay;
+	const struct conf_map *m = &r->map[i];
+	char text[64];
+
+	conf_print_ip(&m->listen, text, sizeof(text));
+	if (!is_relay(r, &m->listen))
+		return conf_fail_at(
+		    err, conf_node_get(n, "listen"), "expected one of `relay.addresses`, found `%s`", text);
+	if (r->redirect_port && m->port == r->redirect_port)
+		return conf_fail_at(err, conf_node_get(n, "port"),
+		    "expected another port than `relay.redirect_port`, found %u", m->port);
+	for (unsigned k = 0; k < i; k++) {
+		if (!strcmp(m->name, r->map[k].name))
+			return conf_fail_at(err, conf_node_get(n, "name"),
+			    "expected a name of its own, found `%s` again", m->name);
+		if (m->port == r->map[k].port && rwy_ip_eq(&m->listen, &r->map[k].listen))
+			return conf_fail_at(err, conf_node_get(n, "port"),
+			    "expected an address and port of its own, found those of `%s`", r->map[k].name);
+	}
+	conf_print_ip(&m->target, text, sizeof(text));
+	if (is_relay(r, &m->target) || of_lan(c, &m->target))
+		return conf_fail_at(err, conf_node_get(n, "target"),
+		    "expected a host, found `%s`, which is the relay itself", text);
+	if (rwy_ip_is4(&m->target) != rwy_ip_is4(&m->listen))
+		return conf_fail_at(err, conf_node_get(n, "target"),
+		    "expected an address of the family of `listen`, found `%s`", text);
+	if (!c->controller.urls && !behind_tunnel(c, &m->target))
+		return conf_fail_at(err, conf_node_get(n, "target"),
+		    "expected an address in a tunnel's `prefixes`, found `%s`", text);
+	return 0;
+}
+
+int conf_check_relay(const struct conf *c, const struct conf_node *root, struct conf_error *err)
+{
+	const struct conf_node *relay = conf_node_get(root, "relay");
+	const struct conf_relay *r = &c->relay;
+	int rc = 0;
+
+	if (!relay)
+		return 0;
+	if (!r->addrs)
+		return conf_fail_at(err, relay, "expected `addresses` in `relay`, found nothing");
+	for (unsigned i = 0; i < r->addrs; i++) {
+		char text[64];
+
+		conf_print_ip(&r->addr[i], text, sizeof(text));
+		if (!of_lan(c, &r->addr[i]))
+			return conf_fail_at(err, conf_node_at(conf_node_get(relay, "addresses"), i),
+			    "expected one of the addresses of a LAN port, found `%s`", text);
+	}
+	if (c->workers != 1)
+		return conf_fail_at(err, conf_node_get(conf_node_get(root, "gateway"), "workers"),
+		    "expected 1 worker beside `relay`, found %u; run several relays instead", c->workers);
+	if (c->tenants || c->siblings)
+		return conf_fail_at(err, relay, "expected no `tenants` and no `siblings` beside `relay`");
+	for (unsigned i = 0; i < r->maps && !rc; i++)
+		rc = check_entry(c, i, conf_node_at(conf_node_get(relay, "map"), i), err);
+	return rc;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/datapath/edge.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/port/mbuf.h"
+#include "rwy/hash.h"
+
+#define TICK     (100 * RWY_MS)
+#define HEADROOM 128
+
+/* --- begin and end --------------------------------------------------------------------------- */
+
+static struct proxy_prefix prefix_of(const struct conf_prefix *p)
+{
+	return (struct proxy_prefix){p->addr, p->len};
+}
+
+struct proxy_policy *gw_edge_policy(const struct conf_relay *c, const struct conf_map *map, unsigned maps)
+{
+	struct proxy_policy *p =
+	    calloc(1, sizeof(*p) + c->allows * sizeof(struct proxy_acl) + maps * sizeof(struct proxy_entry));
+	struct proxy_entry *e;
+	struct proxy_acl *a;
+
+	if (!p)
+		return NULL;
+	e = (struct proxy_entry *)(p + 1);
+	a = (struct proxy_acl *)(e + maps);
+	memcpy(p->addr, c->addr, sizeof(p->addr));
+	p->addrs = c->addrs;
+	p->redirect_port = c->redirect_port;
+	p->entry = e;
+	p->entries = maps;
+	p->acl = a;
+	p->acls = c->allows;
+	for (unsigned i = 0; i < maps; i++) {
+		e[i] = (struct proxy_entry){.listen = map[i].listen,
+		    .port = map[i].port,
+		    .target = map[i].target,
+		    .target_port = map[i].target_port ? map[i].target_port : map[i].port,
+		    .links_max = map[i].links};
+		memcpy(e[i].name, map[i].name, sizeof(e[i].name));
+	}
+	for (unsigned i = 0; i < c->allows; i++)
+		a[i] = (struct proxy_acl){prefix_of(&c->allow[i].from), prefix_of(&c->allow[i].to),
+		    c->allow[i].ports[0], c->allow[i].ports[1]};
+	return p;
+}
+
+static_assert(CONF_RELAY_ADDRS == PROXY_ADDRS_MAX, "addresses are copied");
+static_assert(CONF_NAME == PROXY_NAME_MAX, "names are copied");
+static_assert(CONF_MAP_MAX <= PROXY_ENTRIES_MAX, "entries are counted");
+
+static void ip_text(const struct rwy_ip *a, char *out, size_t n)
+{
+	if (rwy_ip_is4(a))
+		inet_ntop(AF_INET, a->b + 12, out, (socklen_t)n);
+	else
+		inet_ntop(AF_INET6, a->b, out, (socklen_t)n);
+}
+
+static void log_link(void *ctx, enum proxy_news n, const struct proxy_link *l, unsigned why)
+{
+	static const char *const words[] = {"asked", "open", "rejected", "closed", "forgotten"};
+	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN], relay[INET6_ADDRSTRLEN], reason[32] = "";
+
+	ip_text(&l->local, local, sizeof(local));
+	ip_text(&l->remote, remote, sizeof(remote));
+	ip_text(&l->relay, relay, sizeof(relay));
+	if (n == PROXY_NEWS_REJECTED)
+		snprintf(reason, sizeof(reason), " reason=%u", why);
+	gw_log(GW_LOG_INFO, "relay",
+	    "link=%016" PRIx64 " event=%s%s local=%s remote=%s relay=%s port=%u asked_by=%s qpn=%u "
+	    "remote_qpn=%u alias=%u",
+	    l->id, words[n], reason, local, remote, relay, l->port, l->local_active ? "local" : "remote",
+	    l->lqpn, l->rqpn, l->alias);
+}
+
+int gw_edge_new(struct gw_edge **out, struct gw_worker *w)
+{
+	const struct conf_relay *c = &w->app->conf->relay;
+	struct proxy_map_cfg cfg;
+	struct gw_edge *g;
+	int rc = RWY_ENOMEM;
+
+	*out = NULL;
+	if (!c->addrs)
+		return 0;
+	proxy_map_cfg_default(&cfg);
+	cfg.links_max = c->links_max;
+	cfg.half_open_max = c->half_open_max;
+	cfg.source_max = c->host_max;
+	cfg.idle_ttl = c->idle_expiry;
+	cfg.seed = (uint64_t)gw_now() * RWY_HASH_MUL ^ (uint64_t)(uintptr_t)w;
+	g = calloc(1, sizeof(*g));
+	if (g && (g->policy = gw_edge_policy(c, c->map, c->maps)))
+		rc = proxy_edge_init(&g->core, g->policy, &cfg);
+	if (rc) {
+		gw_edge_free(g);
+		return rc;
+	}
+	g->w = w;
+	g->core.news = log_link;
+	*out = g;
+	return 0;
+}
+
+void gw_edge_free(struct gw_edge *g)
+{
+	if (!g)
+		return;
+	for (unsigned i = 0; i < g->replies; i++)
+		gw_buf_ops.free(g->w->pools, g->reply[i]);
+	proxy_edge_fini(&g->core);
+	free(g->policy);
+	free(g);
+}
+
+/* --- packets --------------------------------------------------------------------------------- */
+
+enum gw_edge_where gw_edge_in(
+    struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act)
+{
+	struct gw_edge *g = w->edge;
+	const uint8_t *udp = gw_pkt_udp(m, k);
+	uint8_t *ip = rte_pktmbuf_mtod_offset(m, uint8_t *, k->off);
+
+	act->reply_len = 0;
+	if (!udp || rwy_get16(udp + 2) != ROCE_UDP_PORT || !proxy_is_relay(g->policy, &k->dst))
+		return GW_EDGE_KERNEL;
+	proxy_edge_in(&g->core, ip, k->ip_len, act, w->now);
+	if (act->verdict == PROXY_DROP)
+		return GW_EDGE_DROP;
+	if (rwy_ip_is4(&k->dst))
+		k->dst = rwy_ip_from4(ip + 16);
+	else
+		memcpy(k->dst.b, ip + 24, 16);
+	return GW_EDGE_ENGINE;
+}
+
+/* A REJ for the remote host: the engine gets it with the next turn. */
+static void reply_engine(struct gw_edge *g, const struct proxy_act *act)
+{
+	struct gw_worker *w = g->w;
+	struct rwy_buf *b = NULL;
+
+	if (g->replies < GW_EDGE_REPLIES)
+		b = gw_buf_ops.alloc(w->pools, HEADROOM, act->reply_len);
+	if (!b) {
+		w->c.drop_no_mbuf++;
+		return;
+	}
+	memcpy(b->data, act->reply, act->reply_len);
+	b->len = act->reply_len;
+	b->pcp = 0;
+	g->reply[g->replies++] = b;
+}
+
+bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx)
+{
+	struct gw_edge *g = w->edge;
+	struct proxy_act act;
+	uint8_t *ip;
+
+	if (tx->buf) {
+		ip = tx->buf->data;
+	} else if (tx->len <= sizeof(g->made)) {
+		ip = memcpy(g->made, tx->bytes, tx->len);
+		tx->bytes = ip;
+	} else {
+		w->c.drop_tx_too_long++;
+		return false;
+	}
+	proxy_edge_out(&g->core, ip, tx->buf ? tx->buf->len : tx->len, &act, w->now);
+	if (act.reply_len)
+		reply_engine(g, &act);
+	return act.verdict == PROXY_PASS;
+}
+
+void gw_edge_turn(struct gw_worker *w)
+{
+	static const uint16_t plain;
+	struct gw_edge *g = w->edge;
+
+	while (g->replies)
+		eng_tenant_rx(w->eng, &g->reply[--g->replies], &plain, 1, w->now);
+	if (w->now - g->tick < TICK)
+		return;
+	g->tick = w->now;
+	proxy_edge_tick(&g->core, w->now);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A relay's edge in the DPDK program, proxy/edge.h: between the LAN port and the engine. A gateway
+ * has none. Worker's thread only, but for gw_edge_new(), gw_edge_free() and gw_edge_policy().
+ */
+#ifndef GATEWAY_DATAPATH_EDGE_H
+#define GATEWAY_DATAPATH_EDGE_H
+
+#include "engine/engine.h"
+#include "gateway/datapath/pkt.h"
+#include "gateway/gw.h"
+#include "proxy/edge.h"
+
+#define GW_EDGE_REPLIES 32
+
+struct gw_edge {
+	struct gw_worker *w;
+	struct proxy_edge core;
+	struct proxy_policy *policy; /* of core; one allocation with its lists */
+	rwy_time tick;
+	/* REJs of this relay for hosts behind tunnels; they enter the engine between its calls. */
+	struct rwy_buf *reply[GW_EDGE_REPLIES];
+	unsigned replies;
+	uint8_t made[512]; /* a packet of the engine, to be rewritten */
+};
+
+/*
+ * The worker's edge from the configuration; *out NULL if it has no relay. RWY_ENOMEM. It is freed
+ * by gw_edge_free(), which allows NULL.
+ */
+RWY_MUST_CHECK int gw_edge_new(struct gw_edge **out, struct gw_worker *w);
+void gw_edge_free(struct gw_edge *g);
+
+enum gw_edge_where {
+	GW_EDGE_ENGINE, /* k->dst is the remote host now */
+	GW_EDGE_DROP,   /* counted; free it */
+	GW_EDGE_KERNEL, /* no RoCE, or to an address that is no relay's */
+};
+/*
+ * A packet from the LAN to an address of its port. act->reply goes to its sender, if reply_len is
+ * not 0.
+ */
+enum gw_edge_where gw_edge_in(
+    struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act);
+/* A packet of the engine for the LAN. *tx may have another packet afterwards. False: drop it. */
+bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx);
+/* Once a turn, while the engine runs none of its functions. */
+void gw_edge_turn(struct gw_worker *w);
+
+/*
+ * Makes the policy of these entries; one allocation, free() it. NULL: no memory. c: addresses and
+ * access list.
+ */
+struct proxy_policy *gw_edge_policy(const struct conf_relay *c, const struct conf_map *map, unsigned maps);
+
+#endif

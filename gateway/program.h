@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What roceway-gateway and roceway-proxy share: all but name and what they ask of the file. */
+#ifndef GATEWAY_PROGRAM_H
+#define GATEWAY_PROGRAM_H
+
+#include <stdbool.h>
+
+struct gw_program {
+	const char *name;
+	bool relay; /* the file must have `relay`; else it must not */
+};
+
+/* The whole program: reads the command line, runs until a signal. Returns the exit status. */
+int gw_program_main(const struct gw_program *p, int argc, char **argv);
+
+#endif

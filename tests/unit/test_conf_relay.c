@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The key `relay`: the sample, and what is refused with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conf/conf.h"
+
+static char text[16384];
+
+static void sample(void **state)
+{
+	struct conf_error err;
+	struct conf *c;
+
+	if (conf_load(&c, "conf/samples/proxy.yaml", &err) != 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(c->relay.addrs, 1);
+	assert_int_equal(c->relay.allows, 2);
+	assert_int_equal(c->relay.allow[1].ports[0], 20049);
+	assert_int_equal(c->relay.maps, 1);
+	assert_string_equal(c->relay.map[0].name, "nfs");
+	conf_free(c);
+}
+
+static void no_relay(void **state)
+{
+	struct conf_error err;
+	struct conf *c;
+
+	assert_int_equal(conf_load(&c, "conf/samples/gateway.yaml", &err), 0);
+	assert_int_equal(c->relay.addrs, 0);
+	conf_free(c);
+}
+
+static void load_text(void)
+{
+	FILE *f = fopen("conf/samples/proxy.yaml", "r");
+	size_t len;
+
+	assert_non_null(f);
+	len = fread(text, 1, sizeof(text) / 2, f);
+	fclose(f);
+	text[len] = 0;
+}
+
+/* The sample with one change is refused, and the message has these words. */
+static void refused(const char *from, const char *to, const char *words)
+{
+	char *at, rest[8192];
+	struct conf_error err;
+	struct conf *c;
+
+	load_text();
+	at = strstr(text, from);
+	assert_non_null(at);
+	snprintf(rest, sizeof(rest), "%s", at + strlen(from));
+	snprintf(at, sizeof(text) - (size_t)(at - text), "%s%s", to, rest);
+	assert_int_equal(conf_parse(&c, text, strlen(text), "t", &err), RWY_EINVAL);
+	if (!strstr(err.msg, words))
+		fail_msg("%s", err.msg);
+	assert_true(err.line > 1);
+}
+
+static void bad_input(void **state)
+{
+	refused("addresses: [10.1.0.254] ", "addresses: [10.1.0.253] ", "addresses of a LAN port");
+	refused("listen: 10.1.0.254", "listen: 10.1.0.253", "one of `relay.addresses`");
+	refused("target: 10.2.0.7", "target: 10.1.0.254", "the relay itself");
+	refused("target: 10.2.0.7", "target: 10.3.0.7", "tunnel's `prefixes`");
+	refused("target: 10.2.0.7", "target: \"fd00::1\"", "family");
+	refused("redirect_port: 0 ", "redirect_port: 20049 ", "redirect_port");
+	refused("  name: relay-a", "  name: relay-a\n  workers: 2", "1 worker");
+	refused("links: 0}", "links: 0}\n    - {name: nfs, listen: 10.1.0.254, port: 1, target: 10.2.0.7}",
+	    "a name of its own");
+	refused("links: 0}", "links: 0}\n    - {name: x, listen: 10.1.0.254, port: 20049, target: 10.2.0.8}",
+	    "an address and port of its own");
+	refused("to: 10.2.0.0/24", "to: 10.2.0.1/24", "prefix");
+	refused("ports: 1-65535", "ports: 9-1", "ports");
+	refused("half_open_max", "half_open", "half_open_max");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(sample),
+	    cmocka_unit_test(no_relay),
+	    cmocka_unit_test(bad_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
