@@ -6,6 +6,7 @@ import socket
 import subprocess
 
 from . import proc
+from .host import underlay
 from .proc import LabError
 
 # qdisc_bypass=0: captures show what the gateway sends.
@@ -49,7 +50,20 @@ congestion:
   end_to_end: {end_to_end}
 {memory}api:
   socket: {sock}
-{tenant_list}"""
+{tenant_list}{relay_keys}"""
+# With the option `relay` it is roceway-proxy: each port means the host of the other site.
+_RELAY = """relay:
+  addresses: [10.{site}.0.1, "fd00:{site}::1"]
+  redirect_port: 4790
+  allow:
+    - {{from: 10.{site}.0.0/24, to: 10.{far_site}.0.0/24}}
+    - {{from: 10.{far_site}.0.0/24, to: 10.{site}.0.0/24}}
+    - {{from: "fd00:{site}::/64", to: "fd00:{far_site}::/64"}}
+    - {{from: "fd00:{far_site}::/64", to: "fd00:{site}::/64"}}
+  map:
+"""
+_ENTRY = """    - {{name: v{v}-{port}, listen: "{listen}", port: {port}, target: "{target}"}}
+"""
 # With the option `second` one host address of each site has a tunnel of its own between the same
 # two gateways.
 _SECOND = """  - name: site-{far}-second
@@ -65,7 +79,7 @@ _SECOND = """  - name: site-{far}-second
 DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
             "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False,
-            "hosts": "ab"}  # hosts on the plain LAN: "ab" or "abcd"
+            "relay": (), "hosts": "ab"}  # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"
 
 
 class Gateway:
@@ -85,10 +99,14 @@ class Gateway:
         entries = "".join(t.yaml(self.side) for t in tenants)
         names = dict(site=site, far=far, far_site=far_site, **self.options)
         second = self.options["second"]
+        relay = _RELAY.format(**names) if self.options["relay"] else ""
+        for port in self.options["relay"]:
+            relay += _ENTRY.format(v=4, port=port, listen=f"10.{site}.0.1", target=underlay(far))
+            relay += _ENTRY.format(v=6, port=port, listen=f"fd00:{site}::1", target=underlay(far, 6))
         path.write_text(_CONFIG.format(side=self.side, sock=self.sock, journal=self.net.dir, second_wan=f", 192.0.2.1{site}/24" if second else "",
                                        second_tunnel=_SECOND.format(**names) if second else "",
                                        prefix=f"rwy-{self.net.id}-{self.side}", lan=f"lan{self.side}" if tenants or len(self.options["hosts"]) > 2 else f"tap{self.side}",
-                                       tenant_list=f"tenants:\n{entries}" if entries else "", **names))
+                                       tenant_list=f"tenants:\n{entries}" if entries else "", relay_keys=relay, **names))
         return path
 
     def refuses(self, **options):
@@ -101,7 +119,8 @@ class Gateway:
 
     def start(self, wait=True):
         self.sock.unlink(missing_ok=True)
-        self.child = proc.start([*proc.ns_argv(self.netns), self.net.bin / "roceway-gateway", "--config", self.write_config()],
+        program = "roceway-proxy" if self.options["relay"] else "roceway-gateway"
+        self.child = proc.start([*proc.ns_argv(self.netns), self.net.bin / program, "--config", self.write_config()],
                                 self.log_file)
         self.expected_down = False
         if wait:

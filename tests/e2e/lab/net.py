@@ -44,7 +44,7 @@ class Net:
         """
         self.bin = self.dir / "bin"
         self.bin.mkdir()
-        for p in ("roceway-gateway", "roceway", "roceway-controller", "wanem"):
+        for p in ("roceway-gateway", "roceway-proxy", "roceway", "roceway-controller", "wanem"):
             if (BIN / p).exists():
                 shutil.copy2(BIN / p, self.bin / p)
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# Relays: hosts A and B have no route to each other. Each connects to its relay's address, and the listen map says whom it means.
+from lab import BAD_WAN, each, needs, short
+
+PORTS = (7174, 7427, 7471)
+RELAY = {4: "10.1.0.1", 6: "fd00:1::1"}  # beside host A
+
+
+def apart(lab):
+    """Takes the hosts' routes to each other; the next test gets them back."""
+    lab.wan(**BAD_WAN)
+    for h in (lab.a, lab.b):
+        h.run(f"ip route del {h.far4}; ip -6 route del {h.far6}; true")
+    r = lab.a.run(f"ip route get {lab.b.ip4} 2>&1; true")
+    assert "unreachable" in r.out, r.out
+
+
+def counters(relay):
+    return {c["name"]: c["value"] for c in relay.ask("counters")["counters"]}
+
+
+@short(only=4)
+@each(ip=[4, 6])
+@needs(gateway=True, relay=PORTS)
+def test_relay_rping(lab, ip):
+    """rping -V, 100 rounds."""
+    apart(lab)
+    r = lab.pair(f"rping -s -V -C 100 -a {lab.b.ip(ip)} -p 7174", f"rping -c -V -C 100 -a {RELAY[ip]} -p 7174", port=7174, cm=True)
+    assert r.ok, r
+
+
+@needs(gateway=True, relay=PORTS, timeout=120)
+def test_relay_rcopy(lab):
+    """rcopy of a 16 MiB file: equal checksums. rsockets have rkeys and addresses in their private data."""
+    apart(lab)
+    lab.a.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=16")
+    server = lab.serve("rcopy -p 7427", port=7427, cm=True)
+    copy = lab.a.start(f"rcopy /tmp/t/src {RELAY[4]}:/tmp/t/dst -p 7427").wait(90)
+    server.kill()
+    assert copy.ok, copy
+    sums = [h.run(f"sha256sum <{f}; rm {f}").out for h, f in ((lab.a, "/tmp/t/src"), (lab.b, "/tmp/t/dst"))]
+    assert sums[0] == sums[1], sums
+
+
+@needs(gateway=True, relay=PORTS)
+def test_relay_ucmatose(lab):
+    """ucmatose: four connections at a time, and their end."""
+    apart(lab)
+    r = lab.pair("ucmatose -p 7471 -c 4 -C 10", f"ucmatose -s {RELAY[4]} -p 7471 -c 4 -C 10", port=7471, cm=True)
+    assert r.ok, r
+
+
+@needs(gateway=True, relay=PORTS)
+def test_relay_no_listener(lab):
+    """Nobody listens at the target, or on the relay's port: the client gets the REJ that the real host gives."""
+    apart(lab)
+    said = {}
+    # The relay refuses a port without entry itself, in the same words as host B refuses its own.
+    for what, port in (("target", 7174), ("relay", 7999)):
+        r = lab.a.run(f"rping -c -C 1 -a {RELAY[4]} -p {port} 2>&1; true")
+        said[what] = [line.replace(str(port), "PORT") for line in r.out.splitlines() if "event" in line or "REJ" in line]
+    assert said["target"] and said["target"] == said["relay"], said
+    assert "REJECTED" in " ".join(said["target"]), said
+    near = counters(lab.gwa)
+    assert near["refused_no_map"] >= 1 and near["links_rejected"] >= 1, near
