@@ -99,7 +99,23 @@ PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-p
               $(if $(WANEM_SRC),$(BUILD)/bin/wanem)
 
 .PHONY: all
-all: core $(PROGS) ## build everything that is installed
+all: core $(PROGS) man completion ## build everything that is installed
+
+# Manual pages and completion, from what the programs say of themselves.
+MAN_PAGES := roceway.1 wanem.1 roceway-gateway.yaml.5 roceway-controller.yaml.5 roceway-metrics.7 \
+             roceway-gateway.8 roceway-controller.8
+COMPLETIONS := bash zsh fish
+$(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gateway.yaml conf/samples/controller.yaml $(PROGS) $(BUILD)/bin/roceway-controller
+	@mkdir -p $(@D)
+	@echo '  MAN   $(@D)'
+	$(Q)tools/manual/manual $(BUILD) $(@D) $(VERSION)
+	@touch $@
+$(BUILD)/completion/%: $(BUILD)/bin/roceway
+	@mkdir -p $(@D)
+	$(Q)$< completion $* > $@
+.PHONY: man completion
+man: $(BUILD)/man/stamp ## the manual pages: build/man/*.[1578]
+completion: $(COMPLETIONS:%=$(BUILD)/completion/%)
 
 .PHONY: core
 core: $(CORE_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(BASE_LIB)
@@ -346,6 +362,8 @@ format: ## clang-format every C file in place
 lint: all ## formatting, forbidden tokens, SPDX lines, layers, columns, circles, clang-tidy; DEEP=1, FULL=1: of all files, SHARD=I/N: of a part
 	@tests/lint/lint $(if $(DEEP),--deep) $(if $(FULL),--full) $(if $(SHARD),--shard $(SHARD))
 
+# put MODE,FILE,NAME under the prefix
+put = install -D -m $(1) $(2) $(DESTDIR)$(PREFIX)/$(3)
 .PHONY: install
 install: all ## install programs, configuration sample, unit, completion and documentation
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway/wireshark
@@ -356,8 +374,11 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 644 conf/samples/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 644 conf/systemd/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	install -m 644 conf/completion/roceway $(DESTDIR)$(PREFIX)/share/bash-completion/completions/roceway
+	$(call put,644,$(BUILD)/completion/bash,share/bash-completion/completions/roceway)
+	$(call put,644,$(BUILD)/completion/zsh,share/zsh/vendor-completions/_roceway)
+	$(call put,644,$(BUILD)/completion/fish,share/fish/vendor_completions.d/roceway.fish)
+	for p in $(MAN_PAGES); do \
+	  install -D -m 644 $(BUILD)/man/$$p $(DESTDIR)$(PREFIX)/share/man/man$${p##*.}/$$p || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/measurements
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/roceway/
 	install -m 644 docs/*.md docs/*.png $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/

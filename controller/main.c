@@ -16,6 +16,7 @@
 #include "controller/job/jobs.h"
 #include "controller/job/network.h"
 #include "controller/server/endpoint.h"
+#include "controller/server/metrics.h"
 #include "controller/server/server.h"
 #include "controller/server/trust.h"
 #include "controller/state/ctlr.h"
@@ -31,11 +32,12 @@ static _Atomic int stop, reload; /* a signal may interrupt any thread */
 static void help(FILE *f)
 {
 	fputs("usage: roceway-controller --config FILE\n"
-	      "       roceway-controller --check FILE | --endpoints | --version | --help\n"
+	      "       roceway-controller --check FILE | --endpoints | --print-metrics | --version | --help\n"
 	      "\n"
-	      "  -c, --config FILE  run with this configuration\n"
-	      "  -k, --check FILE   check the configuration and exit; status 2 if it is wrong\n"
-	      "      --endpoints    every method and path that is served\n"
+	      "  -c, --config FILE    run with this configuration\n"
+	      "  -k, --check FILE     check the configuration and exit; status 2 if it is wrong\n"
+	      "      --endpoints      every method and path that is served\n"
+	      "      --print-metrics  every metric, its type and meaning\n"
 	      "  -V, --version\n"
 	      "  -h, --help\n"
 	      "\n"
@@ -208,11 +210,26 @@ static int check_file(const char *path)
 	return EXIT_USAGE;
 }
 
+/* Prints the comments of a controller's metrics that has nothing yet. */
+static int print_metrics(void)
+{
+	char *text = ctlr_metrics_text(&ctlr), *save = NULL;
+
+	if (!text)
+		return EXIT_FAILURE;
+	for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
+		if (*l == '#')
+			puts(l);
+	free(text);
+	return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {{"config", required_argument, NULL, 'c'},
 	    {"check", required_argument, NULL, 'k'}, {"endpoints", no_argument, NULL, 'e'},
-	    {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	    {"print-metrics", no_argument, NULL, 'm'}, {"version", no_argument, NULL, 'V'},
+	    {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	const char *path = NULL;
 	bool only_check = false;
 	int opt, rc;
@@ -228,6 +245,8 @@ int main(int argc, char **argv)
 			for (const struct ctlr_endpoint *e = ctlr_endpoints; e->method; e++)
 				printf("%s %s\n", e->method, e->path);
 			return 0;
+		case 'm':
+			return print_metrics();
 		case 'V':
 			printf("roceway-controller %s\n", RWY_VERSION);
 			return 0;

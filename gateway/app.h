@@ -11,6 +11,7 @@
 #ifndef GATEWAY_APP_H
 #define GATEWAY_APP_H
 
+#include <stdio.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,5 +136,8 @@ void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail);
  * Returns 0 or RWY_E*; errors are logged. */
 int gw_api_start(struct gw_app *app);
 void gw_api_stop(struct gw_app *app);
+/* Writes a HELP and a TYPE line for each metric of /metrics, of a gateway that was not started.
+ * Returns 0 or RWY_ENOMEM. */
+int gw_metrics_print(FILE *out);
 
 #endif

@@ -38,11 +38,12 @@ static void help(FILE *f)
 	fprintf(f,
 	    "usage: %s --config FILE\n"
 	    "       %s --check FILE | --check --config FILE\n"
-	    "       %s --print-reference | --version | --help\n"
+	    "       %s --print-reference | --print-metrics | --version | --help\n"
 	    "\n"
 	    "  -c, --config FILE      run with this configuration\n"
 	    "  -k, --check [FILE]     check the configuration and exit; status 2 if it is wrong\n"
 	    "      --print-reference  every configuration key, as Markdown\n"
+	    "      --print-metrics    every metric, its type and meaning\n"
 	    "  -V, --version\n"
 	    "  -h, --help\n",
 	    name, name, name);
@@ -294,7 +295,8 @@ int gw_program_main(const struct gw_program *p, int argc, char **argv)
 {
 	static const struct option opts[] = {{"config", required_argument, NULL, 'c'},
 	    {"check", optional_argument, NULL, 'k'}, {"print-reference", no_argument, NULL, 'r'},
-	    {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {0}};
+	    {"print-metrics", no_argument, NULL, 'm'}, {"version", no_argument, NULL, 'V'},
+	    {"help", no_argument, NULL, 'h'}, {0}};
 	const char *path = NULL;
 	bool check = false;
 	int o;
@@ -312,6 +314,8 @@ int gw_program_main(const struct gw_program *p, int argc, char **argv)
 		case 'r':
 			conf_print_reference(stdout);
 			return 0;
+		case 'm':
+			return gw_metrics_print(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 		case 'V':
 			printf("%s %s\n", program->name, RWY_VERSION);
 			return 0;

@@ -324,6 +324,44 @@ static void metrics_loops(FILE *f, const struct api_req *req)
 	}
 }
 
+static void metrics_all(FILE *f, const struct api_req *req, const struct api_snap *snap)
+{
+	metrics_app(f, req, snap);
+	metrics_loops(f, req);
+	metrics_ports(f, req);
+	metrics_tunnels(f, req, snap);
+	metrics_workers(f, req, snap);
+	api_metrics_memory(f, req);
+	metrics_relay(f, req);
+	api_metrics_siblings(f, req);
+}
+
+int gw_metrics_print(FILE *out)
+{
+	struct conf *none = calloc(1, sizeof(*none));
+	struct gw_app app = {.conf = none, .version = ""};
+	const struct api_req req = {.app = &app};
+	char *text = NULL, *save = NULL;
+	size_t size;
+	FILE *f = none ? open_memstream(&text, &size) : NULL;
+
+	if (f) {
+		metrics_all(f, &req, NULL);
+		if (fclose(f)) {
+			free(text);
+			text = NULL;
+		}
+	}
+	free(none);
+	if (!text)
+		return RWY_ENOMEM;
+	for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
+		if (*l == '#')
+			fprintf(out, "%s\n", l);
+	free(text);
+	return 0;
+}
+
 void api_metrics(const struct api_req *req, struct api_reply *reply)
 {
 	struct api_snap *snap = api_snap_all(req, reply);
@@ -338,14 +376,7 @@ void api_metrics(const struct api_req *req, struct api_reply *reply)
 		free(snap);
 		return;
 	}
-	metrics_app(f, req, snap);
-	metrics_loops(f, req);
-	metrics_ports(f, req);
-	metrics_tunnels(f, req, snap);
-	metrics_workers(f, req, snap);
-	api_metrics_memory(f, req);
-	metrics_relay(f, req);
-	api_metrics_siblings(f, req);
+	metrics_all(f, req, snap);
 	free(snap);
 	if (fclose(f))
 		api_fail(reply, 500, "out of memory");

@@ -10,7 +10,7 @@
 static unsigned siblings_copy(const struct api_req *req, struct gw_sibling_info **out)
 {
 	*out = calloc(CONF_SIBLINGS_MAX, sizeof(**out));
-	return *out ? gw_siblings_get(req->app, *out, CONF_SIBLINGS_MAX) : 0;
+	return *out && req->app->workers ? gw_siblings_get(req->app, *out, CONF_SIBLINGS_MAX) : 0;
 }
 
 void api_siblings(const struct api_req *req, struct api_reply *reply)
@@ -34,14 +34,15 @@ void api_metrics_siblings(FILE *f, const struct api_req *req)
 {
 	struct gw_sibling_info *s;
 	const unsigned n = siblings_copy(req, &s);
+	const bool heads = n || !req->app->workers; /* not started: --print-metrics */
 
-	if (n)
+	if (heads)
 		fputs("# HELP roceway_sibling_up 1 unless the gateway of this site is lost.\n"
 		      "# TYPE roceway_sibling_up gauge\n",
 		    f);
 	for (unsigned i = 0; i < n; i++)
 		fprintf(f, "roceway_sibling_up{sibling=\"%s\"} %d\n", s[i].name, !s[i].lost);
-	if (n)
+	if (heads)
 		fputs("# HELP roceway_sibling_packets_total RoCE packets forwarded to it.\n"
 		      "# TYPE roceway_sibling_packets_total counter\n",
 		    f);

@@ -284,8 +284,11 @@ void gw_control_free(struct gw_app *app)
 
 void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail)
 {
-	const struct gw_pools *p = app->control->pools;
+	const struct gw_pools *p = app->control ? app->control->pools : NULL;
 
+	*total = *avail = 0;
+	if (!p) /* not started: --print-metrics */
+		return;
 	*total = p->big_n;
 	*avail = rte_mempool_avail_count(p->big);
 }

@@ -12,7 +12,7 @@ static const struct cli_opt opts[] = {
     {"local", "IP", "only of this local host"},
     {"remote", "IP", "only to this remote host"},
     {"qpn", "QPN", "only with this queue pair at either end (12 or 0xc)"},
-    {"state", "STATE", "only learning, paired, idle, failed or closing"},
+    {"state", "learning|paired|idle|failed|closing", "only in this state"},
     {"tunnel", "NAME", "only over this tunnel"},
     {"tenant", "NAME", "only of this tenant"},
     {"limit", "N", "show the N that were active last (default 100), or all"},

@@ -38,9 +38,11 @@ static const struct cli_cmd *const commands[] = {
     &cmd_metrics,
     &cmd_help,
     &cmd_list_commands,
+    &cmd_completion,
     &cmd_version,
+    NULL,
 };
-#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]) - 1)
 
 static const struct cli_opt common_opts[] = {
     {"socket", "PATH", "the gateway's socket; default: $ROCEWAY_SOCKET, or " DEFAULT_SOCKET},
@@ -150,12 +152,42 @@ static int run_help(const struct cli *cli)
 static const struct cli_cmd cmd_help = {
     .name = "help", .operand = "COMMAND", .text = "help on commands", .run = run_help};
 
+static json_t *json_opts(const struct cli_opt *o)
+{
+	json_t *list = json_array();
+
+	for (; o && o->name; o++)
+		json_array_append_new(list,
+		    json_pack("{s:s, s:s?, s:s}", "name", o->name, "argument", o->arg, "text", o->text));
+	return list;
+}
+
+/* The whole table: the manual page is made from it. */
+static int list_json(void)
+{
+	json_t *list = json_array(), *all;
+
+	for (unsigned i = 0; i < COMMANDS; i++) {
+		const struct cli_cmd *c = commands[i];
+
+		json_array_append_new(list,
+		    json_pack("{s:s, s:s?, s:b, s:s, s:s?, s:o}", "name", c->name, "operand", c->operand,
+		        "many", c->many, "text", c->text, "more", c->more, "options", json_opts(c->opts)));
+	}
+	all = json_pack("{s:o, s:o}", "commands", list, "options", json_opts(common_opts));
+	print_json(all);
+	json_decref(all);
+	return EXIT_OK;
+}
+
 static int run_list_commands(const struct cli *cli)
 {
 	const struct cli_cmd *c = cli->operand ? command_find(cli->operand) : NULL;
 
 	if (cli->operand && !c)
 		return fail_command(cli->operand);
+	if (cli->json)
+		return list_json();
 	for (unsigned i = 0; !c && i < COMMANDS; i++)
 		puts(commands[i]->name);
 	for (const struct cli_opt *o = c ? c->opts : NULL; o && o->name; o++)
@@ -168,6 +200,7 @@ static int run_list_commands(const struct cli *cli)
 static const struct cli_cmd cmd_list_commands = {.name = "list-commands",
     .operand = "COMMAND",
     .text = "the commands' names, or a command's options, one a line",
+    .more = "With --json: every command with its operands, options and help.\n",
     .run = run_list_commands};
 
 static int run_version(const struct cli *cli)
@@ -297,7 +330,9 @@ static int run_line(struct line *l, char **argv)
 int main(int argc, char **argv)
 {
 	const char *env = getenv("ROCEWAY_SOCKET");
-	struct line l = {.cli.socket = env && *env ? env : DEFAULT_SOCKET};
+	struct line l = {
+	    .cli = {
+	        .socket = env && *env ? env : DEFAULT_SOCKET, .commands = commands, .common = common_opts}};
 	int rc = EXIT_ERROR;
 
 	l.cli.word = calloc((size_t)argc + 1, sizeof(*l.cli.word));

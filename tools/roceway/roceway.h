@@ -18,6 +18,7 @@ enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
 
 #define CLI_OPTS_MAX 16
 
+/* FILE and PATH as an arg or operand: completed as files; "a|b": as these words. */
 struct cli_opt {
 	const char *name, *arg; /* "limit", "N"; arg NULL: a flag */
 	const char *text;
@@ -31,6 +32,8 @@ struct cli {
 	const char *operand;             /* NULL: none */
 	const char **word;               /* all operands of a command that takes several */
 	unsigned words;
+	const struct cli_cmd *const *commands; /* all, NULL-terminated: for commands about them */
+	const struct cli_opt *common;          /* options of every command */
 };
 
 /* A command, declared in the file of its handler and listed in main.c. */
@@ -44,7 +47,7 @@ struct cli_cmd {
 };
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_memory, cmd_counters,
     cmd_ports, cmd_neighbours, cmd_links, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel,
-    cmd_controller, cmd_reload, cmd_drain, cmd_explain, cmd_analyze, cmd_metrics;
+    cmd_controller, cmd_reload, cmd_drain, cmd_explain, cmd_analyze, cmd_metrics, cmd_completion;
 
 /* Options and errors: cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
