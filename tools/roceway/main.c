@@ -17,6 +17,7 @@ static const struct cli_cmd cmd_help, cmd_list_commands, cmd_version;
 
 static const struct cli_cmd *const commands[] = {
     &cmd_status,
+    &cmd_top,
     &cmd_health,
     &cmd_flows,
     &cmd_tunnels,
