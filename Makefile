@@ -37,6 +37,7 @@ endif
 VERSION := $(shell cat VERSION 2>/dev/null || echo 0)
 PREFIX  ?= /usr/local
 DESTDIR ?=
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
            -Wswitch -Wvla -Wundef -Wno-unused-parameter
@@ -350,8 +351,8 @@ $(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/s
 check: ## everything a change must pass; FULL=1: also what has passed with the same inputs
 	@tools/setup/install
 	@tests/check
-check-long: ## what make check has no time for: every test both ways, 20,000 seeds, all of clang-tidy, every real-host test
-	@tools/setup/install
+check-long: ## what make check has no time for: every test both ways, 20,000 seeds, all of clang-tidy, every real-host test, packages
+	@tools/setup/install --long
 	@tests/check --long
 
 # --- hygiene ----------------------------------------------------------------------------------
@@ -372,8 +373,13 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-proxy $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
 	install -m 644 conf/samples/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	install -m 644 conf/systemd/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
+	$(call put,755,conf/systemd/roceway-prepare,lib/roceway/roceway-prepare)
+	$(call put,644,conf/default/roceway-gateway,share/roceway/default/roceway-gateway)
+	$(call put,644,conf/prometheus/roceway.rules.yaml,share/roceway/prometheus/roceway.rules.yaml)
+	$(call put,644,conf/grafana/roceway.json,share/roceway/grafana/roceway.json)
+	install -d $(DESTDIR)$(UNITDIR)
+	for u in $(notdir $(wildcard conf/systemd/*.service)); do \
+	  sed 's,/usr/local/,$(PREFIX)/,g' conf/systemd/$$u >$(DESTDIR)$(UNITDIR)/$$u && chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
 	$(call put,644,$(BUILD)/completion/bash,share/bash-completion/completions/roceway)
 	$(call put,644,$(BUILD)/completion/zsh,share/zsh/vendor-completions/_roceway)
 	$(call put,644,$(BUILD)/completion/fish,share/fish/vendor_completions.d/roceway.fish)
@@ -383,6 +389,20 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/roceway/
 	install -m 644 docs/*.md docs/*.png $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/
 	install -m 644 docs/measurements/*.md $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/measurements/
+
+.PHONY: test-packages test-monitoring
+test-packages: deb $(BUILD)/tests/rc_veth ## the packages in a fresh Debian: install, traffic, upgrade under it, purge
+	@tests/packages/run $(BUILD)
+test-monitoring: all ## the alerts and the dashboard's queries with the real Prometheus
+	@tests/monitoring/run $(BUILD)
+
+# In a copy, so that the packages have nothing of this tree's build.
+.PHONY: deb
+deb: ## Debian packages: build/deb/*.deb
+	rm -rf $(BUILD)/deb
+	mkdir -p $(BUILD)/deb/roceway
+	git ls-files -z --cached --others --exclude-standard | xargs -0 -I{} sh -c 'test ! -e "{}" || echo "{}"' | tar -cf - -T - | tar -xf - -C $(BUILD)/deb/roceway
+	cd $(BUILD)/deb/roceway && dpkg-buildpackage -b -us -uc
 
 .PHONY: clean
 clean: ## remove build/

@@ -478,6 +478,7 @@ int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_erro
 	rc = rc ? rc : check_near_source(&x);
 	rc = rc ? rc : check_workers(&x);
 	rc = rc ? rc : check_eal_args(&x);
+	rc = rc ? rc : conf_check_api(c, t->root, err);
 	if (rc || !c->tenants)
 		return rc;
 	return conf_check_tenants(

@@ -181,6 +181,7 @@ struct conf {
 	enum conf_rp near_destination;
 	enum conf_e2e end_to_end;
 	char api_socket[CONF_STR];
+	char api_metrics[CONF_STR]; /* conf_listen_parse(); "": none */
 	struct conf_controller controller;
 	struct conf_relay relay;
 	char journal_dir[CONF_STR];
@@ -241,6 +242,15 @@ RWY_MUST_CHECK int conf_tenants_check(const struct conf *c, struct conf_error *e
 /* A copy of base without tunnels, tenants and other lists; conf_free(). NULL: no memory. */
 struct conf *conf_network_new(const struct conf *base);
 /* Prints "file:line:column: message". */
+/* Where the metrics are served besides the API's socket. */
+struct conf_listen {
+	const char *path; /* of a Unix socket, inside the text; NULL: addr and port */
+	struct rwy_ip addr;
+	uint16_t port;
+};
+/* Reads "127.0.0.1:9464", "[::1]:9464" or "unix:/path"; false: it is none of these. */
+bool conf_listen_parse(const char *s, struct conf_listen *out);
+
 void conf_error_print(FILE *f, const struct conf_error *err);
 /* Prints the reference in Markdown: type, range, default, restart and a sentence for each key.
  * docs/configuration.md is its output. */

@@ -255,6 +255,10 @@ const struct conf_key conf_keys[] = {
     {"api", CONF_T_GROUP, .text = "The local API, which the `roceway` command uses."},
     {"api.socket", CONF_T_PATH, 2, 107, "/run/roceway/gateway.sock", C(api_socket),
         .text = "Path of its Unix socket."},
+    {"api.metrics", CONF_T_STRING, 1, CONF_STR - 1, "", C(api_metrics),
+        .text = "Where `/metrics`, `/livez`, `/readyz` and `/healthz` alone are served, too, for Prometheus: "
+                "`address:port`, `[IPv6]:port` or `unix:/path`. Who reaches it can read them. Left out: "
+                "nowhere."},
 
     {"controller", CONF_T_GROUP,
         .text = "The control center, which names tunnels and tenants besides those of this file. "

@@ -191,6 +191,8 @@ RWY_MUST_CHECK int conf_check_connections(
 /* The same for a tenant; map: its node, or NULL. */
 RWY_MUST_CHECK int conf_check_tenant_connections(
     const struct conf *c, const struct conf_tenant *t, const struct conf_node *map, struct conf_error *err);
+/* Checks `api`. */
+RWY_MUST_CHECK int conf_check_api(const struct conf *c, const struct conf_node *root, struct conf_error *err);
 /* Checks the siblings of a file. */
 RWY_MUST_CHECK int conf_check_siblings(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);

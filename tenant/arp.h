@@ -33,7 +33,7 @@
 	X(ARP_NO_PROXY, "arp_no_proxy", "asked for an address elsewhere; the tenant has no proxy")           \
 	X(ARP_NOWHERE, "arp_nowhere", "asked for an address in none of the tenant's prefixes")               \
 	X(ARP_PROBE, "arp_probe", "duplicate address detection for an address that is not the gateway's")    \
-	X(ARP_NOT_US, "arp_not_us", "sent to another station")                                               \
+	X(ARP_NOT_US, "arp_not_ours", "sent to another station")                                             \
 	X(ARP_CONFLICT, "arp_conflict", "another host claims the gateway's own address")                     \
 	X(ARP_FORGED, "arp_forged", "sender's address is not one of the tenant's on that side")              \
 	X(ARP_MALFORMED, "arp_malformed",                                                                    \

@@ -67,11 +67,20 @@ static const struct route routes[] = {
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
+/* The API's socket and the one of the metrics have a thread each; `turn` lets one page run. */
 static struct {
 	struct gw_app *app;
-	struct MHD_Daemon *daemon;
+	struct MHD_Daemon *daemon, *metrics;
 	char path[CONF_STR];
-} api;
+	pthread_mutex_t turn;
+} api = {.turn = PTHREAD_MUTEX_INITIALIZER};
+
+/* The pages of api.metrics. */
+static bool for_anybody(const struct route *r)
+{
+	return r->page == api_metrics || r->page == api_livez || r->page == api_readyz ||
+	       r->page == api_healthz;
+}
 
 static void index_page(const struct api_req *req, struct api_reply *reply)
 {
@@ -129,12 +138,16 @@ static const struct route *route_find(const char *url, const char **name)
 }
 
 static void serve(struct MHD_Connection *conn, const char *url, const char *method, const struct upload *up,
-    struct api_reply *reply)
+    bool metrics, struct api_reply *reply)
 {
 	struct api_req req = {.app = api.app, .method = !strcmp(method, "HEAD") ? "GET" : method};
 	const struct route *r = route_find(url, &req.name);
 	struct query q = {&req, reply, r ? r->params : ""};
 
+	if (metrics && (!r || !for_anybody(r))) {
+		api_fail(reply, MHD_HTTP_NOT_FOUND, "only /metrics, /livez, /readyz and /healthz are here");
+		return;
+	}
 	if (!r) {
 		api_fail(reply, MHD_HTTP_NOT_FOUND, "no page %.128s: GET /v1 lists them", url);
 		return;
@@ -249,43 +262,79 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 		*size = 0;
 		return MHD_YES;
 	}
-	serve(conn, url, method, *state, &reply);
+	pthread_mutex_lock(&api.turn);
+	serve(conn, url, method, *state, cls == &api.metrics, &reply);
+	pthread_mutex_unlock(&api.turn);
 	return answer(conn, &reply);
 }
 
 /* --- start, stop ----------------------------------------------------------------------------- */
 
+/* Serves the listening socket; cls goes to on_request(). Signals belong to the control thread. */
+static struct MHD_Daemon *serve_on(int fd, void *cls)
+{
+	struct MHD_Daemon *d;
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, cls,
+	    MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, API_CONNECTIONS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+	    MHD_OPTION_END);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!d) {
+		gw_log(GW_LOG_ERROR, "api", "cannot start the HTTP server");
+		close(fd);
+	}
+	return d;
+}
+
+static int start_metrics(const char *where)
+{
+	int fd = *where ? api_listen_open(where) : 0;
+
+	if (!*where || fd < 0)
+		return fd;
+	api.metrics = serve_on(fd, &api.metrics);
+	if (!api.metrics)
+		return RWY_EINVAL;
+	gw_log(GW_LOG_INFO, "api", "metrics on %s", where);
+	return 0;
+}
+
 int gw_api_start(struct gw_app *app)
 {
 	int fd = api_socket_open(app->conf->api_socket);
-	sigset_t all, old;
 
 	if (fd < 0)
 		return fd;
 	api.app = app;
 	snprintf(api.path, sizeof(api.path), "%s", app->conf->api_socket);
-	sigfillset(&all); /* signals belong to the control thread */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	api.daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
-	    on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, API_CONNECTIONS_MAX,
-	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-	    MHD_OPTION_END);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	api.daemon = serve_on(fd, NULL);
 	if (!api.daemon) {
-		gw_log(GW_LOG_ERROR, "api", "cannot start the HTTP server");
-		close(fd);
 		unlink(api.path);
 		return RWY_EINVAL;
 	}
 	gw_log(GW_LOG_INFO, "api", "listening on %s", api.path);
+	if (start_metrics(app->conf->api_metrics)) {
+		gw_api_stop(app);
+		return RWY_EINVAL;
+	}
 	return 0;
 }
 
 void gw_api_stop(struct gw_app *app)
 {
+	struct conf_listen l;
+
 	if (!api.daemon)
 		return;
+	if (api.metrics && conf_listen_parse(app->conf->api_metrics, &l) && l.path)
+		unlink(l.path);
 	unlink(api.path); /* first: a new client finds no gateway instead of a closing one */
+	if (api.metrics)
+		MHD_stop_daemon(api.metrics);
 	MHD_stop_daemon(api.daemon);
-	api.daemon = NULL;
+	api.daemon = api.metrics = NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Private to gateway/api/: a request, a reply, and helpers of several pages. api.c is the HTTP
- * server; each page is a function from request to reply. Everything runs on the API's one thread,
- * so pages need no locks.
+ * server; each page is a function from request to reply. One page runs at a time, so pages need no
+ * locks.
  */
 #ifndef GATEWAY_API_API_H
 #define GATEWAY_API_API_H
@@ -16,6 +16,9 @@
 
 /* Returns a socket that listens at path, or a negative error, logged. */
 RWY_MUST_CHECK int api_socket_open(const char *path);
+
+/* The same for a text of conf_listen_parse(). */
+RWY_MUST_CHECK int api_listen_open(const char *text);
 
 struct api_req {
 	struct gw_app *app;

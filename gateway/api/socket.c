@@ -2,7 +2,9 @@
 /* The local API's Unix socket: removal of a stale one, and its mode. */
 #include "gateway/api/api.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -72,4 +74,33 @@ int api_socket_open(const char *path)
 		return RWY_EINVAL;
 	}
 	return fd;
+}
+
+int api_listen_open(const char *text)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	struct conf_listen l;
+	bool is4;
+	int fd, on = 1;
+
+	if (!conf_listen_parse(text, &l))
+		return RWY_EINVAL; /* the configuration was checked */
+	if (l.path)
+		return api_socket_open(l.path);
+	is4 = rwy_ip_is4(&l.addr);
+	six.sin6_port = four.sin_port = htons(l.port);
+	memcpy(&six.sin6_addr, l.addr.b, 16);
+	memcpy(&four.sin_addr, l.addr.b + 12, 4);
+	fd = socket(is4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) &&
+	    (is4 || !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) &&
+	    !bind(fd, is4 ? (struct sockaddr *)&four : (struct sockaddr *)&six,
+	        is4 ? sizeof(four) : sizeof(six)) &&
+	    !listen(fd, API_CONNECTIONS_MAX))
+		return fd;
+	gw_log(GW_LOG_ERROR, "api", "metrics: cannot listen on %s: %s", text, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return RWY_EINVAL;
 }

@@ -361,7 +361,7 @@ static void test_arp(void **state)
 	arp("drop_arp_forged", OV_GREEN, 1, all, mac, ov_ip4(10, 1, 0, 2), gw);
 	arp("drop_arp_conflict", OV_RED, 2, ov_gw_mac(OV_RED), mac, gw, a);
 	arp("drop_arp_conflict", OV_GREEN, 1, all, mac, gw, gw);
-	arp("drop_arp_not_us", OV_RED, 2, stranger, mac, a, gw);
+	arp("drop_arp_not_ours", OV_RED, 2, stranger, mac, a, gw);
 	arp("drop_arp_no_proxy", OV_GREEN, 1, all, mac, a, b);
 	arp("drop_arp_nowhere", OV_RED, 1, all, mac, a, ov_ip4(172, 16, 0, 1));
 	arp("drop_arp_malformed", OV_RED, 3, all, mac, a, gw);
