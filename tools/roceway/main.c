@@ -37,6 +37,8 @@ static const struct cli_cmd *const commands[] = {
     &cmd_reload,
     &cmd_drain,
     &cmd_metrics,
+    &cmd_report,
+    &cmd_doctor,
     &cmd_help,
     &cmd_list_commands,
     &cmd_completion,

@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# cli_report.py BUILD: roceway report, against the simulated gateway of tests/component/api/server.c
+# with conf/samples/gateway.yaml.
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import cases
+
+sys.argv = sys.argv[:2]
+from cli_api import CLI, ROOT, Server, cli  # noqa: E402
+
+
+def unpack(path):
+    with tarfile.open(path) as t:
+        return {m.name.removeprefix("./"): t.extractfile(m).read().decode(errors="replace") for m in t.getmembers() if m.isfile()}
+
+
+def report(server, folder, *words, want=0, env=None):
+    r = subprocess.run([CLI, "--socket", server, "report", "--interval", "0", *words], cwd=folder, capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})})
+    assert r.returncode == want, (r.returncode, r.stdout, r.stderr)
+    return r
+
+
+def test_everything():
+    with tempfile.TemporaryDirectory() as d:
+        conf = Path(d) / "gateway.yaml"
+        text = (ROOT / "conf/samples/gateway.yaml").read_text()
+        conf.write_text(text + "# 'etcd_password' : hunter2\n# {user: a, Password: hunter3}\n# url: https://me:hunter4@host/\n")
+        with Server(f"conf={conf}") as s:
+            name = report(s.path, d, want=0).stdout.strip()
+            assert re.fullmatch(r"roceway-report-site-a-\d{8}T\d{6}Z\.tar\.gz", name), name
+            assert stat.S_IMODE((Path(d) / name).stat().st_mode) == 0o600
+            files = unpack(Path(d) / name)
+            for part in ("status", "health", "tunnels", "flows", "tenants", "memory", "ports", "neighbours", "siblings", "workers", "offload", "controller", "counters-1", "counters-2"):
+                assert isinstance(json.loads(files[part + ".json"]), dict), part
+            assert "roceway_tunnel_up" in files["metrics.txt"] and "Linux" in files["kernel.txt"]
+            kept = files["configuration.yaml"]
+            assert kept.startswith(text) and "hunter" not in "".join(files.values())
+            assert kept.count("removed") == 3 and "https://removed@host/" in kept
+            other = Path(d) / "other.tar.gz"
+            assert report(s.path, d, "--output", str(other)).stdout.strip() == str(other) and "status.json" in unpack(other)
+            r = report(s.path, d, "--output", f"{d}/none/x.tar.gz", want=1)
+            assert "cannot write" in r.stderr
+
+
+def test_without_a_gateway():
+    before = set(Path("/tmp").glob("roceway-report-*"))
+    with tempfile.TemporaryDirectory() as d:
+        name = report(f"{d}/none.sock", d, want=1).stdout.strip()
+        files = unpack(Path(d) / name)
+        assert "does not answer" in files["missing.txt"] and "cpuinfo.txt" in files and "status.json" not in files
+    assert set(Path("/tmp").glob("roceway-report-*")) <= before, "a folder is left behind"
+
+
+def test_wrong_usage():
+    for words in (["--interval", "-1"], ["--interval", "nan"], ["--interval", "1x"], ["more"], ["--output"]):
+        assert cli(["report", *words], 2).stderr.startswith("roceway: ")
+
+
+if __name__ == "__main__":
+    sys.exit(cases.run(globals()))

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * roceway report: one file for a bug report: what the gateway says of itself, its configuration
+ * without secrets, its log, and the machine. A part that cannot be had is named in the report.
+ */
+#include "tools/roceway/roceway.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONF_DEFAULT "/etc/roceway/gateway.yaml"
+#define LINE         4096
+
+extern char **environ;
+
+static const struct cli_opt report_opts[] = {
+    {"output", "FILE", "default: roceway-report-NAME-TIME.tar.gz in this folder"},
+    {"interval", "SECONDS", "between the two samples of the counters, 0 to 3600; default: 2"},
+    {NULL, NULL, NULL},
+};
+
+struct report {
+	const struct cli *cli;
+	char dir[64];
+	FILE *notes; /* what is missing */
+	char name[64], conf[256];
+};
+
+static FILE *part(struct report *r, const char *name)
+{
+	char path[160];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", r->dir, name);
+	f = fopen(path, "we");
+	if (!f)
+		fprintf(r->notes, "%s: %s\n", name, strerror(errno));
+	return f;
+}
+
+/* A page of the API as it is. */
+static bool add_page(struct report *r, const char *page, const char *name)
+{
+	long status = 0;
+	char *text = api_get(r->cli, page, &status);
+	FILE *f = text ? part(r, name) : NULL;
+
+	if (!text)
+		fprintf(r->notes, "%s: no answer\n", page);
+	else if (status != 200)
+		fprintf(r->notes, "%s: HTTP status %ld\n", page, status);
+	if (f) {
+		fprintf(f, "%s\n", text);
+		fclose(f);
+	}
+	free(text);
+	return f;
+}
+
+/* True for a line whose key's value is a secret: the key ends in one of these words. */
+static bool is_secret(const char *key, size_t len)
+{
+	static const char *const words[] = {"password", "secret", "token", "passphrase"};
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const size_t n = strlen(words[i]);
+
+		if (len >= n && !strncasecmp(key + len - n, words[i], n))
+			return true;
+	}
+	return false;
+}
+
+/* Copies YAML; the value of a secret, and user:password@ of a URL, become "removed". A key may be
+ * quoted, and several may be on a line. */
+static void copy_without_secrets(FILE *in, FILE *out)
+{
+	char line[LINE];
+
+	while (fgets(line, sizeof(line), in)) {
+		bool cut = false;
+
+		for (char *c = strchr(line, ':'); c && !cut; c = strchr(c + 1, ':')) {
+			const char *end = c, *key;
+
+			while (end > line && strchr("\"' \t", end[-1]))
+				end--;
+			for (key = end; key > line && !strchr("\"' \t{,?", key[-1]);)
+				key--;
+			if (is_secret(key, (size_t)(end - key))) {
+				fprintf(out, "%.*s: removed\n", (int)(c - line), line);
+				cut = true;
+			}
+		}
+		if (!cut && strstr(line, "://") && strchr(strstr(line, "://"), '@')) {
+			fprintf(out, "%.*s://removed%s", (int)(strstr(line, "://") - line), line,
+			    strchr(strstr(line, "://"), '@'));
+			cut = true;
+		}
+		if (!cut)
+			fputs(line, out);
+	}
+}
+
+static void add_file(struct report *r, const char *path, const char *name)
+{
+	FILE *in = fopen(path, "re"), *out;
+
+	if (!in) {
+		fprintf(r->notes, "%s: %s\n", path, strerror(errno));
+		return;
+	}
+	out = part(r, name);
+	if (out) {
+		copy_without_secrets(in, out);
+		fclose(out);
+	}
+	fclose(in);
+}
+
+/* Runs a program with its output in a part. Its status. */
+static int run_program(struct report *r, const char *name, const char *const *argv)
+{
+	posix_spawn_file_actions_t fa;
+	FILE *f = part(r, name);
+	int status = -1, rc;
+	pid_t pid;
+
+	if (!f)
+		return -1;
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&fa, fileno(f), 1);
+	posix_spawn_file_actions_adddup2(&fa, fileno(f), 2);
+	rc = posix_spawnp(&pid, argv[0], &fa, NULL, (char *const *)argv, environ);
+	if (rc)
+		fprintf(r->notes, "%s: %s\n", argv[0], strerror(rc));
+	else if (waitpid(pid, &status, 0) < 0)
+		status = -1;
+	posix_spawn_file_actions_destroy(&fa);
+	fclose(f);
+	return status;
+}
+
+static void add_machine(struct report *r)
+{
+	static const char *const files[][2] = {{"/proc/version", "kernel.txt"},
+	    {"/proc/cmdline", "cmdline.txt"}, {"/proc/meminfo", "meminfo.txt"},
+	    {"/proc/cpuinfo", "cpuinfo.txt"}, {"/etc/os-release", "os.txt"},
+	    {"/proc/interrupts", "interrupts.txt"}};
+	static const char *const journal[] = {
+	    "journalctl", "--no-pager", "-o", "short-iso", "-n", "5000", "-u", "roceway-gateway", NULL};
+	static const char *const packages[] = {"dpkg-query", "-W", "roceway*", "*rte-*", "*isal*", NULL};
+
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		add_file(r, files[i][0], files[i][1]);
+	run_program(r, "log.txt", journal);
+	run_program(r, "packages.txt", packages);
+}
+
+/* The pages. False: the gateway does not answer. */
+static bool add_gateway(struct report *r, double interval)
+{
+	static const char *const pages[][2] = {{"/healthz", "health.json"},
+	    {"/v1/tunnels?workers=1", "tunnels.json"}, {"/v1/flows?limit=1000&sort=recent", "flows.json"},
+	    {"/v1/tenants?limit=1000", "tenants.json"}, {"/v1/memory?limit=100", "memory.json"},
+	    {"/v1/ports", "ports.json"}, {"/v1/neighbours", "neighbours.json"},
+	    {"/v1/siblings", "siblings.json"}, {"/v1/workers", "workers.json"},
+	    {"/v1/offload?summary=1", "offload.json"}, {"/v1/controller", "controller.json"},
+	    {"/v1/drain", "drain.json"}, {"/metrics", "metrics.txt"}};
+
+	if (!add_page(r, "/v1/status", "status.json"))
+		return false;
+	add_page(r, "/v1/counters?workers=1", "counters-1.json");
+	for (unsigned i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
+		add_page(r, pages[i][0], pages[i][1]);
+	usleep((useconds_t)(interval * 1e6));
+	add_page(r, "/v1/counters?workers=1", "counters-2.json");
+	return true;
+}
+
+static void read_status(struct report *r)
+{
+	json_t *j = api_get_json(r->cli, "/v1/status", NULL);
+
+	snprintf(r->name, sizeof(r->name), "%.31s", j ? js(j, "name") : "none");
+	snprintf(r->conf, sizeof(r->conf), "%.200s",
+	    j && *js(j, "configuration") ? js(j, "configuration") : CONF_DEFAULT);
+	json_decref(j);
+}
+
+static void remove_dir(const char *dir)
+{
+	const char *const argv[] = {"rm", "-rf", "--", dir, NULL};
+	pid_t pid;
+
+	if (!posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ))
+		waitpid(pid, NULL, 0);
+}
+
+/* tar makes the file, readable for its owner alone. */
+static int pack(const struct report *r, const char *output)
+{
+	const char *const argv[] = {"tar", "-czf", output, "-C", r->dir, ".", NULL};
+	int status = -1, rc;
+	const mode_t mask = umask(077);
+	pid_t pid;
+
+	rc = posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ);
+	umask(mask);
+	if (rc || waitpid(pid, &status, 0) < 0 || status) {
+		cli_error("cannot write %s%s%s", output, rc ? ": " : "", rc ? strerror(rc) : "");
+		return EXIT_ERROR;
+	}
+	printf("%s\n", output);
+	return EXIT_OK;
+}
+
+static int run_report(const struct cli *cli)
+{
+	const char *output = cli_value(cli, "output"), *text = cli_value(cli, "interval");
+	struct report r = {.cli = cli, .dir = "/tmp/roceway-report-XXXXXX"};
+	char *end = "", made[160], stamp[32];
+	const double interval = text ? strtod(text, &end) : 2;
+	const time_t now = time(NULL);
+	struct tm tm;
+	bool answers;
+	int rc;
+
+	if (*end || !(interval >= 0 && interval <= 3600)) {
+		cli_error("--interval: expected seconds from 0 to 3600, found %s", text);
+		return EXIT_USAGE;
+	}
+	if (!mkdtemp(r.dir)) {
+		cli_error("cannot make %s: %s", r.dir, strerror(errno));
+		return EXIT_ERROR;
+	}
+	r.notes = stderr;
+	r.notes = part(&r, "missing.txt");
+	if (!r.notes) {
+		remove_dir(r.dir);
+		return EXIT_ERROR;
+	}
+	read_status(&r);
+	answers = *r.name && strcmp(r.name, "none") != 0 && add_gateway(&r, interval);
+	if (!answers)
+		fprintf(r.notes, "the gateway at %s does not answer\n", cli->socket);
+	add_file(&r, r.conf, "configuration.yaml");
+	add_machine(&r);
+	fclose(r.notes);
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+	snprintf(made, sizeof(made), "roceway-report-%s-%s.tar.gz", r.name, stamp);
+	rc = pack(&r, output ? output : made);
+	remove_dir(r.dir);
+	return rc ? rc : answers ? EXIT_OK : EXIT_ERROR;
+}
+
+const struct cli_cmd cmd_report = {.name = "report",
+    .text = "one file for a bug report: state, counters, configuration, log",
+    .more = "It has the addresses of hosts and the names of tenants; passwords are removed, and keys are in\n"
+            "no file that it reads. Without a running gateway it has the configuration, the log and the\n"
+            "machine, and the exit status is 1; missing.txt says what could not be had.\n",
+    .opts = report_opts,
+    .run = run_report};
