@@ -104,7 +104,7 @@ all: core $(PROGS) man completion ## build everything that is installed
 
 # Manual pages and completion, from what the programs say of themselves.
 MAN_PAGES := roceway.1 wanem.1 roceway-gateway.yaml.5 roceway-controller.yaml.5 roceway-metrics.7 \
-             roceway-gateway.8 roceway-controller.8
+             roceway-gateway.8 roceway-proxy.8 roceway-controller.8
 COMPLETIONS := bash zsh fish
 $(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gateway.yaml conf/samples/controller.yaml $(PROGS) $(BUILD)/bin/roceway-controller
 	@mkdir -p $(@D)
