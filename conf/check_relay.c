@@ -28,10 +28,11 @@ static bool behind_tunnel(const struct conf *c, const struct rwy_ip *a)
 	return false;
 }
 
-static int check_entry(const struct conf *c, unsigned i, const struct conf_node *n, struct conf_error *err)
+/* The rules about one entry alone. */
+static int check_alone(
+    const struct conf *c, const struct conf_map *m, const struct conf_node *n, struct conf_error *err)
 {
 	const struct conf_relay *r = &c->relay;
-	const struct conf_map *m = &r->map[i];
 	char text[64];
 
 	conf_print_ip(&m->listen, text, sizeof(text));
@@ -41,14 +42,6 @@ static int check_entry(const struct conf *c, unsigned i, const struct conf_node 
 	if (r->redirect_port && m->port == r->redirect_port)
 		return conf_fail_at(err, conf_node_get(n, "port"),
 		    "expected another port than `relay.redirect_port`, found %u", m->port);
-	for (unsigned k = 0; k < i; k++) {
-		if (!strcmp(m->name, r->map[k].name))
-			return conf_fail_at(err, conf_node_get(n, "name"),
-			    "expected a name of its own, found `%s` again", m->name);
-		if (m->port == r->map[k].port && rwy_ip_eq(&m->listen, &r->map[k].listen))
-			return conf_fail_at(err, conf_node_get(n, "port"),
-			    "expected an address and port of its own, found those of `%s`", r->map[k].name);
-	}
 	conf_print_ip(&m->target, text, sizeof(text));
 	if (is_relay(r, &m->target) || of_lan(c, &m->target))
 		return conf_fail_at(err, conf_node_get(n, "target"),
@@ -56,10 +49,60 @@ static int check_entry(const struct conf *c, unsigned i, const struct conf_node 
 	if (rwy_ip_is4(&m->target) != rwy_ip_is4(&m->listen))
 		return conf_fail_at(err, conf_node_get(n, "target"),
 		    "expected an address of the family of `listen`, found `%s`", text);
+	return 0;
+}
+
+static int check_entry(const struct conf *c, unsigned i, const struct conf_node *n, struct conf_error *err)
+{
+	const struct conf_map *map = c->relay.map, *m = &map[i];
+	int rc = check_alone(c, m, n, err);
+	char text[64];
+
+	if (rc)
+		return rc;
+	for (unsigned k = 0; k < i; k++) {
+		if (!strcmp(m->name, map[k].name))
+			return conf_fail_at(err, conf_node_get(n, "name"),
+			    "expected a name of its own, found `%s` again", m->name);
+		if (m->port == map[k].port && rwy_ip_eq(&m->listen, &map[k].listen))
+			return conf_fail_at(err, conf_node_get(n, "port"),
+			    "expected an address and port of its own, found those of `%s`", map[k].name);
+	}
+	conf_print_ip(&m->target, text, sizeof(text));
 	if (!c->controller.urls && !behind_tunnel(c, &m->target))
 		return conf_fail_at(err, conf_node_get(n, "target"),
 		    "expected an address in a tunnel's `prefixes`, found `%s`", text);
 	return 0;
+}
+
+int conf_map_parse(const struct conf *c, const char *text, size_t len, const char *name, struct conf_map *out,
+    struct conf_error *err)
+{
+	struct conf_tree tree;
+	const struct conf_node *n;
+	int rc;
+
+	memset(err, 0, sizeof(*err));
+	memset(out, 0, sizeof(*out));
+	if (!conf_scan_name(name, CONF_NAME - 1))
+		return conf_fail(err, 0, 0,
+		    "expected an entry's name of at most %u letters, digits, `.`, `_`, `-`", CONF_NAME - 1);
+	if (len > CONF_TENANT_MAX)
+		return conf_fail(
+		    err, 0, 0, "expected an entry of at most %u bytes, found %zu", CONF_TENANT_MAX, len);
+	rc = conf_tree_parse(&tree, text, len, err);
+	if (rc)
+		return rc;
+	rc = conf_fill_group(NULL, out, "relay.map[]", tree.root, false, "name", err);
+	n = conf_node_get(tree.root, "name");
+	if (!rc && n && strcmp(out->name, name) != 0)
+		rc = conf_fail_at(err, n, "expected `%s` for `name`, found `%s`", name, out->name);
+	if (!rc)
+		rc = check_alone(c, out, tree.root, err);
+	if (!rc)
+		memcpy(out->name, name, strlen(name) + 1);
+	conf_tree_free(&tree);
+	return rc;
 }
 
 int conf_check_relay(const struct conf *c, const struct conf_node *root, struct conf_error *err)

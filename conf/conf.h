@@ -227,6 +227,10 @@ void conf_tenant_print(FILE *f, const struct conf *c, const struct conf_tenant *
  * tunnels. */
 RWY_MUST_CHECK int conf_tunnel_parse(const char *text, size_t len, const char *name,
     const struct conf_tunnel *base, struct conf_tunnel *out, struct conf_error *err);
+/* Parses the keys of one entry of the listen map, `relay.map[]`, and checks it by c's `relay`, but
+ * not against other entries. */
+RWY_MUST_CHECK int conf_map_parse(const struct conf *c, const char *text, size_t len, const char *name,
+    struct conf_map *out, struct conf_error *err);
 /* The number of a worker's part of a tunnel: equal at both ends, different for each worker. */
 uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker);
 /* Checks c's tunnels together with its ports and workers, and fills port_idx. An entry without a

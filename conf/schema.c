@@ -308,7 +308,9 @@ const struct conf_key conf_keys[] = {
         .text = "Who may connect to what, at the source relay and at the destination relay. Nobody else "
                 "may: without an entry nothing passes."},
     {"relay.map", CONF_T_GROUPS, 0, CONF_MAP_MAX, "", LIST(conf, relay.map, relay.maps),
-        .text = "The listen map: who connects to this address and port means that host."},
+        .text =
+            "The listen map at the start: who connects to this address and port means that host. `roceway "
+            "map` changes it while the relay runs."},
     {"relay.allow[].from", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(from),
         .text = "Hosts that ask: real addresses."},
     {"relay.allow[].to", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(to),

@@ -18,4 +18,20 @@ bool gw_relay_counters_get(const struct gw_app *app, struct proxy_counters *out)
 int gw_links_get(
     struct gw_app *app, uint32_t *cursor, struct proxy_link out[GW_LINKS_MAX], struct proxy_map_now *now);
 
+/* An entry of the listen map, with its open links. */
+struct gw_map_info {
+	struct proxy_entry entry;
+	uint32_t links;
+};
+/* Copies the listen map. Returns the number of entries, or an error of gw_links_get(). */
+int gw_map_get(struct gw_app *app, struct gw_map_info out[CONF_MAP_MAX]);
+
+/*
+ * Adds an entry, or removes the one of this name, in force when they return; links stay. One call
+ * at a time. RWY_EEXIST: the name, or the address and port, are another entry's; RWY_ENOENT: no
+ * such entry, or no relay; RWY_ENOMEM: the map is full; RWY_EAGAIN: the worker does not answer.
+ */
+RWY_MUST_CHECK int gw_map_add(struct gw_app *app, const struct conf_map *m);
+RWY_MUST_CHECK int gw_map_del(struct gw_app *app, const char *name);
+
 #endif

@@ -55,6 +55,8 @@ static const struct route routes[] = {
     {"GET", "/v1/ports", "", "ports with addresses, link and counters", api_ports},
     {"GET", "/v1/neighbours", "", "next hops on the ports' subnets", api_neighbours},
     {"GET", "/v1/links", "limit", "links of a relay, and how many are half-open, open and closed", api_links},
+    {"GET", "/v1/map", "", "the listen map of a relay", api_map},
+    {"PUT DELETE", "/v1/map/NAME", "", "one entry of it: PUT adds it, DELETE", api_map_entry},
     {"GET", "/v1/siblings", "", "other gateways of this site, and packets forwarded to them", api_siblings},
     {"GET", "/v1/workers", "", "packet threads and how busy they are", api_workers},
     {"GET", "/v1/controller", "", "the control center: URL, state and generation", api_controller},

@@ -21,32 +21,41 @@ static struct proxy_prefix prefix_of(const struct conf_prefix *p)
 	return (struct proxy_prefix){p->addr, p->len};
 }
 
-struct proxy_policy *gw_edge_policy(const struct conf_relay *c, const struct conf_map *map, unsigned maps)
+struct proxy_entry gw_edge_entry(const struct conf_map *m)
 {
-	struct proxy_policy *p =
-	    calloc(1, sizeof(*p) + c->allows * sizeof(struct proxy_acl) + maps * sizeof(struct proxy_entry));
-	struct proxy_entry *e;
+	struct proxy_entry e = {.listen = m->listen,
+	    .port = m->port,
+	    .target = m->target,
+	    .target_port = m->target_port ? m->target_port : m->port,
+	    .links_max = m->links};
+
+	memcpy(e.name, m->name, sizeof(e.name));
+	return e;
+}
+
+struct proxy_entry *gw_edge_entries(struct proxy_policy *p)
+{
+	return (struct proxy_entry *)(void *)(p + 1);
+}
+
+struct proxy_policy *gw_edge_policy(const struct conf_relay *c)
+{
+	struct proxy_policy *p = calloc(
+	    1, sizeof(*p) + CONF_MAP_MAX * sizeof(struct proxy_entry) + c->allows * sizeof(struct proxy_acl));
 	struct proxy_acl *a;
 
 	if (!p)
 		return NULL;
-	e = (struct proxy_entry *)(p + 1);
-	a = (struct proxy_acl *)(e + maps);
+	a = (struct proxy_acl *)(void *)(gw_edge_entries(p) + CONF_MAP_MAX);
 	memcpy(p->addr, c->addr, sizeof(p->addr));
 	p->addrs = c->addrs;
 	p->redirect_port = c->redirect_port;
-	p->entry = e;
-	p->entries = maps;
+	p->entry = gw_edge_entries(p);
+	p->entries = c->maps;
 	p->acl = a;
 	p->acls = c->allows;
-	for (unsigned i = 0; i < maps; i++) {
-		e[i] = (struct proxy_entry){.listen = map[i].listen,
-		    .port = map[i].port,
-		    .target = map[i].target,
-		    .target_port = map[i].target_port ? map[i].target_port : map[i].port,
-		    .links_max = map[i].links};
-		memcpy(e[i].name, map[i].name, sizeof(e[i].name));
-	}
+	for (unsigned i = 0; i < c->maps; i++)
+		gw_edge_entries(p)[i] = gw_edge_entry(&c->map[i]);
 	for (unsigned i = 0; i < c->allows; i++)
 		a[i] = (struct proxy_acl){prefix_of(&c->allow[i].from), prefix_of(&c->allow[i].to),
 		    c->allow[i].ports[0], c->allow[i].ports[1]};
@@ -99,7 +108,7 @@ int gw_edge_new(struct gw_edge **out, struct gw_worker *w)
 	cfg.idle_ttl = c->idle_expiry;
 	cfg.seed = (uint64_t)gw_now() * RWY_HASH_MUL ^ (uint64_t)(uintptr_t)w;
 	g = calloc(1, sizeof(*g));
-	if (g && (g->policy = gw_edge_policy(c, c->map, c->maps)))
+	if (g && (g->policy = gw_edge_policy(c)))
 		rc = proxy_edge_init(&g->core, g->policy, &cfg);
 	if (rc) {
 		gw_edge_free(g);

@@ -48,9 +48,11 @@ bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx);
 void gw_edge_turn(struct gw_worker *w);
 
 /*
- * Makes the policy of these entries; one allocation, free() it. NULL: no memory. c: addresses and
- * access list.
+ * The policy of the configuration, in one allocation: free() it. NULL: no memory. It has room for
+ * CONF_MAP_MAX entries; one with port 0 is free.
  */
-struct proxy_policy *gw_edge_policy(const struct conf_relay *c, const struct conf_map *map, unsigned maps);
+struct proxy_policy *gw_edge_policy(const struct conf_relay *c);
+struct proxy_entry *gw_edge_entries(struct proxy_policy *p);
+struct proxy_entry gw_edge_entry(const struct conf_map *m);
 
 #endif

@@ -479,6 +479,16 @@ def test_links():
         assert counters["refused_acl"] == 3, counters
 
 
+def test_map():
+    with Server() as s:  # without relay in its file
+        assert s.get("/v1/map") == {"map": []}
+        assert "no relay" in s.cli("map add x listen=10.1.0.1 port=1 target=10.2.0.2", want=1).stderr
+        assert "no relay" in s.cli("map del x", want=1).stderr
+        for wrong in ("map add", "map add x", "map add x=1 y=2", "map del", "map del x y", "map grow x", "map add x port"):
+            s.cli(wrong, want=2)
+        assert "TARGET" in s.cli("map").stdout
+
+
 def test_siblings():
     with Server() as s:
         assert s.get("/v1/siblings") == {"siblings": []}

@@ -63,3 +63,28 @@ def test_relay_no_listener(lab):
     assert "REJECTED" in " ".join(said["target"]), said
     near = counters(lab.gwa)
     assert near["refused_no_map"] >= 1 and near["links_rejected"] >= 1, near
+
+
+@needs(gateway=True, relay=PORTS)
+def test_relay_map(lab):
+    """An entry that comes and goes while the relay runs; wrong ones change nothing."""
+    apart(lab)
+    add = f"map add extra listen={RELAY[4]} port=9000 target={lab.b.ip4} target_port=7174".split()
+    entries = len(lab.gwa.ask("map")["map"])
+    for wrong in (["listen=10.1.0.9"], [f"target={RELAY[4]}"], ["port=7174"], ["port=0"], ["colour=red"]):
+        keys = {w.split("=")[0] for w in wrong}
+        words = [w for w in add if w.split("=")[0] not in keys] + wrong
+        code, _, err = lab.gwa._cli(*words)
+        assert code and err.strip(), (words, code, err)
+    assert len(lab.gwa.ask("map")["map"]) == entries
+    lab.gwa._do(*add)
+    assert lab.gwa._cli(*add)[0] != 0  # twice
+    r = lab.pair(f"rping -s -V -C 10 -a {lab.b.ip4} -p 7174", f"rping -c -V -C 10 -a {RELAY[4]} -p 9000", port=7174, cm=True)
+    assert r.ok, r
+    links = lab.gwa.ask("links")["links"]
+    assert any(link["port"] == 7174 and link["in_packets"] for link in links), links
+    assert {link["link"] for link in links} & {link["link"] for link in lab.gwb.ask("links")["links"]}
+    lab.gwa._do("map", "del", "extra")
+    assert lab.gwa._cli("map", "del", "extra")[0] != 0
+    r = lab.a.run(f"rping -c -C 1 -a {RELAY[4]} -p 9000 2>&1; true")
+    assert "REJECTED" in r.out, r.out

@@ -26,6 +26,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_ports,
     &cmd_neighbours,
     &cmd_links,
+    &cmd_map,
     &cmd_siblings,
     &cmd_workers,
     &cmd_offload,

@@ -76,6 +76,36 @@ bool gw_relay_counters_get(const struct gw_app *app, struct proxy_counters *out)
 	return true;
 }
 
+static struct conf_map fake_map; /* of one entry; port 0: none */
+
+int gw_map_add(struct gw_app *app, const struct conf_map *m)
+{
+	if (fake_map.port)
+		return RWY_EEXIST;
+	fake_map = *m;
+	return 0;
+}
+
+int gw_map_del(struct gw_app *app, const char *name)
+{
+	if (!fake_map.port || strcmp(fake_map.name, name) != 0)
+		return RWY_ENOENT;
+	fake_map.port = 0;
+	return 0;
+}
+
+int gw_map_get(struct gw_app *app, struct gw_map_info out[CONF_MAP_MAX])
+{
+	if (!fake_map.port)
+		return 0;
+	out[0] = (struct gw_map_info){.entry = {.listen = fake_map.listen,
+	                                  .port = fake_map.port,
+	                                  .target = fake_map.target,
+	                                  .target_port = fake_map.port}};
+	memcpy(out[0].entry.name, fake_map.name, sizeof(out[0].entry.name));
+	return 1;
+}
+
 int gw_links_get(
     struct gw_app *app, uint32_t *cursor, struct proxy_link out[GW_LINKS_MAX], struct proxy_map_now *now)
 {
