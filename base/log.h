@@ -7,11 +7,15 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdbool.h>
+
 enum gw_log_level { GW_LOG_ERROR, GW_LOG_WARNING, GW_LOG_NOTICE, GW_LOG_INFO, GW_LOG_DEBUG };
 
 /* Sets the level above which nothing is written. Call it once before threads start; later use
  * gw_log_set. */
 void gw_log_init(int level);
+/* One JSON object a line instead: time, level, module, message. Call it before threads start. */
+void gw_log_json(bool on);
 /* Returns the former level. */
 int gw_log_set(int level);
 void gw_log(int level, const char *module, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -153,6 +153,7 @@ struct conf {
 	unsigned workers;        /* 1..64 */
 	enum conf_polling polling;
 	int log_level; /* 0 error .. 4 debug */
+	int log_json;  /* 0 text, 1 json */
 	char *eal_args[CONF_EAL_ARGS_MAX];
 	unsigned eal_argc;
 	char cores[CONF_STR];

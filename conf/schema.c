@@ -50,6 +50,9 @@ const struct conf_key conf_keys[] = {
                 "of their own."},
     {"gateway.log_level", CONF_T_ENUM, 0, 0, "info", .words = "error warning notice info debug",
         LIVE(log_level), .text = "The least important messages that are still logged."},
+    {"gateway.log_format", CONF_T_ENUM, 0, 0, "text", .words = "text json", C(log_json),
+        .text = "`text`: time, level, module, words and `key=value`; `json`: an object a line with `time`, "
+                "`level`, `module`, `message`."},
     {"gateway.journal_dir", CONF_T_PATH, 2, CONF_STR - 1, "/run/roceway/journal", C(journal_dir),
         .text = "Directory, in memory, for the file that records which requests of hosts were acknowledged. "
                 "It must be the gateway's user's own, with mode 0700; it is made if need be. The next "

@@ -278,6 +278,7 @@ static int gateway(const char *path)
 	if (!conf)
 		return EXIT_USAGE;
 	gw_log_init(conf->log_level);
+	gw_log_json(conf->log_json);
 	signals_block();
 	rc = gateway_run(conf, path);
 	conf_free(conf);

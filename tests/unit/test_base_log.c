@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Log lines: as text and as JSON, whatever a message contains. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* What a message of this module becomes, without its line end. */
+static void logged(char *out, size_t size, const char *module, const char *message)
+{
+	int p[2], old = dup(STDERR_FILENO);
+	ssize_t n;
+
+	assert_int_equal(pipe(p), 0);
+	dup2(p[1], STDERR_FILENO);
+	gw_log(GW_LOG_WARNING, module, "%s", message);
+	dup2(old, STDERR_FILENO);
+	close(old);
+	close(p[1]);
+	n = read(p[0], out, size - 1);
+	close(p[0]);
+	assert_true(n > 0 && out[n - 1] == '\n');
+	out[n - 1] = 0;
+	assert_null(strchr(out, '\n'));
+}
+
+static void text(void **state)
+{
+	char line[4096], big[3000];
+
+	gw_log_init(GW_LOG_INFO);
+	gw_log_json(false);
+	logged(line, sizeof(line), "port", "port=a\nforged: line\x1b[0m");
+	assert_non_null(strstr(line, "Z warning port: port=a forged: line [0m"));
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = 0;
+	logged(line, sizeof(line), "port", big);
+	assert_in_range(strlen(line), 1000, 1023);
+}
+
+static void json(void **state)
+{
+	static const char *const nasty[] = {
+	    "plain key=value", "a \"quoted\" \\ name", "two\nlines\ttab", "\xff\xfe\xc3", ""};
+	char line[8192], big[3000];
+	json_t *j;
+
+	gw_log_init(GW_LOG_INFO);
+	gw_log_json(true);
+	for (unsigned i = 0; i < sizeof(nasty) / sizeof(nasty[0]); i++) {
+		logged(line, sizeof(line), "tunnel", nasty[i]);
+		j = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+		assert_non_null(j);
+		assert_int_equal(json_object_size(j), 4);
+		assert_string_equal(json_string_value(json_object_get(j, "level")), "warning");
+		assert_string_equal(json_string_value(json_object_get(j, "module")), "tunnel");
+		assert_int_equal(strlen(json_string_value(json_object_get(j, "time"))), 27);
+		assert_int_equal(strlen(json_string_value(json_object_get(j, "message"))), strlen(nasty[i]));
+		if (!i || i == 1)
+			assert_string_equal(json_string_value(json_object_get(j, "message")), nasty[i]);
+		json_decref(j);
+	}
+	memset(big, '"', sizeof(big) - 1);
+	big[sizeof(big) - 1] = 0;
+	logged(line, sizeof(line), "tunnel", big);
+	j = json_loads(line, 0, NULL);
+	assert_non_null(j);
+	assert_int_equal(strlen(json_string_value(json_object_get(j, "message"))), 1023);
+	json_decref(j);
+	gw_log_json(false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(text), cmocka_unit_test(json)};
+
+	unsetenv("JOURNAL_STREAM");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
