@@ -208,7 +208,7 @@ $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
-$(BUILD)/tests/unit/test_gw_quic: $(call obj,$(wildcard gateway/carrier/quic_*.c tests/lib/cert/*.c))
+$(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) tests/lib/cert/cert.c)
 # A client without a certificate is made by the test: tests/unit/test_gw_quic.c.
 $(BUILD)/tests/unit/test_gw_quic: LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) \
     -Wl,--wrap=gnutls_certificate_set_x509_key_file
@@ -249,6 +249,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(PROXY_LIB) $
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
+$(BUILD)/tests/component/test_gw_carrier: $(call obj,tests/lib/cert/cert.c)
 $(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

@@ -473,6 +473,7 @@ int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_erro
 	rc = rc ? rc : check_tunnels(&x);
 	rc = rc ? rc : conf_check_siblings(c, t->root, err);
 	rc = rc ? rc : conf_check_relay(c, t->root, err);
+	rc = rc ? rc : conf_check_quic(c, t->root, err);
 	rc = rc ? rc : conf_check_connections(c, t->root, err);
 	rc = rc ? rc : check_memory(&x);
 	rc = rc ? rc : check_near_source(&x);

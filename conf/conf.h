@@ -49,7 +49,8 @@ enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END, CONF_ACK_CAUSAL 
 enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
 enum conf_ecn { CONF_ECN_AUTO, CONF_ECN_OFF };
 enum conf_security { CONF_SEC_NONE, CONF_SEC_KEYS };
-enum conf_carrier { CONF_CARRIER_NATIVE, CONF_CARRIER_TCP };
+enum conf_carrier { CONF_CARRIER_NATIVE, CONF_CARRIER_TCP, CONF_CARRIER_QUIC };
+enum conf_quic_cc { CONF_QUIC_BBR2, CONF_QUIC_CUBIC };
 
 struct conf_port {
 	char name[CONF_NAME];
@@ -82,6 +83,8 @@ struct conf_tunnel {
 	uint16_t tcp_port;         /* 0: no TCP */
 	uint16_t tcp_connections;
 	char tcp_cc[CONF_NAME];
+	uint16_t quic_port;                     /* 0: no QUIC */
+	char peer_name[CONF_STR];               /* name in its certificate; "": no QUIC */
 	struct rwy_ip tcp_local, tcp_remote;    /* all zeros: local and remote */
 	uint64_t rate_Bps;                      /* bytes per second */
 	struct vxlan_dscp dscp, dscp_congested; /* by the DSCP of the inner packet */
@@ -146,6 +149,13 @@ struct conf_relay {
 	unsigned maps;
 };
 
+/* QUIC connections of tunnels. Without a certificate there are none. */
+struct conf_quic {
+	char certificate[CONF_STR], key[CONF_STR], ca[CONF_STR], crl[CONF_STR]; /* PEM files */
+	enum conf_quic_cc cc;
+	uint64_t window; /* bytes */
+};
+
 struct conf {
 	char name[CONF_NAME];
 	uint16_t weight;         /* compared with siblings' weights */
@@ -159,6 +169,7 @@ struct conf {
 	char cores[CONF_STR];
 	struct conf_port port[CONF_PORTS_MAX];
 	unsigned ports;
+	struct conf_quic quic;
 	struct conf_tunnel tunnel[CONF_TUNNELS_MAX];
 	unsigned tunnels;
 	struct conf_tenant *tenant; /* malloced; NULL: no tenant */

@@ -139,9 +139,9 @@ const struct conf_key conf_keys[] = {
         .text = "Congestion marks of the WAN's routers: `auto` sends datagrams ECN-capable unless the path "
                 "turns out to lose "
                 "or clear the mark; `off` does not."},
-    {"tunnels[].carrier", CONF_T_ENUM, 0, 0, "native", .words = "native tcp", T(carrier),
-        .text = "Carrier of its datagrams: `native` is UDP; `tcp` is the kernel's TCP, or UDP while no "
-                "connection is open. The other end follows. docs/carriers.md."},
+    {"tunnels[].carrier", CONF_T_ENUM, 0, 0, "native", .words = "native tcp quic", T(carrier),
+        .text = "Carrier of its datagrams: `native` is UDP; `tcp` is the kernel's TCP and `quic` is QUIC, or "
+                "UDP while no connection is open. The other end follows. docs/carriers.md."},
     {"tunnels[].tcp_port", CONF_T_INT, 0, 65535, "4793", T(tcp_port),
         .text = "TCP port that it listens on and connects to, the same on both sides; 0: no TCP."},
     {"tunnels[].tcp_connections", CONF_T_INT, 1, 16, "4", T(tcp_connections),
@@ -150,6 +150,10 @@ const struct conf_key conf_keys[] = {
         .text = "Congestion control of these connections. `auto`: `bbr` if the kernel has it, otherwise "
                 "`cubic`, otherwise the kernel's default; `roceway tunnels` shows it. A name that the "
                 "kernel does not have is refused."},
+    {"tunnels[].quic_port", CONF_T_INT, 0, 65535, "4792", T(quic_port),
+        .text = "UDP port of its QUIC connections, the same on both sides; 0: no QUIC."},
+    {"tunnels[].peer_name", CONF_T_NAME, 1, CONF_STR - 1, "", T(peer_name),
+        .text = "DNS name that the certificate of the peer must have; required for QUIC."},
     {"tunnels[].tcp_local", CONF_T_IP, 0, 0, "", T(tcp_local),
         .text = "Our address of the TCP connections, of any interface of the kernel. Left out: `local`."},
     {"tunnels[].tcp_remote", CONF_T_IP, 0, 0, "", T(tcp_remote), .text = "The peer's. Left out: `remote`."},
@@ -180,6 +184,21 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].congested_clear", CONF_T_DURATION, RWY_SEC, 3600 * RWY_SEC, "2s", T(congest.clear),
         .text = "Congestion ends when all are below half their thresholds for this time, and for at "
                 "least eight round trips. If it soon returns, this time doubles, up to 64 times."},
+
+    {"quic", CONF_T_GROUP,
+        .text = "Tunnels' QUIC connections. They need the first three keys; both ends show a certificate, "
+                "whose chain, purpose, time and name (`tunnels[].peer_name`) are checked. docs/carriers.md."},
+    {"quic.certificate", CONF_T_PATH, 2, CONF_STR - 1, "", C(quic.certificate),
+        .text = "PEM file with this gateway's certificate, fit for TLS clients and servers."},
+    {"quic.key", CONF_T_PATH, 2, CONF_STR - 1, "", C(quic.key), .text = "PEM file with its key."},
+    {"quic.ca", CONF_T_PATH, 2, CONF_STR - 1, "", C(quic.ca),
+        .text = "PEM file with the CA of the peers' certificates."},
+    {"quic.crl", CONF_T_PATH, 2, CONF_STR - 1, "", C(quic.crl),
+        .text = "PEM file with certificates that are revoked."},
+    {"quic.congestion_control", CONF_T_ENUM, 0, 0, "bbr2", .words = "bbr2 cubic", C(quic.cc),
+        .text = "Congestion control of QUIC connections."},
+    {"quic.window", CONF_T_SIZE, 1 << 20, 1 << 30, "32MiB", C(quic.window),
+        .text = "Bytes that a connection may have unacknowledged: at least rate times round trip."},
 
     {"siblings", CONF_T_GROUPS, 0, CONF_SIBLINGS_MAX, "", LIVE_LIST(conf, sibling, siblings),
         .text = "Other gateways of this site, unless a control center names them: RoCE packets of their "

@@ -185,6 +185,9 @@ RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, s
 /* The same for tunnels and tenants alone; the first `own` tunnels of c are not in the text. */
 RWY_MUST_CHECK int conf_check_network(
     const struct conf *c, const struct conf_tree *t, unsigned own, struct conf_error *err);
+/* Checks `quic` and what tunnels say about it. */
+RWY_MUST_CHECK int conf_check_quic(
+    const struct conf *c, const struct conf_node *root, struct conf_error *err);
 /* Checks the times of `connections`. */
 RWY_MUST_CHECK int conf_check_connections(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);

@@ -131,6 +131,8 @@ const char *wan_carrier_name(enum wan_carrier c)
 		return "native";
 	case WAN_CARRIER_TCP:
 		return "tcp";
+	case WAN_CARRIER_QUIC:
+		return "quic";
 	}
 	rwy_unreachable();
 }

@@ -74,9 +74,9 @@ size_t wan_conn_put(struct wan_conn *c, uint8_t out[WAN_REC_HELLO_LEN]);
  * once) the carrier that comes later in the enum wins. The value is sent at the beginning of each
  * connection and whenever it changes.
  */
-enum wan_carrier { WAN_CARRIER_NATIVE, WAN_CARRIER_TCP };
-#define WAN_CARRIERS 2
-const char *wan_carrier_name(enum wan_carrier c); /* "native", "tcp" */
+enum wan_carrier { WAN_CARRIER_NATIVE, WAN_CARRIER_TCP, WAN_CARRIER_QUIC };
+#define WAN_CARRIERS 3
+const char *wan_carrier_name(enum wan_carrier c); /* "native", "tcp", "quic" */
 
 struct wan_agree {
 	uint32_t count;

@@ -159,11 +159,16 @@ static json_t *carrier_json(const struct gw_app *a, unsigned tunnel)
 	json_t *j;
 
 	gw_carrier_info(a, tunnel, &i);
-	j = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "sending", wan_carrier_name(i.sending), "wanted",
+	j = json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:s}", "sending", wan_carrier_name(i.sending), "wanted",
 	    wan_carrier_name(i.wanted), "asked_by", i.by_peer ? "peer" : "gateway", "tcp_connections",
-	    (int)i.connections, "tcp_congestion_control", i.congestion, "problem", i.problem);
+	    i.via == WAN_CARRIER_TCP ? (int)i.connections : 0, "quic_connections",
+	    i.via == WAN_CARRIER_QUIC ? (int)i.connections : 0, "tcp_congestion_control", i.congestion,
+	    "problem", i.problem);
 #define X(f, s) json_object_set_new(j, #f, json_integer((json_int_t)i.c.f));
 	GW_CARRIER_COUNTERS(X)
+#undef X
+#define X(f, s) json_object_set_new(j, "quic_" #f, json_integer((json_int_t)i.quic.f));
+	GW_QUIC_COUNTERS(X)
 #undef X
 	json_object_set_new(j, "refused_strangers", json_integer((json_int_t)i.strangers));
 	json_object_set_new(j, "refused_slow", json_integer((json_int_t)i.slow));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The TCP carrier's thread: one epoll over all sockets, and requests of other threads between two
- * turns. Elsewhere: one connection (conn.c), all connections of a tunnel (set.c), sockets (sock.c),
- * the workers' end (gateway/datapath/carrier.c).
+ * The carriers' thread: one epoll over all sockets, and requests of other threads between two
+ * turns. Elsewhere: the tunnels (tunnel.c), one connection (conn.c, quic_port.c), all connections
+ * of a tunnel (set.c), sockets (sock.c, quic_sock.c), the workers' end
+ * (gateway/datapath/carrier.c).
  */
 #include "gateway/carrier/carrier.h"
 
@@ -20,23 +21,12 @@
 #include "gateway/carrier/internal.h"
 #include "gateway/setup.h"
 
-static_assert(
-    (int)CONF_CARRIER_NATIVE == (int)WAN_CARRIER_NATIVE && (int)CONF_CARRIER_TCP == (int)WAN_CARRIER_TCP,
-    "the two enums agree");
-
 #define TICK       (20 * RWY_MS)
 #define EVENTS     64
 #define EV_WAKE    UINT64_MAX
-#define EV_LISTEN  ((uint64_t)1 << 63)
 #define HELLO_TIME (3 * RWY_SEC)
-#define STALL_MS   1
+#define STALL      (1 * RWY_MS)
 #define TURN_OVER  (50 * 1000)
-
-static void wake(struct gw_carriers *cs)
-{
-	if (write(cs->wake_fd, &(uint64_t){1}, 8) < 0)
-		return; /* a full counter wakes as well */
-}
 
 /* --- events ---------------------------------------------------------------------------------- */
 static bool known_peer(const struct gw_carriers *cs, const struct gw_listener *l, const struct rwy_ip *peer)
@@ -62,7 +52,7 @@ static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time n
 			close(fd);
 			continue;
 		}
-		c = gw_conn_new(cs, fd, true);
+		c = gw_conn_new(cs, &gw_conn_tcp, fd, true);
 		if (!c)
 			continue;
 		cs->unknown++;
@@ -80,7 +70,7 @@ static const char *connected(struct gw_carriers *cs, struct gw_conn *c)
 	if (e)
 		return strerror(e);
 	c->state = GW_CONN_HELLO;
-	gw_conn_watch(cs, c);
+	c->kind->watch(cs, c);
 	return NULL;
 }
 
@@ -95,13 +85,13 @@ static void conn_event(struct gw_carriers *cs, uint64_t which, uint32_t events, 
 	if (c->state == GW_CONN_CONNECTING && events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
 		why = connected(cs, c);
 	if (!why && events & (EPOLLIN | EPOLLHUP | EPOLLERR) && c->state != GW_CONN_CONNECTING && !c->stalled)
-		why = gw_conn_read(cs, c, now);
+		why = c->kind->read(cs, c, now);
 	if (c->state == GW_CONN_FREE || c->use != use)
 		return;
 	if (!why && events & (EPOLLERR | EPOLLHUP) && c->stalled)
 		why = "connection reset";
 	if (!why && c->state != GW_CONN_CONNECTING && (c->blocked ? events & EPOLLOUT : c->ctl_n))
-		why = gw_conn_write(cs, c);
+		why = c->kind->write(cs, c);
 	if (why)
 		gw_set_lost(cs, c, why, now);
 }
@@ -119,8 +109,8 @@ static void write_all(struct gw_carriers *cs, rwy_time now)
 
 		if (c->state != GW_CONN_OPEN && c->state != GW_CONN_HELLO)
 			continue;
-		if (!c->blocked)
-			why = gw_conn_write(cs, c);
+		if (c->kind->room(c))
+			why = c->kind->write(cs, c);
 		if (why)
 			gw_set_lost(cs, c, why, now);
 	}
@@ -130,7 +120,7 @@ static void read_stalled(struct gw_carriers *cs, rwy_time now)
 {
 	for (unsigned i = 0; cs->stalled && i < cs->top; i++) {
 		struct gw_conn *c = &cs->conn[i];
-		const char *why = c->state == GW_CONN_OPEN && c->stalled ? gw_conn_read(cs, c, now) : NULL;
+		const char *why = c->state == GW_CONN_OPEN && c->stalled ? c->kind->read(cs, c, now) : NULL;
 
 		if (why)
 			gw_set_lost(cs, c, why, now);
@@ -166,7 +156,7 @@ static bool work_waits(const struct gw_carriers *cs)
 	for (unsigned i = 0; i < cs->top; i++) {
 		const struct gw_conn *c = &cs->conn[i];
 
-		if ((c->state != GW_CONN_OPEN && c->state != GW_CONN_HELLO) || c->blocked)
+		if ((c->state != GW_CONN_OPEN && c->state != GW_CONN_HELLO) || !c->kind->room(c))
 			continue;
 		if (c->ctl_n || c->out_at != c->out_n)
 			return true;
@@ -186,8 +176,13 @@ static void events(struct gw_carriers *cs, const struct epoll_event *ev, int n, 
 		if (which == EV_WAKE) {
 			if (read(cs->wake_fd, &v, sizeof(v)) < 0)
 				continue; /* already processed */
-		} else if (which & EV_LISTEN) {
-			accept_all(cs, &cs->listener[which & ~EV_LISTEN], now);
+		} else if (which & GW_EV_LISTEN) {
+			accept_all(cs, &cs->listener[which & ~GW_EV_LISTEN], now);
+		} else if (which & GW_EV_QUIC) {
+			struct gw_quic_port *p = &cs->quic[which & ~GW_EV_QUIC];
+
+			if (p->fd >= 0)
+				gw_quic_sock_read(p->fd, p->end, now);
 		} else {
 			conn_event(cs, which, ev[i].events, now);
 		}
@@ -197,16 +192,17 @@ static void events(struct gw_carriers *cs, const struct epoll_event *ev, int n, 
 static void *carrier_main(void *arg)
 {
 	struct gw_carriers *cs = arg;
-	rwy_time next = 0;
+	rwy_time next = 0, quic = RWY_NEVER;
 
 	pthread_mutex_lock(&cs->lock);
 	while (!atomic_load_explicit(&cs->stop, memory_order_relaxed)) {
 		struct epoll_event ev[EVENTS];
 		rwy_time now = gw_now();
-		int n, wait = now >= next ? 0 : (int)((next - now) / RWY_MS) + 1;
+		rwy_dur wait = rwy_since(now, rwy_time_min(next, quic));
+		int n;
 
-		if (cs->stalled && wait > STALL_MS)
-			wait = STALL_MS;
+		if (cs->stalled && wait > STALL)
+			wait = STALL;
 		atomic_store(&cs->asleep, true);
 		if (work_waits(cs))
 			wait = 0;
@@ -214,7 +210,8 @@ static void *carrier_main(void *arg)
 		/* a mutex is not fair */
 		if (atomic_load_explicit(&cs->waiting, memory_order_relaxed))
 			nanosleep(&(struct timespec){.tv_nsec = TURN_OVER}, NULL);
-		n = epoll_wait(cs->epoll_fd, ev, EVENTS, wait);
+		n = epoll_pwait2(cs->epoll_fd, ev, EVENTS,
+		    &(struct timespec){(time_t)(wait / RWY_SEC), (long)(wait % RWY_SEC)}, NULL);
 		pthread_mutex_lock(&cs->lock);
 		atomic_store(&cs->asleep, false);
 		now = gw_now();
@@ -225,176 +222,11 @@ static void *carrier_main(void *arg)
 			next = now + TICK;
 		}
 		write_all(cs, now);
+		quic = gw_quic_ports_turn(cs, now);
 		wake_workers(cs);
 	}
 	pthread_mutex_unlock(&cs->lock);
 	return NULL;
-}
-
-static void carriers_lock(struct gw_carriers *cs)
-{
-	atomic_fetch_add(&cs->waiting, 1);
-	pthread_mutex_lock(&cs->lock);
-	atomic_fetch_sub(&cs->waiting, 1);
-}
-
-/* --- tunnels --------------------------------------------------------------------------------- */
-static struct gw_listener *listen_on(struct gw_carriers *cs, struct gw_carrier_tun *t)
-{
-	struct gw_listener *l = NULL;
-	struct epoll_event ev = {.events = EPOLLIN};
-
-	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
-		struct gw_listener *x = &cs->listener[i];
-
-		if (x->fd >= 0 && x->port == t->conf.tcp_port && rwy_ip_eq(&x->addr, &t->local)) {
-			x->users++;
-			return x;
-		}
-		if (x->fd < 0 && !l)
-			l = x;
-	}
-	l->fd = gw_sock_listen(t); /* one listener slot per tunnel */
-	if (l->fd < 0)
-		return NULL;
-	l->addr = t->local;
-	l->port = t->conf.tcp_port;
-	l->users = 1;
-	ev.data.u64 = EV_LISTEN | (uint64_t)(l - cs->listener);
-	(void)!epoll_ctl(cs->epoll_fd, EPOLL_CTL_ADD, l->fd, &ev);
-	return l;
-}
-
-static void unlisten(struct gw_listener *l)
-{
-	if (!l || --l->users)
-		return;
-	close(l->fd);
-	l->fd = -1;
-}
-
-static bool said(const struct rwy_ip *a)
-{
-	static const struct rwy_ip none;
-
-	return !rwy_ip_eq(a, &none);
-}
-
-static int tunnel_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunnel *c)
-{
-	struct gw_carrier_tun *t = &cs->tun[idx];
-	bool must = c->carrier == CONF_CARRIER_TCP;
-
-	memset(t, 0, sizeof(*t));
-	t->link = cs->link[idx];
-	t->idx = idx;
-	t->conf = *c;
-	t->local = said(&c->tcp_local) ? c->tcp_local : c->local;
-	t->remote = said(&c->tcp_remote) ? c->tcp_remote : c->remote;
-	t->id = conf_tunnel_id(c, 0);
-	t->retry_at = gw_now() + gw_set_second(t);
-	t->agree.carrier = must ? WAN_CARRIER_TCP : WAN_CARRIER_NATIVE;
-	if (gw_sock_congestion(t) != 0) {
-		gw_log(GW_LOG_ERROR, "carrier", "tunnel=%s %s", c->name, t->problem);
-		return RWY_EINVAL;
-	}
-	if (c->tcp_port)
-		t->listener = listen_on(cs, t);
-	if (c->tcp_port && !t->listener) {
-		snprintf(t->problem, sizeof(t->problem), "TCP port %u: %s", c->tcp_port, strerror(errno));
-		gw_log(must ? GW_LOG_ERROR : GW_LOG_WARNING, "carrier", "tunnel=%s %s%s", c->name, t->problem,
-		    must ? "" : ": it cannot move to TCP");
-		if (must)
-			return RWY_EINVAL;
-	}
-	t->used = true;
-	return 0;
-}
-
-static void tunnel_remove(struct gw_carriers *cs, unsigned idx, rwy_time now)
-{
-	struct gw_carrier_tun *t = &cs->tun[idx];
-
-	if (!t->used)
-		return;
-	gw_set_close(cs, t, now);
-	unlisten(t->listener);
-	t->used = false;
-}
-
-int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tunnel *c)
-{
-	struct gw_carriers *cs = app->carriers;
-	int rc = 0;
-
-	if (!cs || tunnel >= CONF_TUNNELS_MAX)
-		return 0;
-	carriers_lock(cs);
-	tunnel_remove(cs, tunnel, gw_now());
-	if (c)
-		rc = tunnel_add(cs, tunnel, c);
-	pthread_mutex_unlock(&cs->lock);
-	wake(cs);
-	return rc;
-}
-
-int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
-{
-	struct gw_carriers *cs = app->carriers;
-	struct gw_carrier_tun *t;
-	int rc = 0;
-
-	if (!cs || tunnel >= CONF_TUNNELS_MAX || !cs->tun[tunnel].used) {
-		snprintf(why, size, "no such tunnel");
-		return RWY_ENOENT;
-	}
-	carriers_lock(cs);
-	t = &cs->tun[tunnel];
-	if (c == WAN_CARRIER_TCP && !t->conf.tcp_port) {
-		snprintf(why, size, "tunnel %s has `tcp_port: 0` in the configuration: no TCP", t->conf.name);
-		rc = RWY_EINVAL;
-	} else if (c == WAN_CARRIER_TCP && !t->listener) {
-		snprintf(why, size, "%s", t->problem);
-		rc = RWY_EINVAL;
-	} else if (c == WAN_CARRIER_TCP && gw_sock_congestion(t) != 0) {
-		snprintf(why, size, "%s", t->problem);
-		rc = RWY_EINVAL;
-	}
-	if (!rc) {
-		wan_agree_ask(&t->agree, c);
-		t->problem[0] = 0;
-		t->retry_at = t->backoff = 0;
-		gw_set_tell(cs, t);
-		gw_set_update(cs, t, gw_now());
-	}
-	pthread_mutex_unlock(&cs->lock);
-	wake(cs);
-	return rc;
-}
-
-void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out)
-{
-	struct gw_carriers *cs = app->carriers;
-	const struct gw_carrier_tun *t = cs && tunnel < CONF_TUNNELS_MAX ? &cs->tun[tunnel] : NULL;
-
-	memset(out, 0, sizeof(*out));
-	if (!t)
-		return;
-	carriers_lock(cs);
-	if (t->used) {
-		out->wanted = t->agree.carrier;
-		out->sending = t->sending ? WAN_CARRIER_TCP : WAN_CARRIER_NATIVE;
-		out->by_peer = t->agree.by_peer;
-		out->connections = t->open;
-		out->path = t->measure.path;
-		memcpy(out->congestion, t->congestion, sizeof(out->congestion));
-		if (out->wanted != out->sending || !t->listener)
-			memcpy(out->problem, t->problem, sizeof(out->problem));
-		out->c = t->c;
-	}
-	out->strangers = cs->strangers;
-	out->slow = cs->slow;
-	pthread_mutex_unlock(&cs->lock);
 }
 
 /* --- start, stop ----------------------------------------------------------------------------- */
@@ -424,7 +256,7 @@ static int thread_start(struct gw_carriers *cs)
 		return RWY_ENOMEM;
 	for (unsigned i = 0; i < cs->app->conf->tunnels; i++)
 		if (cs->app->conf->tunnel[i].name[0] &&
-		    (rc = tunnel_add(cs, i, &cs->app->conf->tunnel[i])) != 0)
+		    (rc = gw_carrier_add(cs, i, &cs->app->conf->tunnel[i])) != 0)
 			return rc;
 	sigfillset(&all); /* signals belong to the control thread */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -432,6 +264,21 @@ static int thread_start(struct gw_carriers *cs)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	cs->running = rc == 0;
 	return rc ? RWY_ENOMEM : 0;
+}
+
+static int certificates_read(struct gw_carriers *cs)
+{
+	const struct conf_quic *q = &cs->app->conf->quic;
+	const struct gw_quic_files f = {q->certificate, q->key, q->ca, q->crl[0] ? q->crl : NULL};
+	char why[256];
+	int rc;
+
+	if (!q->certificate[0])
+		return 0;
+	rc = gw_quic_tls_new(&cs->tls, &f, why, sizeof(why));
+	if (rc)
+		gw_log(GW_LOG_ERROR, "carrier", "QUIC: %s", why);
+	return rc;
 }
 
 int gw_carriers_start(struct gw_app *app, struct gw_pools *pools)
@@ -446,11 +293,13 @@ int gw_carriers_start(struct gw_app *app, struct gw_pools *pools)
 	cs->conn_ops = &gw_set_conn_ops;
 	cs->epoll_fd = cs->wake_fd = -1;
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
-		cs->listener[i].fd = -1;
+		cs->listener[i].fd = cs->quic[i].fd = -1;
 	pthread_mutex_init(&cs->lock, NULL);
 	cs->epoch = base_random64();
 	app->carriers = cs;
-	rc = rings_new(cs);
+	rc = certificates_read(cs);
+	if (!rc)
+		rc = rings_new(cs);
 	return rc ? rc : thread_start(cs);
 }
 
@@ -463,7 +312,7 @@ void gw_carriers_stop(struct gw_app *app)
 	app->carriers = NULL;
 	atomic_store(&cs->stop, true);
 	if (cs->running) {
-		wake(cs);
+		gw_carriers_wake(cs);
 		pthread_join(cs->thread, NULL);
 	}
 	for (unsigned i = 0; i < GW_CONNS_MAX; i++)
@@ -471,6 +320,10 @@ void gw_carriers_stop(struct gw_app *app)
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
 		if (cs->listener[i].fd >= 0)
 			close(cs->listener[i].fd);
+		if (cs->quic[i].fd >= 0) {
+			cs->quic[i].users = 1;
+			gw_quic_port_put(cs, &cs->quic[i]);
+		}
 		for (unsigned w = 0; cs->link[i] && w < app->workers; w++)
 			gw_ring_free(cs->link[i][w].out);
 		free(cs->link[i]);
@@ -483,6 +336,7 @@ void gw_carriers_stop(struct gw_app *app)
 		close(cs->epoll_fd);
 	if (cs->wake_fd >= 0)
 		close(cs->wake_fd);
+	gw_quic_tls_free(cs->tls);
 	pthread_mutex_destroy(&cs->lock);
 	free(cs);
 }

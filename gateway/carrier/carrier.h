@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel's datagrams over kernel TCP connections instead of UDP (docs/carriers.md). One thread of
+ * A tunnel's datagrams over TCP or QUIC connections (docs/carriers.md). One thread of
  * the gateway has all sockets; workers exchange datagrams with it through rings and never wait for
- * it. A tunnel moves to TCP and back while traffic runs.
+ * it. A tunnel moves from one carrier to another while traffic runs.
  *
  * Functions may be called from any thread except a worker's, unless noted.
  */
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "gateway/app.h"
+#include "gateway/carrier/quic.h"
 #include "wan/record.h"
 
 struct gw_pools;
@@ -21,17 +22,18 @@ struct gw_pools;
 /* X(field, sentence): counters of one tunnel, monotonic. */
 #define GW_CARRIER_COUNTERS(X)                                                                               \
 	X(moves_to_tcp, "times the tunnel began to send by TCP")                                             \
+	X(moves_to_quic, "times the tunnel began to send by QUIC")                                           \
 	X(moves_to_native, "times it was moved back on request")                                             \
-	X(fallbacks, "times its TCP connections were lost while in use: back to native")                     \
-	X(opened, "TCP connections that proved to be of the tunnel")                                         \
-	X(connect_failed, "TCP connections that could not be opened, or were not answered in time")          \
+	X(fallbacks, "times its connections were lost while in use: back to native")                         \
+	X(opened, "connections that proved to be of the tunnel")                                             \
+	X(connect_failed, "connections that could not be opened, or were not answered in time")              \
 	X(refused_tunnel, "connections of the peer that could not prove to be of the tunnel")                \
 	X(refused_malformed, "connections ended because of a malformed record")                              \
 	X(refused_full, "connections refused because the tunnel had enough of them")                         \
-	X(tx_datagrams, "datagrams written to TCP")                                                          \
-	X(tx_bytes, "bytes written to TCP")                                                                  \
-	X(rx_datagrams, "datagrams read from TCP")                                                           \
-	X(rx_bytes, "bytes read from TCP")                                                                   \
+	X(tx_datagrams, "datagrams written to connections")                                                  \
+	X(tx_bytes, "bytes written to connections")                                                          \
+	X(rx_datagrams, "datagrams read from connections")                                                   \
+	X(rx_bytes, "bytes read from connections")                                                           \
 	X(rx_stalls, "reading stopped for a while: a worker or packet memory was behind")                    \
 	X(drop_unknown_worker, "datagram for a worker that does not exist: both ends need the same number")
 struct gw_carrier_counters {
@@ -52,10 +54,12 @@ struct gw_carrier_info {
 	enum wan_carrier wanted, sending;
 	bool by_peer; /* the other end asked for `wanted` */
 	unsigned connections;
+	enum wan_carrier via;        /* of these connections */
 	char congestion[16];         /* TCP's congestion control by the kernel's name */
 	char problem[192];           /* reason why it does not send by `wanted`; "" */
 	struct gw_carrier_path path; /* the path as the present connections measure it */
 	struct gw_carrier_counters c;
+	struct gw_quic_counters quic; /* of all tunnels that share its QUIC address and port */
 	/* Counts of all tunnels: connections from addresses without a tunnel; connections that did
 	 * not name their tunnel in time. */
 	uint64_t strangers, slow;

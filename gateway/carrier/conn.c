@@ -23,7 +23,7 @@
 static const char closed[] = "the peer closed the connection";
 
 /* --- life ------------------------------------------------------------------------------------ */
-void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c)
+static void watch(struct gw_carriers *cs, struct gw_conn *c)
 {
 	uint32_t idx = (uint32_t)(c - cs->conn);
 	bool out = c->blocked || c->state == GW_CONN_CONNECTING;
@@ -33,7 +33,7 @@ void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c)
 	(void)!epoll_ctl(cs->epoll_fd, EPOLL_CTL_MOD, c->fd, &ev);
 }
 
-struct gw_conn *gw_conn_new(struct gw_carriers *cs, int fd, bool accepted)
+struct gw_conn *gw_conn_new(struct gw_carriers *cs, const struct gw_conn_kind *kind, int fd, bool accepted)
 {
 	struct gw_conn *c = NULL;
 	struct epoll_event ev = {.events = accepted ? EPOLLIN : EPOLLOUT};
@@ -49,16 +49,18 @@ struct gw_conn *gw_conn_new(struct gw_carriers *cs, int fd, bool accepted)
 
 		memset(c, 0, sizeof(*c));
 		c->use = use;
-		c->in = malloc(IN_HELLO);
-		c->in_cap = IN_HELLO;
+		c->kind = kind;
+		c->in.p = malloc(IN_HELLO);
+		c->in.cap = IN_HELLO;
 		ev.data.u64 = (uint64_t)c->use << 32 | (uint32_t)(c - cs->conn);
 	}
-	if (!c || !c->in || epoll_ctl(cs->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0) {
+	if (!c || !c->in.p || (fd >= 0 && epoll_ctl(cs->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0)) {
 		if (c) {
-			free(c->in);
-			c->in = NULL;
+			free(c->in.p);
+			c->in.p = NULL;
 		}
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		return NULL;
 	}
 	c->fd = fd;
@@ -71,10 +73,10 @@ void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c)
 {
 	if (c->state == GW_CONN_FREE)
 		return;
-	close(c->fd);
+	c->kind->close(c);
 	rte_pktmbuf_free_bulk(c->out + c->out_at, c->out_n - c->out_at);
-	free(c->in);
-	c->in = NULL;
+	free(c->in.p);
+	c->in.p = NULL;
 	cs->stalled -= c->stalled;
 	c->state = GW_CONN_FREE;
 	while (cs->top && cs->conn[cs->top - 1].state == GW_CONN_FREE)
@@ -147,15 +149,15 @@ static bool record_dispatch(
 	return true;
 }
 
-/* Processes all complete records. False: one has to wait. */
-static bool records_dispatch(struct gw_carriers *cs, struct gw_conn *c, const char **why, rwy_time now)
+bool gw_conn_records(
+    struct gw_carriers *cs, struct gw_conn *c, struct gw_input *in, const char **why, rwy_time now)
 {
 	uint32_t at = 0, use = c->use;
 	bool all = true;
 	struct wan_rec r;
 	int n = 0;
 
-	while (!*why && (n = wan_rec_get(c->in + at, c->in_n - at, &r)) > 0) {
+	while (!*why && (n = wan_rec_get(in->p + at, in->n - at, &r)) > 0) {
 		if (!(all = record_dispatch(cs, c, &r, why, now)))
 			break;
 		if (c->use != use || c->state == GW_CONN_FREE)
@@ -167,12 +169,12 @@ static bool records_dispatch(struct gw_carriers *cs, struct gw_conn *c, const ch
 			c->t->c.refused_malformed++;
 		*why = "no record";
 	}
-	memmove(c->in, c->in + at, c->in_n - at);
-	c->in_n -= at;
+	memmove(in->p, in->p + at, in->n - at);
+	in->n -= at;
 	return all;
 }
 
-static void reading_stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
+void gw_conn_stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
 {
 	if (c->stalled == on)
 		return;
@@ -180,7 +182,7 @@ static void reading_stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
 	cs->stalled += on ? 1 : -1u;
 	if (c->t)
 		c->t->c.rx_stalls += on;
-	gw_conn_watch(cs, c);
+	c->kind->watch(cs, c);
 }
 
 /* Grows the buffer when the connection is open: much data follows. */
@@ -188,17 +190,17 @@ static bool input_grow(struct gw_conn *c)
 {
 	uint8_t *in;
 
-	if (c->state != GW_CONN_OPEN || c->in_cap == IN_OPEN)
+	if (c->state != GW_CONN_OPEN || c->in.cap == IN_OPEN)
 		return true;
-	in = realloc(c->in, IN_OPEN);
+	in = realloc(c->in.p, IN_OPEN);
 	if (!in)
 		return false;
-	c->in = in;
-	c->in_cap = IN_OPEN;
+	c->in.p = in;
+	c->in.cap = IN_OPEN;
 	return true;
 }
 
-const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
+static const char *tcp_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
 {
 	const char *why = NULL;
 	uint32_t use = c->use;
@@ -206,24 +208,24 @@ const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now
 	for (unsigned i = 0; i < READS; i++) {
 		ssize_t n;
 
-		if (c->in_n) { /* data that waited */
-			bool all = records_dispatch(cs, c, &why, now);
+		if (c->in.n) { /* data that waited */
+			bool all = gw_conn_records(cs, c, &c->in, &why, now);
 
 			if (why || c->use != use || c->state == GW_CONN_FREE)
 				return why;
 			if (c->state == GW_CONN_OPEN)
-				reading_stall(cs, c, !all);
+				gw_conn_stall(cs, c, !all);
 			if (!all)
 				return NULL;
 		}
 		if (!input_grow(c))
 			return "no memory";
-		n = recv(c->fd, c->in + c->in_n, c->in_cap - c->in_n, 0);
+		n = recv(c->fd, c->in.p + c->in.n, c->in.cap - c->in.n, 0);
 		if (n == 0)
 			return closed;
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? NULL : strerror(errno);
-		c->in_n += (uint32_t)n;
+		c->in.n += (uint32_t)n;
 		if (c->t)
 			c->t->c.rx_bytes += (uint64_t)n;
 	}
@@ -231,7 +233,7 @@ const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now
 }
 
 /* --- sending --------------------------------------------------------------------------------- */
-static bool output_fill(struct gw_carriers *cs, struct gw_conn *c)
+bool gw_conn_fill(struct gw_carriers *cs, struct gw_conn *c, unsigned max)
 {
 	struct gw_carrier_tun *t = c->t;
 
@@ -243,7 +245,7 @@ static bool output_fill(struct gw_carriers *cs, struct gw_conn *c)
 		struct gw_link *l = &t->link[w];
 		uint64_t bytes = 0;
 
-		c->out_n = rte_ring_sc_dequeue_burst(l->out, (void **)c->out, GW_CONN_RUN, NULL);
+		c->out_n = rte_ring_sc_dequeue_burst(l->out, (void **)c->out, max, NULL);
 		if (!c->out_n)
 			continue;
 		for (unsigned i = 0; i < c->out_n; i++)
@@ -308,12 +310,12 @@ static ssize_t output_write(struct gw_conn *c)
 	return n;
 }
 
-const char *gw_conn_write(struct gw_carriers *cs, struct gw_conn *c)
+static const char *tcp_write(struct gw_carriers *cs, struct gw_conn *c)
 {
 	for (unsigned i = 0; i < WRITES; i++) {
 		ssize_t n;
 
-		if (c->out_at == c->out_n && !c->ctl_n && !output_fill(cs, c))
+		if (c->out_at == c->out_n && !c->ctl_n && !gw_conn_fill(cs, c, GW_CONN_RUN))
 			break;
 		n = output_write(c);
 		if (n < 0 && errno == EINTR)
@@ -323,14 +325,26 @@ const char *gw_conn_write(struct gw_carriers *cs, struct gw_conn *c)
 		if (n < 0) {
 			if (!c->blocked) {
 				c->blocked = true;
-				gw_conn_watch(cs, c);
+				c->kind->watch(cs, c);
 			}
 			return NULL;
 		}
 	}
 	if (c->blocked) {
 		c->blocked = false;
-		gw_conn_watch(cs, c);
+		c->kind->watch(cs, c);
 	}
 	return NULL;
 }
+
+static bool tcp_room(const struct gw_conn *c)
+{
+	return !c->blocked;
+}
+
+static void tcp_close(struct gw_conn *c)
+{
+	close(c->fd);
+}
+
+const struct gw_conn_kind gw_conn_tcp = {WAN_CARRIER_TCP, tcp_read, tcp_write, tcp_room, watch, tcp_close};

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "gateway/carrier/carrier.h"
+#include "gateway/carrier/quic.h"
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
 
@@ -25,6 +26,10 @@
 #define GW_LINK_MIN (96u << 10)
 #define GW_LINK_MAX (4u << 20)
 #define GW_IN_RING  8192
+/* epoll's data of a QUIC socket: this and its index */
+#define GW_EV_QUIC ((uint64_t)1 << 62)
+/* the same of a TCP socket that accepts */
+#define GW_EV_LISTEN ((uint64_t)1 << 63)
 
 /* Data shared by the thread and one worker, for one tunnel. */
 struct gw_link {
@@ -50,9 +55,34 @@ struct gw_conn_seen {
 	uint32_t segs, again, twice, delivered;
 };
 
+/* Bytes of one stream that were received and not yet processed. */
+struct gw_input {
+	uint8_t *p;
+	uint32_t cap, n;
+};
+
+struct gw_carriers;
+struct gw_conn;
+/* What differs between the carriers: one row each. Carrier thread. */
+struct gw_conn_kind {
+	enum wan_carrier carrier;
+	/* Read and write as much as possible now. Return NULL, or the reason why the connection
+	 * must end. */
+	const char *(*read)(struct gw_carriers *cs, struct gw_conn *c, rwy_time now);
+	const char *(*write)(struct gw_carriers *cs, struct gw_conn *c);
+	/* Whether a datagram of a worker could be written now. */
+	bool (*room)(const struct gw_conn *c);
+	/* Tells epoll which events the connection waits for. */
+	void (*watch)(struct gw_carriers *cs, struct gw_conn *c);
+	void (*close)(struct gw_conn *c);
+};
+
 struct gw_conn {
+	const struct gw_conn_kind *kind;
 	enum gw_conn_state state;
-	int fd;
+	int fd;                    /* TCP */
+	struct gw_quic_conn *quic; /* QUIC; and its streams' input */
+	struct gw_input *streams;
 	uint32_t use; /* use count of this entry */
 	bool accepted, blocked, stalled;
 	struct gw_carrier_tun *t; /* NULL: not known yet */
@@ -65,8 +95,7 @@ struct gw_conn {
 	struct rte_mbuf *out[GW_CONN_RUN];
 	unsigned out_at, out_n;
 	uint32_t off; /* bytes already written of the first one */
-	uint8_t *in;
-	uint32_t in_cap, in_n;
+	struct gw_input in;
 	struct gw_conn_seen seen;
 };
 
@@ -85,6 +114,16 @@ struct gw_listener {
 	unsigned users;
 };
 
+/* A UDP socket for QUIC connections of all tunnels with this address and port. */
+struct gw_quic_port {
+	struct gw_carriers *cs;
+	int fd; /* -1: free */
+	struct gw_quic_addr local;
+	unsigned users;
+	struct gw_quic_end *end;
+	rwy_time full_until; /* the socket had no room */
+};
+
 struct gw_carrier_tun {
 	bool used;
 	struct conf_tunnel conf;
@@ -94,7 +133,9 @@ struct gw_carrier_tun {
 	struct wan_agree agree;
 	struct gw_link *link; /* the tunnel's entries of gw_carriers.link */
 	struct gw_listener *listener;
-	uint32_t set; /* number of the live set; 0: none */
+	struct gw_quic_port *quic;
+	enum wan_carrier via; /* of the live set */
+	uint32_t set;         /* number of the live set; 0: none */
 	bool sending;
 	unsigned open, turn;
 	rwy_time set_since, retry_at, quiet_since, moved_at;
@@ -114,7 +155,6 @@ struct gw_stash {
 	unsigned n;
 };
 
-struct gw_carriers;
 /* Calls of a connection to its set (set.c). *why is set when the connection must end. Carrier
  * thread. */
 struct gw_conn_ops {
@@ -122,6 +162,7 @@ struct gw_conn_ops {
 	    rwy_time now);
 	void (*wish)(struct gw_carriers *cs, struct gw_carrier_tun *t, const struct wan_rec *rec,
 	    const char **why, rwy_time now);
+	void (*lost)(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now);
 };
 
 struct gw_carriers {
@@ -147,8 +188,16 @@ struct gw_carriers {
 	struct gw_stash big, small;
 	struct gw_carrier_tun tun[CONF_TUNNELS_MAX];
 	struct gw_listener listener[CONF_TUNNELS_MAX];
+	struct gw_quic_port quic[CONF_TUNNELS_MAX];
+	struct gw_quic_tls *tls; /* NULL: no certificates, no QUIC */
 	struct gw_conn conn[GW_CONNS_MAX];
 };
+
+/* tunnel.c: tunnels, for other threads */
+/* Wakes the thread. */
+void gw_carriers_wake(struct gw_carriers *cs);
+/* Adds a tunnel; errors as gw_carrier_tunnel. With the lock, or before the thread runs. */
+RWY_MUST_CHECK int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunnel *c);
 
 /* sock.c: sockets and their options. */
 struct gw_sockaddr {
@@ -169,16 +218,36 @@ void gw_sock_tune(int fd, const struct gw_carrier_tun *t);
 int gw_sock_error(int fd);
 
 /* conn.c: one connection */
-/* Takes ownership of fd. NULL: no room, fd is closed. */
-struct gw_conn *gw_conn_new(struct gw_carriers *cs, int fd, bool accepted);
+/* Takes ownership of fd, -1 for QUIC. NULL: no room, fd is closed. */
+struct gw_conn *gw_conn_new(struct gw_carriers *cs, const struct gw_conn_kind *kind, int fd, bool accepted);
 /* Closes the connection and frees its slot; its set is not told. */
 void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c);
-/* Read and write as much as possible now. Return NULL, or the reason why the connection must
- * end. */
-const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now);
-const char *gw_conn_write(struct gw_carriers *cs, struct gw_conn *c);
-/* Tells epoll which events the connection waits for. */
-void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c);
+/* Processes all complete records of an input. False: one has to wait for a worker or memory. *why
+ * is set when the connection must end. */
+bool gw_conn_records(
+    struct gw_carriers *cs, struct gw_conn *c, struct gw_input *in, const char **why, rwy_time now);
+/* The connection stopped reading, or reads again. */
+void gw_conn_stall(struct gw_carriers *cs, struct gw_conn *c, bool on);
+/* Takes up to `max` datagrams of one worker into c->out. False: none waits. */
+bool gw_conn_fill(struct gw_carriers *cs, struct gw_conn *c, unsigned max);
+extern const struct gw_conn_kind gw_conn_tcp;
+
+/* quic_sock.c: UDP sockets for QUIC */
+/* Returns a socket, or -1 with errno. */
+int gw_quic_sock_new(const struct gw_quic_addr *local, uint8_t dscp);
+/* False: the socket is full. */
+bool gw_quic_sock_send(int fd, const struct gw_quic_out *out);
+/* Reads what is there and gives it to the end. */
+void gw_quic_sock_read(int fd, struct gw_quic_end *e, rwy_time now);
+
+/* quic_port.c: tunnels' QUIC connections */
+/* The tunnel's port. NULL: t->problem says why. */
+struct gw_quic_port *gw_quic_port_get(struct gw_carriers *cs, struct gw_carrier_tun *t);
+void gw_quic_port_put(struct gw_carriers *cs, struct gw_quic_port *p);
+/* Opens a connection of the tunnel; NULL: t->problem says why. */
+struct gw_conn *gw_quic_port_open(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
+/* Everything due on all ports. Returns when it must be called next. */
+rwy_time gw_quic_ports_turn(struct gw_carriers *cs, rwy_time now);
 
 /* measure.c: measures the path by the kernel's counts, twice a second */
 void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);

@@ -65,6 +65,18 @@ static void loss_add(struct gw_carrier_measure *m, uint64_t segs, uint64_t lost)
 	m->path.loss_ppm = m->segs ? (uint32_t)((m->lost16 * 1000000 / m->segs) >> 16) : 0;
 }
 
+/* QUIC tells no count of losses: the share stays 0, and round trips are what is known. */
+static void quic_measure(const struct gw_quic_conn *q, struct gw_carrier_measure *m, rwy_time now)
+{
+	struct gw_quic_info i;
+
+	gw_quic_info(q, &i);
+	if (!i.srtt)
+		return;
+	m->path =
+	    (struct gw_carrier_path){.srtt = i.srtt, .min_rtt = i.min_rtt, .rttvar = i.rttvar, .at = now};
+}
+
 void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
 	struct gw_carrier_measure *m = &t->measure;
@@ -74,8 +86,12 @@ void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 		return;
 	m->next = now + EVERY;
 	for (unsigned i = 0; i < cs->top; i++)
-		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t)
-			conn_measure(&cs->conn[i], &s);
+		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t) {
+			if (cs->conn[i].quic)
+				quic_measure(cs->conn[i].quic, m, now);
+			else
+				conn_measure(&cs->conn[i], &s);
+		}
 	if (s.segs)
 		loss_add(m, s.segs, s.lost);
 	if (!s.delivered)

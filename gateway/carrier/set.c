@@ -53,7 +53,7 @@ static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
 
 void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
-	bool send = t->set && t->open && t->agree.carrier == WAN_CARRIER_TCP;
+	bool send = t->set && t->open && t->agree.carrier == t->via;
 
 	for (unsigned i = 0; t->link && i < cs->app->workers; i++) {
 		atomic_store(&t->link[i].send, send);
@@ -65,10 +65,12 @@ void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time no
 	t->sending = send;
 	t->quiet_since = t->moved_at = now;
 	if (send) {
-		t->c.moves_to_tcp++;
+		t->c.moves_to_tcp += t->via == WAN_CARRIER_TCP;
+		t->c.moves_to_quic += t->via == WAN_CARRIER_QUIC;
 		t->problem[0] = 0;
-		gw_log(GW_LOG_NOTICE, "carrier", "tunnel=%s carrier=tcp congestion_control=%s%s",
-		    t->conf.name, t->congestion, t->agree.by_peer ? " asked=peer" : "");
+		gw_log(GW_LOG_NOTICE, "carrier", "tunnel=%s carrier=%s%s%s%s", t->conf.name,
+		    wan_carrier_name(t->via), t->via == WAN_CARRIER_TCP ? " congestion_control=" : "",
+		    t->via == WAN_CARRIER_TCP ? t->congestion : "", t->agree.by_peer ? " asked=peer" : "");
 	} else if (t->agree.carrier == WAN_CARRIER_NATIVE) {
 		t->c.moves_to_native++;
 		gw_log(GW_LOG_NOTICE, "carrier", "tunnel=%s carrier=native%s", t->conf.name,
@@ -148,7 +150,7 @@ static void retry_later(struct gw_carrier_tun *t, rwy_time now)
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now)
 {
 	struct gw_carrier_tun *t = c->t;
-	bool open = c->state == GW_CONN_OPEN, wanted = t && t->agree.carrier == WAN_CARRIER_TCP;
+	bool open = c->state == GW_CONN_OPEN, wanted = t && t->agree.carrier == c->kind->carrier;
 
 	if (!t)
 		cs->unknown--;
@@ -171,19 +173,31 @@ void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy
 		t->backoff = 0;
 	retry_later(t, now);
 	t->c.fallbacks += t->sending;
-	gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s event=\"TCP lost: back to native\" why=\"%s\"",
-	    t->conf.name, why);
+	gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s event=\"%s lost: back to native\" why=\"%s\"",
+	    t->conf.name, c->kind->carrier == WAN_CARRIER_TCP ? "TCP" : "QUIC", why);
 	gw_set_close(cs, t, now);
 }
 
 /* --- the handshake --------------------------------------------------------------------------- */
+/* Whether it came to the tunnel's own port. */
+static bool comes_to(const struct gw_carrier_tun *t, const struct gw_conn *c)
+{
+	return c->kind->carrier == WAN_CARRIER_TCP ? t->listener && t->conf.tcp_port == c->port
+	                                           : t->quic && t->conf.quic_port == c->port;
+}
+
+/* Connections that an end opens. */
+static unsigned most_of(const struct gw_carrier_tun *t, enum wan_carrier c)
+{
+	return c == WAN_CARRIER_TCP ? t->conf.tcp_connections : 1;
+}
+
 static struct gw_carrier_tun *tunnel_of(struct gw_carriers *cs, const struct gw_conn *c, uint64_t id)
 {
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
 		struct gw_carrier_tun *t = &cs->tun[i];
 
-		if (t->used && t->listener && t->id == id && rwy_ip_eq(&t->remote, &c->peer) &&
-		    t->conf.tcp_port == c->port)
+		if (t->used && t->id == id && rwy_ip_eq(&t->remote, &c->peer) && comes_to(t, c))
 			return t;
 	}
 	return NULL;
@@ -214,7 +228,7 @@ static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wa
 		*why = "no tunnel of ours";
 		return false;
 	}
-	if (accepted_of(cs, t, true, false) >= 2 * t->conf.tcp_connections) {
+	if (accepted_of(cs, t, true, false) >= 2 * most_of(t, c->kind->carrier)) {
 		t->c.refused_full++;
 		*why = "enough connections";
 		return false;
@@ -222,7 +236,8 @@ static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wa
 	cs->unknown--;
 	c->t = t;
 	wan_conn_init(&c->hello, t->id, cs->epoch, base_random64(), false);
-	gw_sock_tune(c->fd, t);
+	if (c->kind->carrier == WAN_CARRIER_TCP)
+		gw_sock_tune(c->fd, t);
 	return true;
 }
 
@@ -234,6 +249,7 @@ static void opened(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
 	t->c.opened++;
 	t->open++;
 	if (!t->set) {
+		t->via = c->kind->carrier;
 		t->set = ++cs->sets ? cs->sets : ++cs->sets;
 		t->set_since = t->quiet_since = now;
 		memset(&t->measure, 0, sizeof(t->measure));
@@ -259,7 +275,9 @@ static void on_hello(
 	control_hello(c);
 	if (!c->hello.open)
 		return;
-	if (!links_new(cs, c->t))
+	if (c->t->set && c->t->via != c->kind->carrier)
+		*why = "the tunnel's other carrier is still in use";
+	else if (!links_new(cs, c->t))
 		*why = "no memory";
 	else
 		opened(cs, c, now);
@@ -279,16 +297,25 @@ static void on_wish(struct gw_carriers *cs, struct gw_carrier_tun *t, const stru
 	}
 }
 
-const struct gw_conn_ops gw_set_conn_ops = {.hello = on_hello, .wish = on_wish};
+const struct gw_conn_ops gw_set_conn_ops = {.hello = on_hello, .wish = on_wish, .lost = gw_set_lost};
 
 /* --- time ------------------------------------------------------------------------------------ */
-static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+static struct gw_conn *open_tcp(struct gw_carriers *cs, struct gw_carrier_tun *t)
 {
 	int fd = gw_sock_connect(t);
-	struct gw_conn *c = fd >= 0 ? gw_conn_new(cs, fd, false) : NULL;
+	struct gw_conn *c = fd >= 0 ? gw_conn_new(cs, &gw_conn_tcp, fd, false) : NULL;
+
+	if (!c)
+		snprintf(t->problem, sizeof(t->problem), "TCP: %s", strerror(errno));
+	return c;
+}
+
+static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	struct gw_conn *c =
+	    t->agree.carrier == WAN_CARRIER_TCP ? open_tcp(cs, t) : gw_quic_port_open(cs, t, now);
 
 	if (!c) {
-		snprintf(t->problem, sizeof(t->problem), "TCP: %s", strerror(errno));
 		t->c.connect_failed++;
 		retry_later(t, now);
 		return;
@@ -312,7 +339,7 @@ static void open_more(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time
 
 	if (now < t->retry_at || leave_it_to_peer(cs, t))
 		return;
-	for (; have < t->conf.tcp_connections && now >= t->retry_at; have++)
+	for (; have < most_of(t, t->agree.carrier) && now >= t->retry_at; have++)
 		open_one(cs, t, now);
 }
 
@@ -347,13 +374,19 @@ static void deadlines(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time
 
 void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
+	bool can = t->agree.carrier == WAN_CARRIER_TCP    ? t->listener != NULL
+	           : t->agree.carrier == WAN_CARRIER_QUIC ? t->quic != NULL
+	                                                  : false;
+
 	deadlines(cs, t, now);
-	if (!t->listener)
+	if (!t->listener && !t->quic)
 		return;
-	if (t->agree.carrier == WAN_CARRIER_TCP)
+	if (t->set && t->via != t->agree.carrier) { /* the former one; then the wanted one */
+		if (drained(cs, t, now))
+			gw_set_close(cs, t, now);
+	} else if (can) {
 		open_more(cs, t, now);
-	else if (t->set && drained(cs, t, now))
-		gw_set_close(cs, t, now);
+	}
 	if (!t->set)
 		drain_links(cs, t);
 	gw_measure_tick(cs, t, now);

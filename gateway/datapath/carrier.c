@@ -82,6 +82,21 @@ bool gw_carrier_pending(const struct gw_worker *w)
 	return cs && !rte_ring_empty(cs->in[w->idx]);
 }
 
+/* A number of the flow that a host's packet belongs to, not 0: addresses and destination QPN. */
+static uint32_t bucket_of(const struct rwy_buf *b)
+{
+	bool v4 = b->len && b->data[0] >> 4 == 4;
+	uint32_t from = v4 ? 12 : 8, qpn = (v4 ? 28 : 48) + 5, h = 0;
+
+	if (b->len < qpn + 3)
+		return 1;
+	for (; from < (v4 ? 20u : 40u); from++)
+		h = (h ^ b->data[from]) * 0x9e3779b1u;
+	for (unsigned i = 0; i < 3; i++)
+		h = (h ^ b->data[qpn + i]) * 0x9e3779b1u;
+	return h >> 1 | 0x40000000;
+}
+
 void gw_carrier_tx(struct gw_worker *w, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct gw_link *l = &w->app->carriers->link[tunnel][w->idx];
@@ -101,6 +116,8 @@ void gw_carrier_tx(struct gw_worker *w, unsigned tunnel, const struct wan_tx *tx
 	} else {
 		m = gw_tx_copy(w, h, hlen, NULL, 0);
 	}
+	if (m)
+		m->hash.usr = tx->buf ? bucket_of(tx->buf) : 0;
 	if (!m || rte_ring_sp_enqueue(l->out, m) != 0) {
 		rte_pktmbuf_free(m);
 		l->failed = true;

@@ -19,6 +19,7 @@
 #include "gateway/carrier/internal.h"
 #include "gateway/setup.h"
 #include "tests/component/ov_lab.h"
+#include "tests/lib/cert/cert.h"
 
 #define WAIT  (20 * RWY_SEC) /* limit for expected events */
 #define UNDER 512            /* most packets in flight */
@@ -30,6 +31,7 @@ static struct fp_hosts *hosts;
 static bool no_udp;
 static uint64_t udp[FP_SITES]; /* datagrams that a site sent natively */
 static uint16_t port;
+static char certs[64]; /* directory */
 
 /* --- the lab ------------------------------------------------------------------------------------------- */
 static void conf(struct conf *c, enum fp_site s)
@@ -41,6 +43,25 @@ static void conf(struct conf *c, enum fp_site s)
 	snprintf(t->tcp_cc, sizeof(t->tcp_cc), "auto");
 	t->tcp_local = LO((uint8_t)(1 + s));
 	t->tcp_remote = LO((uint8_t)(2 - s));
+	t->quic_port = port;
+	snprintf(t->peer_name, sizeof(t->peer_name), "%s", s == FP_A ? "site-b" : "site-a");
+	snprintf(c->quic.certificate, sizeof(c->quic.certificate), "%s/%c.pem", certs, 'a' + s);
+	snprintf(c->quic.key, sizeof(c->quic.key), "%s/%c.key", certs, 'a' + s);
+	snprintf(c->quic.ca, sizeof(c->quic.ca), "%s/ca.pem", certs);
+	c->quic.window = 8u << 20;
+}
+
+static void certificates_make(void)
+{
+	struct cert_ca *ca;
+
+	snprintf(certs, sizeof(certs), "/tmp/rwy-carrier-XXXXXX");
+	if (!mkdtemp(certs))
+		fp_die("no directory");
+	ca = cert_ca_new(certs, "ca");
+	cert_make(ca, &(struct cert_spec){"a", "site-a", false, false});
+	cert_make(ca, &(struct cert_spec){"b", "site-b", false, false});
+	cert_ca_free(ca);
 }
 
 static struct gw_app *app(enum fp_site s)
@@ -100,6 +121,11 @@ static bool all_there(void)
 static bool both_tcp(void)
 {
 	return info(FP_A).sending == WAN_CARRIER_TCP && info(FP_B).sending == WAN_CARRIER_TCP;
+}
+
+static bool both_quic(void)
+{
+	return info(FP_A).sending == WAN_CARRIER_QUIC && info(FP_B).sending == WAN_CARRIER_QUIC;
 }
 
 static bool both_native(void)
@@ -309,6 +335,92 @@ static void test_no_udp(void **state)
 	check_hosts();
 }
 
+/* --- QUIC ------------------------------------------------------------------------------------- */
+static void test_quic(void **state)
+{
+	struct gw_carrier_info was[2] = {info(FP_A), info(FP_B)};
+	uint64_t sent, lost[2] = {wan_sum(FP_A).stream_lost, wan_sum(FP_B).stream_lost};
+
+	if (!both_native()) {
+		ask(FP_A, WAN_CARRIER_NATIVE);
+		until(both_native, true);
+	}
+	until(both_closed, true);
+	ask(FP_A, WAN_CARRIER_QUIC);
+	until(both_quic, true);
+	carry(500);
+	sent = wan_sum(FP_A).stream_sent;
+	uint64_t before[2] = {udp[0], udp[1]};
+
+	carry(20000);
+	assert_true(wan_sum(FP_A).stream_sent > sent + 19000);
+	assert_true(udp[0] == before[0] && udp[1] == before[1]);
+	until(measured, true);
+	assert_true(info(FP_A).path.min_rtt > 0);
+	ask(FP_B, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	carry(5000);
+	until(both_closed, true);
+	check_hosts();
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		assert_int_equal(info(s).c.moves_to_quic, was[s].c.moves_to_quic + 1);
+		assert_int_equal(info(s).c.fallbacks, was[s].c.fallbacks);
+		assert_int_equal(wan_sum(s).stream_lost, lost[s]); /* nothing was sent again */
+	}
+}
+
+/* From one carrier to another, by either end, and without UDP natively. */
+static void test_quic_tcp(void **state)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		ask((enum fp_site)(i % 2), WAN_CARRIER_TCP);
+		until(both_tcp, true);
+		carry(3000);
+		ask((enum fp_site)((i + 1) % 2), WAN_CARRIER_QUIC);
+		until(both_quic, true);
+		no_udp = i == 1; /* of the native carrier: QUIC has a socket of its own */
+		carry(3000);
+		no_udp = false;
+	}
+	check_hosts();
+}
+
+static bool a_refused(void)
+{
+	return strstr(info(FP_A).problem, "certificate") != NULL;
+}
+
+/* The peer's certificate has another name than this end expects. */
+static void test_quic_refused(void **state)
+{
+	struct conf_tunnel t = lab.gw[FP_A].conf.tunnel[0];
+	char why[192];
+
+	ask(FP_A, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	until(both_closed, true);
+	snprintf(t.peer_name, sizeof(t.peer_name), "site-x");
+	gw_log_set(-1);
+	assert_int_equal(gw_carrier_tunnel(app(FP_A), 0, &t), 0);
+	ask(FP_A, WAN_CARRIER_QUIC);
+	until(a_refused, true);
+	assert_string_equal(info(FP_A).problem, "the peer's certificate is not for the name `site-x`");
+	assert_int_equal(info(FP_A).sending, WAN_CARRIER_NATIVE);
+	assert_true(info(FP_A).c.connect_failed > 0);
+	t.peer_name[0] = 0; /* without a name it does not begin */
+	assert_int_equal(gw_carrier_tunnel(app(FP_A), 0, &t), 0);
+	assert_int_equal(gw_carrier_set(app(FP_A), 0, WAN_CARRIER_QUIC, why, sizeof(why)), RWY_EINVAL);
+	assert_non_null(strstr(why, "peer_name"));
+	assert_int_equal(gw_carrier_tunnel(app(FP_A), 0, &lab.gw[FP_A].conf.tunnel[0]), 0);
+	gw_log_set(GW_LOG_WARNING);
+	ask(FP_B, WAN_CARRIER_QUIC); /* the peer's count of wishes is higher now */
+	until(both_quic, true);
+	carry(2000);
+	ask(FP_A, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	check_hosts();
+}
+
 /* --- refused connections ---------------------------------------------------------------------- */
 static int dial(uint8_t from, enum fp_site to)
 {
@@ -452,6 +564,7 @@ static void set_up(unsigned workers)
 	port = (uint16_t)(20000 + getpid() % 10000 * 2); /* this one and the next are ours */
 	if (rte_eal_init(10, eal) < 0)
 		fp_die("EAL does not start");
+	certificates_make();
 	fp_lab_new(&lab, &cfg);
 	for (unsigned s = 0; s < FP_SITES; s++)
 		if (gw_carriers_start(&lab.gw[s].app, &lab.pools) != 0)
@@ -487,6 +600,9 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_many_moves),
 	    cmocka_unit_test(test_die),
 	    cmocka_unit_test(test_no_udp),
+	    cmocka_unit_test(test_quic),
+	    cmocka_unit_test(test_quic_tcp),
+	    cmocka_unit_test(test_quic_refused),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_refused_set),
 	    cmocka_unit_test(test_end),

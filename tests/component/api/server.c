@@ -218,6 +218,7 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 	*out = (struct gw_carrier_info){.wanted = carrier_now[tunnel],
 	    .sending = carrier_now[tunnel],
 	    .connections = carrier_now[tunnel] ? 4 : 0,
+	    .via = carrier_now[tunnel],
 	    .congestion = "cubic",
 	    .c.fallbacks = 3};
 }

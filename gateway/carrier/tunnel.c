@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The carriers' tunnels: added, removed, moved and shown by other threads. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "gateway/carrier/internal.h"
+
+static_assert((int)CONF_CARRIER_NATIVE == (int)WAN_CARRIER_NATIVE &&
+                  (int)CONF_CARRIER_TCP == (int)WAN_CARRIER_TCP &&
+                  (int)CONF_CARRIER_QUIC == (int)WAN_CARRIER_QUIC,
+    "the two enums agree");
+
+void gw_carriers_wake(struct gw_carriers *cs)
+{
+	if (write(cs->wake_fd, &(uint64_t){1}, 8) < 0)
+		return; /* a full counter wakes as well */
+}
+
+static void carriers_lock(struct gw_carriers *cs)
+{
+	atomic_fetch_add(&cs->waiting, 1);
+	pthread_mutex_lock(&cs->lock);
+	atomic_fetch_sub(&cs->waiting, 1);
+}
+
+/* --- tunnels --------------------------------------------------------------------------------- */
+static struct gw_listener *listen_on(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	struct gw_listener *l = NULL;
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
+		struct gw_listener *x = &cs->listener[i];
+
+		if (x->fd >= 0 && x->port == t->conf.tcp_port && rwy_ip_eq(&x->addr, &t->local)) {
+			x->users++;
+			return x;
+		}
+		if (x->fd < 0 && !l)
+			l = x;
+	}
+	l->fd = gw_sock_listen(t); /* one listener slot per tunnel */
+	if (l->fd < 0)
+		return NULL;
+	l->addr = t->local;
+	l->port = t->conf.tcp_port;
+	l->users = 1;
+	ev.data.u64 = GW_EV_LISTEN | (uint64_t)(l - cs->listener);
+	(void)!epoll_ctl(cs->epoll_fd, EPOLL_CTL_ADD, l->fd, &ev);
+	return l;
+}
+
+static void unlisten(struct gw_listener *l)
+{
+	if (!l || --l->users)
+		return;
+	close(l->fd);
+	l->fd = -1;
+}
+
+static bool said(const struct rwy_ip *a)
+{
+	static const struct rwy_ip none;
+
+	return !rwy_ip_eq(a, &none);
+}
+
+/* A way that the tunnel cannot go by: an error if it must begin with it. */
+static int impossible(const struct gw_carrier_tun *t, enum conf_carrier by)
+{
+	bool must = t->conf.carrier == by;
+
+	gw_log(must ? GW_LOG_ERROR : GW_LOG_WARNING, "carrier", "tunnel=%s %s%s%s", t->conf.name, t->problem,
+	    must ? "" : ": it cannot move to ",
+	    must                     ? ""
+	    : by == CONF_CARRIER_TCP ? "TCP"
+	                             : "QUIC");
+	return must ? RWY_EINVAL : 0;
+}
+
+/* Gets the port of its QUIC connections, if it shall have any. */
+static int tunnel_quic(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	const struct conf_tunnel *c = &t->conf;
+
+	if (!c->quic_port || (!c->peer_name[0] && c->carrier != CONF_CARRIER_QUIC))
+		return 0;
+	t->quic = gw_quic_port_get(cs, t);
+	return t->quic ? 0 : impossible(t, CONF_CARRIER_QUIC);
+}
+
+int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunnel *c)
+{
+	struct gw_carrier_tun *t = &cs->tun[idx];
+	int rc = 0;
+
+	memset(t, 0, sizeof(*t));
+	t->link = cs->link[idx];
+	t->idx = idx;
+	t->conf = *c;
+	t->local = said(&c->tcp_local) ? c->tcp_local : c->local;
+	t->remote = said(&c->tcp_remote) ? c->tcp_remote : c->remote;
+	t->id = conf_tunnel_id(c, 0);
+	t->retry_at = gw_now() + gw_set_second(t);
+	t->agree.carrier = (enum wan_carrier)c->carrier;
+	if (gw_sock_congestion(t) != 0) {
+		gw_log(GW_LOG_ERROR, "carrier", "tunnel=%s %s", c->name, t->problem);
+		return RWY_EINVAL;
+	}
+	if (c->tcp_port)
+		t->listener = listen_on(cs, t);
+	if (c->tcp_port && !t->listener) {
+		snprintf(t->problem, sizeof(t->problem), "TCP port %u: %s", c->tcp_port, strerror(errno));
+		rc = impossible(t, CONF_CARRIER_TCP);
+	}
+	if (!rc)
+		rc = tunnel_quic(cs, t);
+	if (rc) {
+		unlisten(t->listener);
+		return rc;
+	}
+	t->used = true;
+	return 0;
+}
+
+static void tunnel_remove(struct gw_carriers *cs, unsigned idx, rwy_time now)
+{
+	struct gw_carrier_tun *t = &cs->tun[idx];
+
+	if (!t->used)
+		return;
+	gw_set_close(cs, t, now);
+	unlisten(t->listener);
+	t->used = false;
+	gw_quic_port_put(cs, t->quic);
+}
+
+int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tunnel *c)
+{
+	struct gw_carriers *cs = app->carriers;
+	int rc = 0;
+
+	if (!cs || tunnel >= CONF_TUNNELS_MAX)
+		return 0;
+	carriers_lock(cs);
+	tunnel_remove(cs, tunnel, gw_now());
+	if (c)
+		rc = gw_carrier_add(cs, tunnel, c);
+	pthread_mutex_unlock(&cs->lock);
+	gw_carriers_wake(cs);
+	return rc;
+}
+
+int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
+{
+	struct gw_carriers *cs = app->carriers;
+	struct gw_carrier_tun *t;
+	int rc = 0;
+
+	if (!cs || tunnel >= CONF_TUNNELS_MAX || !cs->tun[tunnel].used) {
+		snprintf(why, size, "no such tunnel");
+		return RWY_ENOENT;
+	}
+	carriers_lock(cs);
+	t = &cs->tun[tunnel];
+	if (c == WAN_CARRIER_TCP && !t->conf.tcp_port) {
+		snprintf(why, size, "tunnel %s has `tcp_port: 0` in the configuration: no TCP", t->conf.name);
+		rc = RWY_EINVAL;
+	} else if (c == WAN_CARRIER_TCP && !t->listener) {
+		snprintf(why, size, "%s", t->problem);
+		rc = RWY_EINVAL;
+	} else if (c == WAN_CARRIER_TCP && gw_sock_congestion(t) != 0) {
+		snprintf(why, size, "%s", t->problem);
+		rc = RWY_EINVAL;
+	} else if (c == WAN_CARRIER_QUIC && !t->conf.quic_port) {
+		snprintf(
+		    why, size, "tunnel %s has `quic_port: 0` in the configuration: no QUIC", t->conf.name);
+		rc = RWY_EINVAL;
+	} else if (c == WAN_CARRIER_QUIC && !t->quic && !(t->quic = gw_quic_port_get(cs, t))) {
+		snprintf(why, size, "%s", t->problem);
+		rc = RWY_EINVAL;
+	}
+	if (!rc) {
+		wan_agree_ask(&t->agree, c);
+		t->problem[0] = 0;
+		t->retry_at = t->backoff = 0;
+		gw_set_tell(cs, t);
+		gw_set_update(cs, t, gw_now());
+	}
+	pthread_mutex_unlock(&cs->lock);
+	gw_carriers_wake(cs);
+	return rc;
+}
+
+void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out)
+{
+	struct gw_carriers *cs = app->carriers;
+	const struct gw_carrier_tun *t = cs && tunnel < CONF_TUNNELS_MAX ? &cs->tun[tunnel] : NULL;
+
+	memset(out, 0, sizeof(*out));
+	if (!t)
+		return;
+	carriers_lock(cs);
+	if (t->used) {
+		out->wanted = t->agree.carrier;
+		out->sending = t->sending ? t->via : WAN_CARRIER_NATIVE;
+		out->by_peer = t->agree.by_peer;
+		out->connections = t->open;
+		out->via = t->set ? t->via : WAN_CARRIER_NATIVE;
+		if (t->quic)
+			out->quic = *gw_quic_end_counters(t->quic->end);
+		out->path = t->measure.path;
+		memcpy(out->congestion, t->congestion, sizeof(out->congestion));
+		if (out->wanted != out->sending || !t->listener || (!t->quic && t->conf.peer_name[0]))
+			memcpy(out->problem, t->problem, sizeof(out->problem));
+		out->c = t->c;
+	}
+	out->strangers = cs->strangers;
+	out->slow = cs->slow;
+	pthread_mutex_unlock(&cs->lock);
+}
