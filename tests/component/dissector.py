@@ -80,6 +80,41 @@ def test_every_frame():
         assert {t & ~7 if t in range(0x10, 0x18) else t & ~2 if t == 0x1a else t for t in seen} == set(lua_table("frame_types"))
 
 
+def test_sealed():
+    """Sealed datagrams: the header in the clear, nothing read of the rest; and others on the same ports stay others."""
+    rng = random.Random(2)
+    tag = bytes(range(16))
+    with tempfile.TemporaryDirectory() as name:
+        d = Path(name)
+        pcap, packets = emitted(d)
+        data = pcap.read_bytes()
+        out, foreign, at = [data[:24]], [data[:24]], 24
+        while at < len(data):
+            size = struct.unpack("=I", data[at + 8:at + 12])[0]
+            frame = bytearray(data[at + 16:at + 16 + size])
+            frame[HEADS + 3] = 7
+            frame[HEADS + 16:] = rng.randbytes(size - HEADS - 16)
+            frame += tag
+            frame[16:18] = struct.pack(">H", size + 16 - 14)
+            frame[38:40] = struct.pack(">H", size + 16 - 34)
+            head = data[at:at + 8] + struct.pack("=II", len(frame), len(frame))
+            out.append(head + bytes(frame))
+            frame[HEADS + 8] = 0x20  # a packet number that no gateway reaches
+            frame[HEADS + 4:HEADS + 8] = b"\0\0\0\1"
+            foreign.append(head + bytes(frame))
+            at += 16 + size
+        (d / "sealed.pcap").write_bytes(b"".join(out))
+        rows = tshark(d / "sealed.pcap", "-T", "fields", "-e", "roceway.key_set", "-e", "roceway.tag", "-e", "roceway.sealed", "-e", "roceway.index").splitlines()
+        assert len(rows) == len(packets)
+        for (what, _), row, packet in zip(packets, rows, out[1:]):
+            key_set, seen, inside, index = row.split("\t")
+            assert (key_set, seen) == ("7", tag.hex()), (what, row)
+            assert inside == packet[16 + HEADS + 16:-16].hex() and int(index, 0) == struct.unpack_from(">I", packet, 16 + HEADS + 4)[0], what
+        assert not tshark(d / "sealed.pcap", "-Y", "roceway.frame || roceway.crc || roceway.hello.mtu || _ws.malformed || _ws.lua.error")
+        (d / "foreign.pcap").write_bytes(b"".join(foreign))
+        assert not tshark(d / "foreign.pcap", "-Y", "roceway")
+
+
 def test_damage():
     """Changed and cut datagrams: the CRC tells, and the script has no error."""
     rng = random.Random(1)

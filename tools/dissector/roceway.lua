@@ -34,6 +34,7 @@ local kinds = { [0] = "packet", [1] = "control", [2] = "tenant packet", [3] = "o
 local datagram_types = { [0] = "frames", [1] = "HELLO" }
 
 local HEADER, HELLO, REPAIR, OPEN_INFO, CONTROL = 20, 68, 11, 56, 20
+local SEALED, TAG = 16, 16
 local DATA_OPEN, DATA_FRAG, DATA_AFTER = 1, 2, 4
 
 local f = {
@@ -42,6 +43,9 @@ local f = {
 	fec = ProtoField.bool("roceway.flags.fec", "Protected by repairs", 8, nil, 0x02),
 	phase = ProtoField.uint8("roceway.flags.phase", "Key phase", base.DEC, nil, 0x01),
 	path = ProtoField.uint8("roceway.path", "Path"),
+	key_set = ProtoField.uint8("roceway.key_set", "Key set (0: in the clear)"),
+	sealed = ProtoField.bytes("roceway.sealed", "Encrypted"),
+	tag = ProtoField.bytes("roceway.tag", "Tag"),
 	index = ProtoField.uint32("roceway.index", "Tunnel index", base.HEX),
 	pn = ProtoField.uint64("roceway.pn", "Packet number"),
 	crc = ProtoField.uint32("roceway.crc", "CRC-32C", base.HEX),
@@ -526,6 +530,16 @@ local function frames(tvb, tree, state)
 	end
 end
 
+-- The rest of a sealed datagram. It stays closed: captures by a gateway are taken before encryption.
+local function sealed(tvb, top)
+	if tvb:len() < tvb:reported_len() or tvb:len() < HEADER + TAG then
+		top:add(f.sealed, tvb(SEALED))
+	else
+		top:add(f.sealed, tvb(SEALED, tvb:len() - SEALED - TAG))
+		top:add(f.tag, tvb(tvb:len() - TAG))
+	end
+end
+
 function roceway.dissector(tvb, pinfo, tree)
 	if tvb:len() < HEADER then
 		return 0
@@ -539,8 +553,14 @@ function roceway.dissector(tvb, pinfo, tree)
 	top:add(f.fec, tvb(1, 1))
 	top:add(f.phase, tvb(1, 1))
 	top:add(f.path, tvb(2, 1))
+	top:add(f.key_set, tvb(3, 1))
 	top:add(f.index, tvb(4, 4))
 	top:add(f.pn, tvb(8, 8))
+	if tvb(3, 1):uint() ~= 0 then
+		sealed(tvb, top)
+		pinfo.cols.info = (type == 1 and "HELLO, count " or "pn ") .. tostring(tvb(8, 8):uint64()) .. ", sealed"
+		return tvb:len()
+	end
 	local crc = top:add(f.crc, tvb(16, 4))
 	if roceway.prefs.check_crc and tvb:len() == tvb:reported_len() then
 		local good = bit.band(crc32c(tvb()), -1) == bit.band(tvb(16, 4):int(), -1)
@@ -569,15 +589,27 @@ function roceway.dissector(tvb, pinfo, tree)
 	return tvb:len()
 end
 
+-- What is inside is not to be seen: the length of a HELLO, or a tunnel index and a packet number that years of running reach.
+local function looks_sealed(tvb)
+	if tvb(0, 1):uint() == 0x11 then
+		return tvb:reported_len() == HEADER + HELLO + TAG and tvb(4, 4):uint() == 0
+	end
+	return tvb:reported_len() > HEADER + TAG and tvb(4, 4):uint() ~= 0 and tvb(8, 2):uint() == 0
+end
+
 -- A datagram that can only be ours: version 1, a known type, no reserved bit; a first frame that exists.
 local function looks_like_ours(tvb, pinfo, tree)
-	if tvb:len() <= HEADER or bit.band(tvb(0, 1):uint(), 0xfe) ~= 0x10 or tvb(1, 1):uint() > 3 or tvb(3, 1):uint() ~= 0 then
+	if tvb:len() <= HEADER or bit.band(tvb(0, 1):uint(), 0xfe) ~= 0x10 or tvb(1, 1):uint() > 3 then
 		return false
 	end
 	if tvb(2, 1):uint() > 15 or bit.band(tvb(8, 1):uint(), 0xc0) ~= 0 then
 		return false
 	end
-	if tvb(0, 1):uint() == 0x11 then
+	if tvb(3, 1):uint() ~= 0 then
+		if not looks_sealed(tvb) then
+			return false
+		end
+	elseif tvb(0, 1):uint() == 0x11 then
 		if tvb:len() ~= HEADER + HELLO or tvb(4, 4):uint() ~= 0 then
 			return false
 		end
