@@ -28,7 +28,8 @@ void aead_expand_label(uint8_t *out, size_t n, const struct aead_secret *secret,
 	p += 2;
 	*p++ = (uint8_t)(PREFIX_LEN + label_len);
 	memcpy(p, PREFIX, PREFIX_LEN);
-	memcpy(p + PREFIX_LEN, label, label_len);
+	for (size_t c = 0; c < label_len; c++)
+		p[PREFIX_LEN + c] = (uint8_t)label[c];
 	p += PREFIX_LEN + label_len;
 	*p++ = (uint8_t)context_len;
 	if (context_len)

@@ -236,7 +236,7 @@ static void put_groups(const struct print *x, const struct conf_key *k, const vo
 	struct conf_group g;
 
 	if (k->malloced)
-		memcpy(&at, at, sizeof(at));
+		memcpy(&at, (const void *)at, sizeof(const char *));
 	snprintf(path, sizeof(path), "%s[]", k->path);
 	g = conf_group_find(path);
 	if (x->json)
