@@ -62,7 +62,7 @@ def test_served():
             else:
                 where = f"{d}/metrics.sock"
                 text = f"unix:{where}"
-            with Server(f"conf={with_metrics(d, text)}") as s:
+            with Server("metrics=1", f"conf={with_metrics(d, text)}") as s:
                 status, body = ask(where, "/metrics")
                 assert status == 200 and 'roceway_tunnel_up{tunnel="site-b"} 1' in body
                 names = {line.split()[2] for line in body.splitlines() if line.startswith("# TYPE")}

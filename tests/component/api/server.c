@@ -460,6 +460,8 @@ static int start(char **argv)
 		return 1;
 	}
 	snprintf(c->api_socket, sizeof(c->api_socket), "%s", argv[1]);
+	if (!option(argv, "metrics", 0)) /* the sample's port is one for all tests that run now */
+		c->api_metrics[0] = 0;
 	for (; c->tunnels < tunnels && c->tunnels < CONF_TUNNELS_MAX; c->tunnels++) {
 		c->tunnel[c->tunnels] = c->tunnel[0];
 		snprintf(c->tunnel[c->tunnels].name, CONF_NAME, "name-of-30-characters-abc-%03u",
