@@ -188,6 +188,7 @@ static int run(void)
 	rwy_time began;
 
 	fp_hosts_verify(h, true);
+	fp_hosts_window(h, 128); /* as Soft-RoCE has it */
 	wait_for(h);
 	run_for(h, opt.warm * RWY_SEC);
 	from = st->received;

@@ -29,8 +29,8 @@ struct tmpl {
 };
 
 struct qp {
-	roce_psn psn; /* of the next packet to send */
-	unsigned at;  /* its packet within the message */
+	roce_psn first, psn; /* of the first packet, of the next one to send */
+	unsigned at;         /* its packet within the message */
 	roce_psn acked;
 	roce_psn expected; /* responder */
 	roce_msn msn;
@@ -42,7 +42,7 @@ struct fp_hosts {
 	struct rwy_ip ip[FP_SITES];
 	uint32_t front; /* bytes before an IP packet on the LANs */
 	struct qp *qp;
-	unsigned next;
+	unsigned next, window;
 	bool verify;
 	struct fp_stats st;
 };
@@ -114,7 +114,7 @@ struct fp_hosts *fp_hosts_new(struct fp_lab *l)
 	for (unsigned i = 0; i < l->cfg.qps; i++) {
 		struct qp *q = &h->qp[i];
 
-		q->psn = q->expected = (0x123456u + i * 7919u) & ROCE_PSN_MASK;
+		q->first = q->psn = q->expected = (0x123456u + i * 7919u) & ROCE_PSN_MASK;
 		q->acked = (q->psn - 1) & ROCE_PSN_MASK;
 	}
 	return h;
@@ -158,12 +158,30 @@ static void fill_in(
 	roce_icrc_adjust(&p, bth + 5, t->pkt.bth + 5, 7);
 }
 
+void fp_hosts_window(struct fp_hosts *h, unsigned packets)
+{
+	h->window = packets;
+}
+
+/* The next queue pair with room in its window; NULL: none has any. */
+static struct qp *next_qp(struct fp_hosts *h)
+{
+	for (unsigned i = 0; i < h->l->cfg.qps; i++) {
+		struct qp *q = &h->qp[h->next];
+
+		if (!h->window || ((q->psn - q->acked - 1) & ROCE_PSN_MASK) < h->window)
+			return q;
+		h->next = h->next + 1 == h->l->cfg.qps ? 0 : h->next + 1;
+	}
+	return NULL;
+}
+
 void fp_hosts_send(struct fp_hosts *h, unsigned n)
 {
 	struct fp_lab *l = h->l;
+	struct qp *q;
 
-	for (; n; n--) {
-		struct qp *q = &h->qp[h->next];
+	for (; n && (q = next_qp(h)); n--) {
 		unsigned kind = kind_of(q, l->cfg.message);
 		const struct tmpl *t = &h->t[kind];
 		struct rte_mbuf *m = fp_copy(l, t->frame, t->len);
@@ -189,6 +207,18 @@ void fp_hosts_repeat(struct fp_hosts *h, unsigned n)
 	}
 }
 
+/* The gateway had no memory for this packet: it and what follows go again (IBA 9.7.5.2.8). */
+static void go_back(struct fp_hosts *h, struct qp *q, roce_psn psn)
+{
+	if (!roce_psn_after(psn, q->acked) || roce_psn_after(psn, q->psn))
+		return;
+	h->st.sent -= (q->psn - psn) & ROCE_PSN_MASK;
+	q->acked = (psn - 1) & ROCE_PSN_MASK;
+	q->psn = psn;
+	q->at = ((psn - q->first) & ROCE_PSN_MASK) % h->l->cfg.message;
+	h->st.back++;
+}
+
 static void read_ack(struct fp_hosts *h, const uint8_t *bth)
 {
 	uint32_t i = rwy_get24(bth + 5) - QPN_A;
@@ -200,7 +230,9 @@ static void read_ack(struct fp_hosts *h, const uint8_t *bth)
 		return;
 	}
 	q = &h->qp[i];
-	if (bth[12] >> 5 != 0)
+	if (h->window && bth[12] == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ))
+		go_back(h, q, psn);
+	else if (bth[12] >> 5 != 0)
 		h->st.nak++;
 	else if (roce_psn_before(psn, q->psn) && roce_psn_after(psn, q->acked))
 		q->acked = psn;

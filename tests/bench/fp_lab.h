@@ -92,9 +92,12 @@ void fp_hosts_read(struct fp_hosts *h, enum fp_site site);
 void fp_hosts_repeat(struct fp_hosts *h, unsigned n);
 struct fp_stats {
 	uint64_t sent, received, acks, nak, wrong, again;
+	uint64_t back;    /* sequence NAKs that a queue pair with a window went back for */
 	uint64_t hostile; /* packets of fp_hostile.c that reached a host */
 };
 const struct fp_stats *fp_hosts_stats(const struct fp_hosts *h);
+/* Most packets of a queue pair without an ACK; it goes back for sequence NAKs. 0: neither. */
+void fp_hosts_window(struct fp_hosts *h, unsigned packets);
 /* The responder checks the ICRC of each packet (on), or not. */
 void fp_hosts_verify(struct fp_hosts *h, bool on);
 
