@@ -288,6 +288,7 @@ static int check_tunnels(const struct ctx *x)
 		rc = rc ? rc : check_tunnel_udp(x, i);
 		rc = rc ? rc : check_tunnel_rate(x, i);
 		rc = rc ? rc : check_tunnel_use(x, i);
+		rc = rc ? rc : conf_check_security(x->c, t, where(x, "tunnels", i, "", 0), x->err);
 		prefixes += t->prefixes;
 		if (!rc && prefixes > PREFIXES_ALL)
 			return conf_fail_at(x->err, where(x, "tunnels", i, "prefixes", 0),
@@ -473,7 +474,7 @@ int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_erro
 	rc = rc ? rc : check_tunnels(&x);
 	rc = rc ? rc : conf_check_siblings(c, t->root, err);
 	rc = rc ? rc : conf_check_relay(c, t->root, err);
-	rc = rc ? rc : conf_check_quic(c, t->root, err);
+	rc = rc ? rc : conf_check_keys(c, t->root, err);
 	rc = rc ? rc : conf_check_connections(c, t->root, err);
 	rc = rc ? rc : check_memory(&x);
 	rc = rc ? rc : check_near_source(&x);

@@ -27,8 +27,10 @@ static int parse(struct conf **out, const char *text, size_t len, const char *na
 	if (!c)
 		conf_fail(err, 0, 0, "out of memory");
 	rc = c ? conf_fill(c, &tree, err) : RWY_EINVAL;
-	if (!rc)
+	if (!rc) {
+		conf_finish_keys(c);
 		conf_finish_tenants(c, &tree);
+	}
 	if (!rc)
 		rc = conf_check(c, &tree, err);
 	if (!rc && running)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "rwy/err.h"
+#include "aead/aead.h"
 #include "rwy/ip.h"
 #include "rwy/time.h"
 #include "tenant/tenant.h"
@@ -84,7 +85,8 @@ struct conf_tunnel {
 	uint16_t tcp_connections;
 	char tcp_cc[CONF_NAME];
 	uint16_t quic_port;                     /* 0: no QUIC */
-	char peer_name[CONF_STR];               /* name in its certificate; "": no QUIC */
+	uint16_t keys_port;                     /* TCP */
+	char peer_name[CONF_STR];               /* name in its certificate; "": `peer` */
 	struct rwy_ip tcp_local, tcp_remote;    /* all zeros: local and remote */
 	uint64_t rate_Bps;                      /* bytes per second */
 	struct vxlan_dscp dscp, dscp_congested; /* by the DSCP of the inner packet */
@@ -149,9 +151,16 @@ struct conf_relay {
 	unsigned maps;
 };
 
+/* Keys of tunnels, and the certificates by which gateways know each other. */
+struct conf_tunnel_keys {
+	char certificate[CONF_STR], key[CONF_STR], ca[CONF_STR], crl[CONF_STR]; /* PEM; "": none */
+	enum aead_alg alg;
+	rwy_dur rekey;    /* a key seals for this long */
+	rwy_dur lifetime; /* of what a handshake gave */
+};
+
 /* QUIC connections of tunnels. Without a certificate there are none. */
 struct conf_quic {
-	char certificate[CONF_STR], key[CONF_STR], ca[CONF_STR], crl[CONF_STR]; /* PEM files */
 	enum conf_quic_cc cc;
 	uint64_t window; /* bytes */
 };
@@ -169,6 +178,7 @@ struct conf {
 	char cores[CONF_STR];
 	struct conf_port port[CONF_PORTS_MAX];
 	unsigned ports;
+	struct conf_tunnel_keys keys;
 	struct conf_quic quic;
 	struct conf_tunnel tunnel[CONF_TUNNELS_MAX];
 	unsigned tunnels;
@@ -245,6 +255,8 @@ RWY_MUST_CHECK int conf_map_parse(const struct conf *c, const char *text, size_t
     struct conf_map *out, struct conf_error *err);
 /* The number of a worker's part of a tunnel: equal at both ends, different for each worker. */
 uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker);
+/* The name that the peer's certificate must have: `peer_name`, or `peer`; "": none. */
+const char *conf_tunnel_peer_name(const struct conf_tunnel *t);
 /* Checks c's tunnels together with its ports and workers, and fills port_idx. An entry without a
  * name is free. */
 RWY_MUST_CHECK int conf_tunnels_check(struct conf *c, struct conf_error *err);

@@ -10,6 +10,17 @@ void conf_resolve_ports(struct conf *c)
 				c->tunnel[i].port_idx = j;
 }
 
+void conf_finish_keys(struct conf *c)
+{
+	struct conf_tunnel_keys *k = &c->keys;
+
+	if (*k->certificate || *k->key || *k->ca)
+		return;
+	memcpy(k->certificate, c->controller.certificate, sizeof(k->certificate));
+	memcpy(k->key, c->controller.key, sizeof(k->key));
+	memcpy(k->ca, c->controller.ca, sizeof(k->ca));
+}
+
 /* A locally administered address. It is the same at all gateways of a site, so hosts need not
  * notice which one they use. */
 static void mac_of_vni(uint8_t mac[6], uint32_t vni)

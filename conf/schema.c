@@ -109,7 +109,8 @@ const struct conf_key conf_keys[] = {
         .text =
             "Tunnels to peer gateways. Required unless a control center names them. `roceway reload` "
             "applies changes, and so do `roceway tunnel` and the local API: a tunnel with other ends "
-            "(`port`, `local`, `remote`, `udp_port`, `security`, `congestion_control`, `fec`, `ecn`) is "
+            "(`port`, `local`, `remote`, `udp_port`, `security`, `keys_port`, `peer_name`, `fec`, `ecn`, "
+            "`congestion_control`) is "
             "another tunnel, and its connections begin anew; with another rate, DSCP, threshold or prefix "
             "it stays."},
     {"tunnels[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(name),
@@ -124,9 +125,10 @@ const struct conf_key conf_keys[] = {
         LIVE_LIST(conf_tunnel, prefix, prefixes),
         .text = "Destinations behind the peer, of hosts that are no tenant's. The longest match over all "
                 "tunnels wins. Required unless the file has `tenants` or `controller`."},
-    {"tunnels[].security", CONF_T_ENUM, 0, 0, NULL, .words = "none", T(security),
-        .text = "`none`: packets cross the WAN without encryption and authentication. There is no "
-                "default, so that it is always a decision."},
+    {"tunnels[].security", CONF_T_ENUM, 0, 0, "keys", .words = "none keys", T(security),
+        .text = "`keys`: the gateways know each other by certificates (`keys`), and everything between "
+                "them is encrypted and authenticated. `none`: nothing is, and the gateway warns of it. "
+                "docs/security.md."},
     {"tunnels[].congestion_control", CONF_T_ENUM, 0, 0, "auto", .words = "auto fixed bbr swift dcqcn cubic",
         T(cc),
         .text = "`auto` finds the path's rate; `fixed` always sends at `rate`. The others are for special "
@@ -152,8 +154,10 @@ const struct conf_key conf_keys[] = {
                 "kernel does not have is refused."},
     {"tunnels[].quic_port", CONF_T_INT, 0, 65535, "4792", T(quic_port),
         .text = "UDP port of its QUIC connections, the same on both sides; 0: no QUIC."},
+    {"tunnels[].keys_port", CONF_T_INT, 1, 65535, "4792", T(keys_port),
+        .text = "TCP port where both sides exchange keys."},
     {"tunnels[].peer_name", CONF_T_NAME, 1, CONF_STR - 1, "", T(peer_name),
-        .text = "DNS name that the certificate of the peer must have; required for QUIC."},
+        .text = "DNS name that the certificate of the peer must have. Left out: `peer`."},
     {"tunnels[].tcp_local", CONF_T_IP, 0, 0, "", T(tcp_local),
         .text = "Our address of the TCP connections, of any interface of the kernel. Left out: `local`."},
     {"tunnels[].tcp_remote", CONF_T_IP, 0, 0, "", T(tcp_remote), .text = "The peer's. Left out: `remote`."},
@@ -185,16 +189,28 @@ const struct conf_key conf_keys[] = {
         .text = "Congestion ends when all are below half their thresholds for this time, and for at "
                 "least eight round trips. If it soon returns, this time doubles, up to 64 times."},
 
+    {"keys", CONF_T_GROUP,
+        .text = "By what gateways know each other: both ends of a tunnel show a certificate, whose chain, "
+                "purpose, time and name (`tunnels[].peer_name`) are checked. `roceway reload` reads the "
+                "files again. docs/security.md."},
+    {"keys.certificate", CONF_T_PATH, 2, CONF_STR - 1, "", LIVE(keys.certificate),
+        .text = "PEM file with this gateway's certificate, fit for TLS clients and servers. Left out: "
+                "`controller.certificate`."},
+    {"keys.key", CONF_T_PATH, 2, CONF_STR - 1, "", LIVE(keys.key),
+        .text = "PEM file with its key, which others cannot read. Left out: `controller.key`."},
+    {"keys.ca", CONF_T_PATH, 2, CONF_STR - 1, "", LIVE(keys.ca),
+        .text = "PEM file with the CA of the peers' certificates. Left out: `controller.ca`."},
+    {"keys.crl", CONF_T_PATH, 2, CONF_STR - 1, "", LIVE(keys.crl),
+        .text = "PEM file with certificates that are revoked; it is read again when it changes."},
+    {"keys.cipher", CONF_T_ENUM, 0, 0, "aes-128-gcm", .words = "aes-128-gcm aes-256-gcm", C(keys.alg),
+        .text = "What seals datagrams; the same at both ends."},
+    {"keys.rekey", CONF_T_DURATION, RWY_SEC, 3600 * RWY_SEC, "60s", C(keys.rekey),
+        .text = "A key seals datagrams for this long; then the next one is made from it."},
+    {"keys.lifetime", CONF_T_DURATION, RWY_SEC, 86400 * RWY_SEC, "1h", C(keys.lifetime),
+        .text = "After this time the gateways exchange new keys, independent of those before."},
+
     {"quic", CONF_T_GROUP,
-        .text = "Tunnels' QUIC connections. They need the first three keys; both ends show a certificate, "
-                "whose chain, purpose, time and name (`tunnels[].peer_name`) are checked. docs/carriers.md."},
-    {"quic.certificate", CONF_T_PATH, 2, CONF_STR - 1, "", C(quic.certificate),
-        .text = "PEM file with this gateway's certificate, fit for TLS clients and servers."},
-    {"quic.key", CONF_T_PATH, 2, CONF_STR - 1, "", C(quic.key), .text = "PEM file with its key."},
-    {"quic.ca", CONF_T_PATH, 2, CONF_STR - 1, "", C(quic.ca),
-        .text = "PEM file with the CA of the peers' certificates."},
-    {"quic.crl", CONF_T_PATH, 2, CONF_STR - 1, "", C(quic.crl),
-        .text = "PEM file with certificates that are revoked."},
+        .text = "Tunnels' QUIC connections. They use the certificates of `keys`. docs/carriers.md."},
     {"quic.congestion_control", CONF_T_ENUM, 0, 0, "bbr2", .words = "bbr2 cubic", C(quic.cc),
         .text = "Congestion control of QUIC connections."},
     {"quic.window", CONF_T_SIZE, 1 << 20, 1 << 30, "32MiB", C(quic.window),

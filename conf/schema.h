@@ -185,9 +185,13 @@ RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, s
 /* The same for tunnels and tenants alone; the first `own` tunnels of c are not in the text. */
 RWY_MUST_CHECK int conf_check_network(
     const struct conf *c, const struct conf_tree *t, unsigned own, struct conf_error *err);
-/* Checks `quic` and what tunnels say about it. */
-RWY_MUST_CHECK int conf_check_quic(
+/* Checks `keys`, and what tunnels say about QUIC. */
+RWY_MUST_CHECK int conf_check_keys(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
+/* One tunnel; n: its entry, NULL if it is not from the text. */
+RWY_MUST_CHECK int conf_check_security(
+    const struct conf *c, const struct conf_tunnel *t, const struct conf_node *n, struct conf_error *err);
+
 /* Checks the times of `connections`. */
 RWY_MUST_CHECK int conf_check_connections(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
@@ -202,7 +206,9 @@ RWY_MUST_CHECK int conf_check_siblings(
 /* Checks `relay`. */
 RWY_MUST_CHECK int conf_check_relay(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
-void conf_resolve_ports(struct conf *c); /* fills tunnels' port_idx from their port's name */
+void conf_resolve_ports(struct conf *c);
+/* Certificates that `keys` omits are those of `controller`. */
+void conf_finish_keys(struct conf *c); /* fills tunnels' port_idx from their port's name */
 void conf_finish_tenants(struct conf *c, const struct conf_tree *t);
 /* Checks that keys which need a restart equal those of the running gateway. */
 RWY_MUST_CHECK int conf_check_restart(

@@ -31,6 +31,7 @@ struct gw_port;
 struct gw_neigh;
 struct gw_publisher;
 struct gw_carriers;
+struct gw_keys;
 struct gw_control;
 struct gw_kernel;
 struct gw_tenant_count;
@@ -72,6 +73,7 @@ struct gw_app {
 	struct gw_ctrl *ctrl;         /* NULL: no control center */
 	struct gw_jfile *jfile;       /* NULL: none */
 	struct gw_carriers *carriers; /* gateway/carrier/carrier.h; NULL: not started */
+	struct gw_keys *keys;         /* gateway/keys/keys.h; NULL: not started */
 };
 
 /* The clock of the engines: monotonic ns. Flow times (eng_flow_info.last) use it. Any thread. */

@@ -16,6 +16,7 @@
 #include "gateway/agent/ctrl.h"
 #include "gateway/control/drain.h"
 #include "gateway/gw.h"
+#include "gateway/keys/keys.h"
 #include "base/notify.h"
 #include "gateway/offload/offload.h"
 #include "gateway/control/reload.h"
@@ -58,12 +59,6 @@ static void log_summary(const struct gw_app *app)
 	gw_log(GW_LOG_NOTICE, "main", "%s %s name=%s config=%s workers=%u polling=%s ports=%u tunnels=%u %s",
 	    program->name, app->version, c->name, app->conf_path, c->workers,
 	    c->polling == CONF_POLL_BUSY ? "busy" : "adaptive", c->ports, c->tunnels, rte_version());
-	for (unsigned i = 0; i < c->tunnels; i++)
-		if (c->tunnel[i].security == CONF_SEC_NONE)
-			gw_log(GW_LOG_WARNING, "main",
-			    "tunnel=%s SECURITY: NONE. Anybody on the path can read, change and forge its "
-			    "packets: lab only",
-			    c->tunnel[i].name);
 }
 
 static int workers_start(struct gw_app *app, struct gw_pools *pools)
@@ -126,6 +121,8 @@ static int start(
 		rc = gw_carriers_start(app, pools);
 	if (!rc)
 		rc = workers_start(app, pools);
+	if (!rc)
+		rc = gw_keys_start(app);
 	return rc;
 }
 
@@ -158,6 +155,7 @@ static void log_final(const struct gw_app *app)
 
 static void stop(struct gw_app *app, struct gw_pools *pools)
 {
+	gw_keys_stop(app);
 	for (unsigned i = 0; i < app->workers; i++)
 		if (app->worker[i])
 			atomic_store(&app->worker[i]->stop, true);

@@ -45,6 +45,7 @@ static const struct key keys[] = {
     {"gateways", "lease", K_DUR, .offset = AT(lease), .min = 200 * RWY_MS, .max = 3600 * RWY_SEC},
     {"gateways", "grace", K_DUR, .offset = AT(grace), .min = 0, .max = 3600 * RWY_SEC},
     {"gateways", "heartbeats", K_INT, .offset = AT(heartbeats), .min = 1, .max = 1000000},
+    {"gateways", "security", K_WORD, .offset = AT(security), .words = "none keys"},
     {"limits", "body", K_SIZE, .offset = AT(body), .min = 4096, .max = 64 << 20},
     {"limits", "request", K_DUR, .offset = AT(request), .min = RWY_SEC / 10, .max = 600 * RWY_SEC},
     {"limits", "connections", K_INT, .offset = AT(connections), .min = 4, .max = 1000000},
@@ -278,6 +279,7 @@ static void defaults(struct ctlr_conf *c)
 	/* gateways that found no controller try again after at most 30 s */
 	c->grace = 35 * RWY_SEC;
 	c->heartbeats = 2000;
+	c->security = CONF_SEC_KEYS;
 	c->body = 1 << 20;
 	c->request = 10 * RWY_SEC;
 	c->connections = 25000;

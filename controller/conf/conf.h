@@ -48,9 +48,11 @@ struct ctlr_conf {
 	rwy_dur lease; /* term of a gateway's lease */
 	/* time for gateways to come back after a start, before their leases run out */
 	rwy_dur grace;
-	unsigned heartbeats; /* per second at most: with many gateways their leases become longer */
-	uint64_t body;       /* bytes of a request's body, at most */
-	rwy_dur request;     /* time for a client to send a request */
+	/* per second at most: with many gateways their leases become longer */
+	unsigned heartbeats;
+	enum conf_security security; /* of the tunnels that it names */
+	uint64_t body;               /* bytes of a request's body, at most */
+	rwy_dur request;             /* time for a client to send a request */
 	unsigned connections, sessions;
 	struct plan_policy policy;
 	struct ctlr_provider provider[CTLR_PROVIDERS_MAX];

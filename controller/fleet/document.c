@@ -78,7 +78,7 @@ static json_t *prefixes_json(const struct ctlr_site *s)
 	return list;
 }
 
-static json_t *tunnel_for(const struct ctlr_gateway *g, const struct ctlr_tunnel *t)
+static json_t *tunnel_for(const struct ctlr *c, const struct ctlr_gateway *g, const struct ctlr_tunnel *t)
 {
 	const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, g)];
 	char local[MDL_ADDR];
@@ -86,10 +86,11 @@ static json_t *tunnel_for(const struct ctlr_gateway *g, const struct ctlr_tunnel
 
 	if (!remote || !peer->site)
 		return NULL;
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:o}", "name", peer->name, "peer",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:o, s:s}", "name", peer->name, "peer",
 	    peer->name, "remote", remote, "local", local, "carrier", plan_carrier_name(t->carrier),
 	    "rate_bps", (json_int_t)t->rate_bps, "dscp", 0, "weight", (json_int_t)(peer->up ? t->weight : 0),
-	    "prefixes", peer->up ? prefixes_json(peer->site) : json_array());
+	    "prefixes", peer->up ? prefixes_json(peer->site) : json_array(), "security",
+	    c->conf->security == CONF_SEC_KEYS ? "keys" : "none");
 }
 
 static json_t *assignment_json(
@@ -185,7 +186,7 @@ json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g)
 	size_t n;
 
 	for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)]) {
-		json_t *j = t->has ? tunnel_for(g, t) : NULL;
+		json_t *j = t->has ? tunnel_for(c, g, t) : NULL;
 
 		if (j)
 			json_array_append_new(tunnels, j);

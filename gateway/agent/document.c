@@ -179,7 +179,8 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	if (json_array_size(json_object_get(t, "prefixes")))
 		json_object_set(to, "prefixes", json_object_get(t, "prefixes"));
 	v = json_object_get(t, "security");
-	json_object_set_new(to, "security", v ? json_incref(v) : json_string("none"));
+	if (v)
+		json_object_set(to, "security", v);
 	if (strcmp(base->controller.tcp_cc, "auto") != 0)
 		json_object_set_new(to, "tcp_congestion_control", json_string(base->controller.tcp_cc));
 	if (strcmp(carrier, "native") != 0)

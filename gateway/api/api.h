@@ -50,6 +50,8 @@ void api_metrics_siblings(FILE *f, const struct api_req *req);
 void api_metrics_memory(FILE *f, const struct api_req *req);
 /* Returns the number of tunnels: entries of conf->tunnel[] with a name. */
 unsigned api_tunnels_count(const struct conf *c);
+/* How many of them have `security: none`. */
+unsigned api_tunnels_in_clear(const struct conf *c);
 api_page api_livez, api_readyz, api_healthz;
 
 /* Turns the reply into {"error": ...} with that status. */

@@ -4,6 +4,7 @@
  * (Prometheus text). A counter added to a list appears in both without a change here.
  */
 #include "gateway/api/api.h"
+#include "gateway/keys/keys.h"
 #include "gateway/relay.h"
 
 #include <inttypes.h>
@@ -15,7 +16,9 @@ static const struct gw_counter_name engine_counters[] = {ENG_COUNTERS(X)},
                                     tunnel_counters[] = {WAN_COUNTERS(X)},
                                     gateway_counters[] = {GW_COUNTERS(X)},
                                     port_counters[] = {API_PORT_COUNTERS(X)},
-                                    relay_counters[] = {PROXY_COUNTERS(X)};
+                                    relay_counters[] = {PROXY_COUNTERS(X)},
+                                    keys_counters[] = {GW_KEYS_COUNTERS(X)},
+                                    keys_totals[] = {GW_KEYS_TOTALS(X)};
 #undef X
 #define COUNT(t) (sizeof(t) / sizeof(t[0]))
 #define X(f, s)  uint64_t f;
@@ -30,6 +33,8 @@ _Static_assert(sizeof(struct wan_counters) == COUNT(tunnel_counters) * sizeof(ui
 _Static_assert(sizeof(struct gw_counters) == COUNT(gateway_counters) * sizeof(uint64_t), "");
 _Static_assert(sizeof(struct port_values) == COUNT(port_counters) * sizeof(uint64_t), "");
 
+_Static_assert(sizeof(struct gw_keys_counters) == COUNT(keys_counters) * sizeof(uint64_t), "");
+_Static_assert(sizeof(struct gw_keys_totals) == COUNT(keys_totals) * sizeof(uint64_t), "");
 _Static_assert(sizeof(struct proxy_counters) == COUNT(relay_counters) * sizeof(uint64_t), "");
 
 static uint64_t value_at(const void *counters, size_t i)
@@ -121,6 +126,22 @@ static void list_workers(struct list *l, const struct api_req *req, const struct
 	}
 }
 
+static void list_keys(struct list *l, const struct api_req *req)
+{
+	const struct conf *c = req->app->conf;
+	struct gw_keys_info i;
+
+	for (unsigned t = 0; t < c->tunnels; t++) {
+		if (!*c->tunnel[t].name)
+			continue;
+		gw_keys_info(req->app, t, &i);
+		list_add(
+		    l, "keys", keys_counters, COUNT(keys_counters), &i.c, "tunnel", c->tunnel[t].name, -1);
+	}
+	gw_keys_info(req->app, 0, &i);
+	list_add(l, "keys", keys_totals, COUNT(keys_totals), &i.all, NULL, NULL, -1);
+}
+
 void api_counters(const struct api_req *req, struct api_reply *reply)
 {
 	struct list l = {.nonzero = api_flag(req, reply, "nonzero")};
@@ -140,6 +161,7 @@ void api_counters(const struct api_req *req, struct api_reply *reply)
 		list_workers(&l, req, snap, w, w + 1, (int)w);
 	if (gw_relay_counters_get(req->app, &relay))
 		list_add(&l, "relay", relay_counters, COUNT(relay_counters), &relay, NULL, NULL, -1);
+	list_keys(&l, req);
 	for (unsigned p = 0; p < req->app->ports; p++) {
 		struct port_values v;
 
@@ -249,6 +271,44 @@ static void metrics_tunnels(FILE *f, const struct api_req *req, const struct api
 	free(all);
 }
 
+static void metrics_keys(FILE *f, const struct api_req *req)
+{
+	const struct conf *c = req->app->conf;
+	struct gw_keys_info *all = calloc(c->tunnels + 1, sizeof(*all));
+	char name[96];
+
+	if (!all)
+		return;
+	for (unsigned t = 0; t <= c->tunnels; t++)
+		gw_keys_info(req->app, t < c->tunnels ? t : 0, &all[t]);
+	head(f, "roceway_tunnel_encrypted", "gauge",
+	    "1 when the tunnel has keys; 0 while it waits for them, and with `security: none`");
+	for (unsigned t = 0; t < c->tunnels; t++)
+		if (*c->tunnel[t].name)
+			fprintf(f, "roceway_tunnel_encrypted{tunnel=\"%s\",security=\"%s\"} %d\n",
+			    c->tunnel[t].name, c->tunnel[t].security == CONF_SEC_KEYS ? "keys" : "none",
+			    all[t].state == GW_KEYS_USED);
+	head(f, "roceway_tunnel_peer_certificate_expires_seconds", "gauge",
+	    "when the certificate of the tunnel's peer expires, seconds since 1970");
+	for (unsigned t = 0; t < c->tunnels; t++)
+		if (*c->tunnel[t].name && all[t].peer_expires)
+			fprintf(f,
+			    "roceway_tunnel_peer_certificate_expires_seconds{tunnel=\"%s\"} %" PRId64 "\n",
+			    c->tunnel[t].name, all[t].peer_expires);
+	for (size_t k = 0; k < COUNT(keys_counters); k++) {
+		metric_counter(f, "keys", &keys_counters[k], name);
+		for (unsigned t = 0; t < c->tunnels; t++)
+			if (*c->tunnel[t].name)
+				fprintf(f, "%s{tunnel=\"%s\"} %" PRIu64 "\n", name, c->tunnel[t].name,
+				    value_at(&all[t].c, k));
+	}
+	for (size_t k = 0; k < COUNT(keys_totals); k++) {
+		metric_counter(f, "keys", &keys_totals[k], name);
+		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&all[c->tunnels].all, k));
+	}
+	free(all);
+}
+
 static void metrics_ports(FILE *f, const struct api_req *req)
 {
 	const struct conf *c = req->app->conf;
@@ -330,6 +390,7 @@ static void metrics_all(FILE *f, const struct api_req *req, const struct api_sna
 	metrics_loops(f, req);
 	metrics_ports(f, req);
 	metrics_tunnels(f, req, snap);
+	metrics_keys(f, req);
 	metrics_workers(f, req, snap);
 	api_metrics_memory(f, req);
 	metrics_relay(f, req);

@@ -52,6 +52,18 @@ static void check_ports(const struct api_req *req, struct checks *c)
 	check_add(c, "ports", up == req->app->ports, "%u of %u up", up, req->app->ports);
 }
 
+/* It fails nothing, but nobody shall overlook it. */
+static void check_security(const struct api_req *req, struct checks *c)
+{
+	const struct conf *conf = req->app->conf;
+	const unsigned none = api_tunnels_in_clear(conf);
+
+	check_add(c, "security", true,
+	    none ? "%u of %u tunnels with `security: none`: anybody on their path can read and forge packets"
+	         : "no tunnel with `security: none`",
+	    none, api_tunnels_count(conf));
+}
+
 static void finish(struct checks *c, struct api_reply *reply)
 {
 	reply->status = c->ok ? 200 : 503;
@@ -77,6 +89,7 @@ static void ready_or_healthy(const struct api_req *req, struct api_reply *reply,
 	    "not starting, draining or stopping", 0, 0);
 	check_alive(req, &c, &tunnels);
 	check_ports(req, &c);
+	check_security(req, &c);
 	check_add(&c, "tunnels", tunnels >= (healthy || !all ? all : 1), "%u of %u up", tunnels, all);
 	finish(&c, reply);
 }

@@ -6,6 +6,7 @@
 #include "gateway/api/api.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/control/tunnels.h"
+#include "gateway/keys/keys.h"
 
 #include <stdlib.h>
 
@@ -38,6 +39,15 @@ static void utc(const struct gw_app *a, rwy_time t, char text[32])
 	struct tm tm;
 
 	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+}
+
+unsigned api_tunnels_in_clear(const struct conf *c)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < c->tunnels; i++)
+		n += *c->tunnel[i].name && c->tunnel[i].security == CONF_SEC_NONE;
+	return n;
 }
 
 unsigned api_tunnels_count(const struct conf *c)
@@ -101,17 +111,19 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	}
 	gw_buffers_get(a, &total, &avail);
 	strftime(started, sizeof(started), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&a->start_wall, &tm));
-	reply->json = json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
-	                        "s:I, s:I, s:I, s:I, s:I}",
-	    "name", a->conf->name, "version", a->version, "state",
-	    state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
-	    seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
-	    "ack_mode", eng_ack_mode_name((enum eng_ack_mode)a->conf->ack_mode), "workers", (int)a->workers,
-	    "workers_answering", (int)answering, "ports", (int)a->ports, "ports_up", (int)ports_up, "tunnels",
-	    (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "tunnels_down",
-	    down_json(a, down), "flows", (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max,
-	    "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total,
-	    "buffers", (json_int_t)total, "buffers_free", (json_int_t)avail);
+	reply->json =
+	    json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
+	              "s:I, s:I, s:I, s:I, s:I}",
+	        "name", a->conf->name, "version", a->version, "state",
+	        state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
+	        seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
+	        "ack_mode", eng_ack_mode_name((enum eng_ack_mode)a->conf->ack_mode), "workers",
+	        (int)a->workers, "workers_answering", (int)answering, "tunnels_in_clear",
+	        (int)api_tunnels_in_clear(a->conf), "ports", (int)a->ports, "ports_up", (int)ports_up,
+	        "tunnels", (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "tunnels_down",
+	        down_json(a, down), "flows", (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max,
+	        "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total,
+	        "buffers", (json_int_t)total, "buffers_free", (json_int_t)avail);
 }
 
 /* --- tunnels --------------------------------------------------------------------------------- */
@@ -175,6 +187,30 @@ static json_t *carrier_json(const struct gw_app *a, unsigned tunnel)
 	return j;
 }
 
+/* What keys the tunnel has, and why it has none. */
+static json_t *keys_json(const struct gw_app *a, unsigned tunnel)
+{
+	char since[32] = "", expires[32] = "";
+	struct gw_keys_info i;
+	struct tm tm;
+	time_t at;
+	json_t *j;
+
+	gw_keys_info(a, tunnel, &i);
+	if (i.since)
+		utc(a, i.since, since);
+	at = (time_t)i.peer_expires;
+	if (at)
+		strftime(expires, sizeof(expires), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "state", gw_keys_state_name(i.state), "since", since,
+	    "cipher", i.state == GW_KEYS_OFF ? "" : aead_alg_name(a->conf->keys.alg), "peer_name",
+	    i.peer_name, "peer_certificate_expires", expires, "problem", i.problem);
+#define X(f, s) json_object_set_new(j, #f, json_integer((json_int_t)i.c.f));
+	GW_KEYS_COUNTERS(X)
+#undef X
+	return j;
+}
+
 static json_t *tunnel_json(const struct api_req *req, const struct api_snap *snap, unsigned i)
 {
 	const struct conf_tunnel *c = &req->app->conf->tunnel[i];
@@ -189,7 +225,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	return json_pack(
 	    "{s:s, s:s, s:s, s:f, s:i, s:i, s:s, s:o, s:o, s:i, s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:I, "
 	    "s:I, s:I, s:I, s:I, s:I,"
-	    " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o}",
+	    " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}",
 	    "name", c->name, "state",
 	    t.workers_up == req->app->workers ? "up"
 	    : t.workers_up                    ? "partly"
@@ -197,17 +233,19 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	    "since", since, "since_seconds", seconds(rwy_since(t.since, gw_now())), "workers_up",
 	    (int)t.workers_up, "workers", (int)req->app->workers, "port", c->port, "local",
 	    api_json_ip(&c->local), "remote", api_json_ip(&c->remote), "udp_port", (int)c->udp_port,
-	    "prefixes", prefixes, "security", "none", "congestion_control", c->cc,
-	    "rate_max_bytes_per_second", (json_int_t)c->rate_Bps, "rtt_seconds", seconds(t.srtt),
-	    "min_rtt_seconds", seconds(t.min_rtt), "rate_bytes_per_second", (json_int_t)t.rate_Bps,
-	    "window_bytes", (json_int_t)t.cwnd, "inflight_bytes", (json_int_t)t.inflight, "custody_bytes",
-	    (json_int_t)t.tx_queued_bytes, "held_bytes", (json_int_t)t.rx_held_bytes, "tx_flows",
-	    (json_int_t)t.tx_flows, "rx_flows", (json_int_t)t.rx_flows, "loss_ratio", t.loss_ppm / 1e6,
-	    "tx_bytes", (json_int_t)t.c.tx_bytes, "rx_bytes", (json_int_t)t.c.rx_bytes, "tx_datagrams",
-	    (json_int_t)t.c.tx_datagrams, "rx_datagrams", (json_int_t)t.c.rx_datagrams, "lost",
-	    (json_int_t)t.c.lost, "peer_restarts", (json_int_t)t.c.peer_restarts, "from",
+	    "prefixes", prefixes, "security", c->security == CONF_SEC_KEYS ? "keys" : "none",
+	    "congestion_control", c->cc, "rate_max_bytes_per_second", (json_int_t)c->rate_Bps, "rtt_seconds",
+	    seconds(t.srtt), "min_rtt_seconds", seconds(t.min_rtt), "rate_bytes_per_second",
+	    (json_int_t)t.rate_Bps, "window_bytes", (json_int_t)t.cwnd, "inflight_bytes",
+	    (json_int_t)t.inflight, "custody_bytes", (json_int_t)t.tx_queued_bytes, "held_bytes",
+	    (json_int_t)t.rx_held_bytes, "tx_flows", (json_int_t)t.tx_flows, "rx_flows",
+	    (json_int_t)t.rx_flows, "loss_ratio", t.loss_ppm / 1e6, "tx_bytes", (json_int_t)t.c.tx_bytes,
+	    "rx_bytes", (json_int_t)t.c.rx_bytes, "tx_datagrams", (json_int_t)t.c.tx_datagrams,
+	    "rx_datagrams", (json_int_t)t.c.rx_datagrams, "lost", (json_int_t)t.c.lost, "peer_restarts",
+	    (json_int_t)t.c.peer_restarts, "from",
 	    gw_tunnel_side(req->app, i) == GW_SIDE_CONTROLLER ? "controller" : "gateway", "congestion",
-	    congest_json(req->app, &t.congest), "carrier", carrier_json(req->app, i));
+	    congest_json(req->app, &t.congest), "carrier", carrier_json(req->app, i), "keys",
+	    keys_json(req->app, i));
 }
 
 void api_tunnels(const struct api_req *req, struct api_reply *reply)

@@ -39,13 +39,13 @@ static bool known_peer(const struct gw_carriers *cs, const struct gw_listener *l
 
 static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time now)
 {
-	struct gw_sockaddr a = {.len = sizeof(a.ss)};
+	struct base_sockaddr a = {.len = sizeof(a.ss)};
 	struct gw_conn *c;
 	struct rwy_ip peer;
 	int fd;
 
 	while ((fd = accept4(l->fd, (struct sockaddr *)&a.ss, &a.len, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		gw_sock_ip(&a, &peer);
+		base_sockaddr_ip(&a, &peer);
 		a.len = sizeof(a.ss);
 		if (!known_peer(cs, l, &peer) || cs->unknown >= GW_CONNS_UNKNOWN) {
 			cs->strangers++;
@@ -65,7 +65,7 @@ static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time n
 /* An outgoing connection is established, or failed. */
 static const char *connected(struct gw_carriers *cs, struct gw_conn *c)
 {
-	int e = gw_sock_error(c->fd);
+	int e = base_socket_error(c->fd);
 
 	if (e)
 		return strerror(e);
@@ -268,16 +268,16 @@ static int thread_start(struct gw_carriers *cs)
 
 static int certificates_read(struct gw_carriers *cs)
 {
-	const struct conf_quic *q = &cs->app->conf->quic;
-	const struct gw_quic_files f = {q->certificate, q->key, q->ca, q->crl[0] ? q->crl : NULL};
+	const struct conf_tunnel_keys *k = &cs->app->conf->keys;
+	const struct gw_cert_files f = {k->certificate, k->key, k->ca, k->crl};
 	char why[256];
 	int rc;
 
-	if (!q->certificate[0])
+	if (!k->certificate[0])
 		return 0;
 	rc = gw_quic_tls_new(&cs->tls, &f, why, sizeof(why));
 	if (rc)
-		gw_log(GW_LOG_ERROR, "carrier", "QUIC: %s", why);
+		gw_log(GW_LOG_ERROR, "keys", "%s", why);
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 #include <rte_ring.h>
 #include <sys/socket.h>
 
+#include "base/sockaddr.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/carrier/quic.h"
 #include "gateway/gw.h"
@@ -200,13 +201,6 @@ void gw_carriers_wake(struct gw_carriers *cs);
 RWY_MUST_CHECK int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunnel *c);
 
 /* sock.c: sockets and their options. */
-struct gw_sockaddr {
-	struct sockaddr_storage ss;
-	socklen_t len;
-};
-/* Convert between an address with a port and a socket address. */
-void gw_sock_addr(struct gw_sockaddr *out, const struct rwy_ip *a, uint16_t port);
-void gw_sock_ip(const struct gw_sockaddr *a, struct rwy_ip *out);
 /* Chooses a tunnel's congestion control: sets t->congestion. RWY_EINVAL with a sentence in
  * t->problem. */
 int gw_sock_congestion(struct gw_carrier_tun *t);
@@ -214,8 +208,6 @@ int gw_sock_congestion(struct gw_carrier_tun *t);
 int gw_sock_listen(const struct gw_carrier_tun *t);
 int gw_sock_connect(const struct gw_carrier_tun *t); /* non-blocking: in progress or connected */
 void gw_sock_tune(int fd, const struct gw_carrier_tun *t);
-/* The pending error of a socket, a positive errno; 0: none. */
-int gw_sock_error(int fd);
 
 /* conn.c: one connection */
 /* Takes ownership of fd, -1 for QUIC. NULL: no room, fd is closed. */

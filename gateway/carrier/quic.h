@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "gateway/tls/cert.h"
 #include "rwy/err.h"
 #include "rwy/ip.h"
 #include "rwy/time.h"
@@ -37,16 +38,11 @@ struct gw_quic_addr {
 	uint16_t port;
 };
 
-/* PEM files. crl may be NULL. */
-struct gw_quic_files {
-	const char *certificate, *key, *ca, *crl;
-};
-
 /* --- certificates ----------------------------------------------------------------------------- */
 struct gw_quic_tls;
 /* Reads the files. RWY_EINVAL with one sentence in `why`, or RWY_ENOMEM. */
 RWY_MUST_CHECK int gw_quic_tls_new(
-    struct gw_quic_tls **out, const struct gw_quic_files *files, char *why, size_t size);
+    struct gw_quic_tls **out, const struct gw_cert_files *files, char *why, size_t size);
 /* Drops the caller's reference; ends and connections have their own. NULL is allowed. */
 void gw_quic_tls_free(struct gw_quic_tls *tls);
 

@@ -21,7 +21,7 @@
 
 struct gw_quic_tls {
 	unsigned users;
-	gnutls_certificate_credentials_t cred;
+	struct gw_cert *cert;
 	uint8_t secret[QUIC_SECRET]; /* for tokens and resets; the same after a restart */
 };
 

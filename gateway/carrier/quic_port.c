@@ -142,7 +142,7 @@ static const char *name(void *ctx, const struct gw_quic_addr *remote)
 		const struct gw_carrier_tun *t = &p->cs->tun[i];
 
 		if (t->used && t->quic == p && rwy_ip_eq(&t->remote, &remote->ip))
-			return t->conf.peer_name;
+			return conf_tunnel_peer_name(&t->conf);
 	}
 	return NULL;
 }
@@ -246,7 +246,7 @@ struct gw_conn *gw_quic_port_open(struct gw_carriers *cs, struct gw_carrier_tun 
 	struct gw_quic_addr to = {t->remote, t->conf.quic_port};
 	struct gw_conn *c = conn_new(cs, NULL, false);
 
-	if (c && gw_quic_connect(t->quic->end, &to, t->conf.peer_name, c, &c->quic, now) == 0)
+	if (c && gw_quic_connect(t->quic->end, &to, conf_tunnel_peer_name(&t->conf), c, &c->quic, now) == 0)
 		return c;
 	if (c)
 		gw_conn_free(cs, c);
@@ -286,9 +286,9 @@ struct gw_quic_port *gw_quic_port_get(struct gw_carriers *cs, struct gw_carrier_
 	struct gw_quic_port *p = NULL;
 	int e;
 
-	if (!cs->tls || !t->conf.peer_name[0]) {
+	if (!cs->tls || !*conf_tunnel_peer_name(&t->conf)) {
 		snprintf(t->problem, sizeof(t->problem), "no QUIC: it needs %s",
-		    cs->tls ? "the tunnel's `peer_name`" : "`quic.certificate`, `quic.key` and `quic.ca`");
+		    cs->tls ? "the tunnel's `peer_name`" : "`keys.certificate`, `keys.key` and `keys.ca`");
 		return NULL;
 	}
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
@@ -297,7 +297,7 @@ struct gw_quic_port *gw_quic_port_get(struct gw_carriers *cs, struct gw_carrier_
 		/* A connection is authenticated before it names its tunnel. */
 		if (o->used && o->quic && o->conf.quic_port == local.port &&
 		    rwy_ip_eq(&o->local, &t->local) && rwy_ip_eq(&o->remote, &t->remote) &&
-		    strcmp(o->conf.peer_name, t->conf.peer_name) != 0) {
+		    strcmp(conf_tunnel_peer_name(&o->conf), conf_tunnel_peer_name(&t->conf)) != 0) {
 			snprintf(t->problem, sizeof(t->problem),
 			    "no QUIC: tunnel %s to the same address has another `peer_name`", o->conf.name);
 			return NULL;

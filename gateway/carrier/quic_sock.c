@@ -33,11 +33,11 @@ int gw_quic_sock_new(const struct gw_quic_addr *local, uint8_t dscp)
 {
 	bool v4 = rwy_ip_is4(&local->ip);
 	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), e;
-	struct gw_sockaddr a;
+	struct base_sockaddr a;
 
 	if (fd < 0)
 		return -1;
-	gw_sock_addr(&a, &local->ip, local->port);
+	base_sockaddr_make(&a, &local->ip, local->port);
 	buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
 	buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	set_int(fd, IPPROTO_UDP, UDP_GRO, 1);
@@ -62,7 +62,7 @@ int gw_quic_sock_new(const struct gw_quic_addr *local, uint8_t dscp)
 /* --- sending ---------------------------------------------------------------------------------- */
 static ssize_t send_some(int fd, const struct gw_quic_out *out, size_t at, size_t n)
 {
-	struct gw_sockaddr a;
+	struct base_sockaddr a;
 	struct iovec v = {(void *)(uintptr_t)(out->data + at), n};
 	union {
 		struct cmsghdr align;
@@ -71,7 +71,7 @@ static ssize_t send_some(int fd, const struct gw_quic_out *out, size_t at, size_
 	struct msghdr h = {.msg_name = &a.ss, .msg_iov = &v, .msg_iovlen = 1};
 	uint16_t segment = (uint16_t)out->segment;
 
-	gw_sock_addr(&a, &out->remote.ip, out->remote.port);
+	base_sockaddr_make(&a, &out->remote.ip, out->remote.port);
 	h.msg_namelen = a.len;
 	if (n > out->segment) {
 		struct cmsghdr *m = &ctl.align;
@@ -132,7 +132,7 @@ void gw_quic_sock_read(int fd, struct gw_quic_end *e, rwy_time now)
 	static _Thread_local uint8_t b[65536];
 
 	for (unsigned i = 0; i < READS; i++) {
-		struct gw_sockaddr a;
+		struct base_sockaddr a;
 		struct gw_quic_addr from = {0};
 		struct iovec v = {b, sizeof(b)};
 		_Alignas(struct cmsghdr) char ctl[128];
@@ -148,7 +148,7 @@ void gw_quic_sock_read(int fd, struct gw_quic_end *e, rwy_time now)
 
 		if (n < 0)
 			return;
-		gw_sock_ip(&a, &from.ip);
+		base_sockaddr_ip(&a, &from.ip);
 		/* IPv6 has its port in the same place */
 		from.port = ntohs(((const struct sockaddr_in *)&a.ss)->sin_port);
 		controls(&h, &segment, &ecn);

@@ -17,33 +17,6 @@
 #define BACKLOG      64
 #define AVAILABLE    "/proc/sys/net/ipv4/tcp_available_congestion_control"
 
-void gw_sock_addr(struct gw_sockaddr *out, const struct rwy_ip *a, uint16_t port)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&out->ss;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&out->ss;
-
-	memset(out, 0, sizeof(*out));
-	if (rwy_ip_is4(a)) {
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons(port);
-		memcpy(&v4->sin_addr, a->b + 12, 4);
-		out->len = sizeof(*v4);
-	} else {
-		v6->sin6_family = AF_INET6;
-		v6->sin6_port = htons(port);
-		memcpy(&v6->sin6_addr, a->b, 16);
-		out->len = sizeof(*v6);
-	}
-}
-
-void gw_sock_ip(const struct gw_sockaddr *a, struct rwy_ip *out)
-{
-	if (a->ss.ss_family == AF_INET)
-		*out = rwy_ip_from4((const uint8_t *)&((const struct sockaddr_in *)&a->ss)->sin_addr);
-	else
-		memcpy(out->b, &((const struct sockaddr_in6 *)&a->ss)->sin6_addr, 16);
-}
-
 /* --- congestion control ---------------------------------------------------------------------- */
 static bool takes(int fd, const char *name)
 {
@@ -133,11 +106,11 @@ static int sock_new(const struct gw_carrier_tun *t, uint16_t port)
 {
 	bool v4 = rwy_ip_is4(&t->local);
 	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), e;
-	struct gw_sockaddr a;
+	struct base_sockaddr a;
 
 	if (fd < 0)
 		return -1;
-	gw_sock_addr(&a, &t->local, port);
+	base_sockaddr_make(&a, &t->local, port);
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (!v4)
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
@@ -165,23 +138,15 @@ int gw_sock_listen(const struct gw_carrier_tun *t)
 int gw_sock_connect(const struct gw_carrier_tun *t)
 {
 	int fd = sock_new(t, 0), e;
-	struct gw_sockaddr a;
+	struct base_sockaddr a;
 
 	if (fd < 0)
 		return -1;
-	gw_sock_addr(&a, &t->remote, t->conf.tcp_port);
+	base_sockaddr_make(&a, &t->remote, t->conf.tcp_port);
 	if (connect(fd, (struct sockaddr *)&a.ss, a.len) == 0 || errno == EINPROGRESS)
 		return fd;
 	e = errno;
 	close(fd);
 	errno = e;
 	return -1;
-}
-
-int gw_sock_error(int fd)
-{
-	int e = 0;
-	socklen_t len = sizeof(e);
-
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) == 0 ? e : errno;
 }

@@ -86,7 +86,7 @@ static int tunnel_quic(struct gw_carriers *cs, struct gw_carrier_tun *t)
 {
 	const struct conf_tunnel *c = &t->conf;
 
-	if (!c->quic_port || (!c->peer_name[0] && c->carrier != CONF_CARRIER_QUIC))
+	if (c->carrier != CONF_CARRIER_QUIC && (!c->quic_port || !cs->tls || !*conf_tunnel_peer_name(c)))
 		return 0;
 	t->quic = gw_quic_port_get(cs, t);
 	return t->quic ? 0 : impossible(t, CONF_CARRIER_QUIC);
@@ -214,7 +214,8 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 			out->quic = *gw_quic_end_counters(t->quic->end);
 		out->path = t->measure.path;
 		memcpy(out->congestion, t->congestion, sizeof(out->congestion));
-		if (out->wanted != out->sending || !t->listener || (!t->quic && t->conf.peer_name[0]))
+		if (out->wanted != out->sending || !t->listener ||
+		    (!t->quic && cs->tls && *conf_tunnel_peer_name(&t->conf)))
 			memcpy(out->problem, t->problem, sizeof(out->problem));
 		out->c = t->c;
 	}

@@ -10,6 +10,8 @@
 #include "base/notify.h"
 #include "gateway/control/change_lock.h"
 #include "gateway/control/siblings.h"
+#include "gateway/tls/cert.h"
+#include "gateway/keys/keys.h"
 
 /* sd_notify(3): RELOADING=1 carries the time, and READY=1 ends the reload, successful or not. */
 static void say_reloading(void)
@@ -52,12 +54,19 @@ static void say_done(const struct gw_app *app, const struct gw_reload_done *d)
 
 static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err)
 {
+	struct gw_cert *cert;
 	struct conf *c;
 	int rc = conf_reload(&c, app->conf_path, app->conf, err);
 
 	if (rc)
 		return rc;
-	rc = gw_network_apply(app, c, GW_SIDE_OWN, &done->network, err);
+	rc = gw_keys_read(&cert, c, err->msg, sizeof(err->msg));
+	if (!rc)
+		rc = gw_network_apply(app, c, GW_SIDE_OWN, &done->network, err);
+	if (!rc)
+		gw_keys_take(app, c, cert);
+	else
+		gw_cert_free(cert);
 	if (!rc)
 		rc = gw_siblings_own(app, c);
 	if (!rc) {

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "gateway/control/change_lock.h"
 #include "gateway/control/tunnels_int.h"
+#include "gateway/keys/keys.h"
 
 /* --- changes --------------------------------------------------------------------------------- */
 
@@ -146,7 +147,7 @@ static void tunnels_tune(const struct change *x)
 		gw_tenants_shares(app);
 }
 
-/* Applies the carriers. A carrier that is impossible is logged and shown, and the tunnel is
+/* Applies keys and carriers. A carrier that is impossible is logged and shown, and the tunnel is
  * native. */
 static void carriers_apply(const struct change *x, const struct conf_tunnel *was)
 {
@@ -156,11 +157,13 @@ static void carriers_apply(const struct change *x, const struct conf_tunnel *was
 		const struct conf_tunnel *t = &x->c->tunnel[i];
 		const uint64_t bit = (uint64_t)1 << i;
 
-		if (x->removed & bit || x->added & bit)
+		if (x->removed & bit || x->added & bit) {
+			(void)!gw_keys_tunnel(x->app, i, x->added & bit ? t : NULL);
 			(void)!gw_carrier_tunnel(x->app, i, x->added & bit ? t : NULL);
-		else if (x->retuned & bit && was[i].carrier != t->carrier &&
-		         gw_carrier_set(x->app, i, (enum wan_carrier)t->carrier, why, sizeof(why)) != 0)
+		} else if (x->retuned & bit && was[i].carrier != t->carrier &&
+		           gw_carrier_set(x->app, i, (enum wan_carrier)t->carrier, why, sizeof(why)) != 0) {
 			gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s %s", t->name, why);
+		}
 	}
 }
 

@@ -59,6 +59,8 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 		return RWY_EINVAL;
 	}
 	e->wan.aead = t->security == CONF_SEC_KEYS ? aead_best() : NULL;
+	e->wan.aead_alg = c->keys.alg;
+	e->wan.rekey = c->keys.rekey;
 	e->wan.ecn = t->ecn == CONF_ECN_AUTO;
 	e->wan.fec = t->fec == CONF_FEC_OFF ? WAN_FEC_OFF : WAN_FEC_AUTO;
 	e->wan.cc_cfg.rate_Bps = share;

@@ -265,7 +265,7 @@ def test_tunnels():
                            ("set site-c prefixes=10.2.0.0/24", "expected each prefix once"),
                            ("add d port=lan local=192.0.2.1 remote=192.0.2.4 security=none", "expected the name of a port of role `wan`"),
                            ("add d port=wan local=192.0.2.1 remote=192.0.2.3 security=none", "expected other UDP ports than tunnel `site-c`"),
-                           ("add d port=wan local=192.0.2.1 remote=192.0.2.4", "expected `security`")):
+                           ("add d port=wan local=192.0.2.1 remote=192.0.2.4", "expected `peer_name`")):
             r = s.cli("tunnel " + line, 1)
             assert want in r.stderr and r.stderr.count("\n") == 1, r.stderr
             assert len(names()) == 2

@@ -45,9 +45,9 @@ static void conf(struct conf *c, enum fp_site s)
 	t->tcp_remote = LO((uint8_t)(2 - s));
 	t->quic_port = port;
 	snprintf(t->peer_name, sizeof(t->peer_name), "%s", s == FP_A ? "site-b" : "site-a");
-	snprintf(c->quic.certificate, sizeof(c->quic.certificate), "%s/%c.pem", certs, 'a' + s);
-	snprintf(c->quic.key, sizeof(c->quic.key), "%s/%c.key", certs, 'a' + s);
-	snprintf(c->quic.ca, sizeof(c->quic.ca), "%s/ca.pem", certs);
+	snprintf(c->keys.certificate, sizeof(c->keys.certificate), "%s/%c.pem", certs, 'a' + s);
+	snprintf(c->keys.key, sizeof(c->keys.key), "%s/%c.key", certs, 'a' + s);
+	snprintf(c->keys.ca, sizeof(c->keys.ca), "%s/ca.pem", certs);
 	c->quic.window = 8u << 20;
 }
 
@@ -424,14 +424,14 @@ static void test_quic_refused(void **state)
 /* --- refused connections ---------------------------------------------------------------------- */
 static int dial(uint8_t from, enum fp_site to)
 {
-	struct gw_sockaddr a;
+	struct base_sockaddr a;
 	struct rwy_ip src = LO(from), dst = LO((uint8_t)(1 + to));
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	struct timeval patience = {.tv_sec = 10};
 
-	gw_sock_addr(&a, &src, 0);
+	base_sockaddr_make(&a, &src, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a.ss, a.len), 0);
-	gw_sock_addr(&a, &dst, port);
+	base_sockaddr_make(&a, &dst, port);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	assert_int_equal(connect(fd, (struct sockaddr *)&a.ss, a.len), 0);
 	return fd;
@@ -535,9 +535,9 @@ static void test_refused_set(void **state)
 	t.tcp_local = LO(1);
 	t.tcp_port = (uint16_t)(port + 1);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	struct gw_sockaddr sa;
+	struct base_sockaddr sa;
 
-	gw_sock_addr(&sa, &t.tcp_local, t.tcp_port);
+	base_sockaddr_make(&sa, &t.tcp_local, t.tcp_port);
 	assert_int_equal(bind(fd, (struct sockaddr *)&sa.ss, sa.len), 0);
 	assert_int_equal(listen(fd, 1), 0);
 	/* Native by configuration: it continues without TCP. */

@@ -240,7 +240,7 @@ static void test_types_and_ranges(void **state)
 	    {15, "    local: '::'", 0, "unicast address"},
 	    {15, "    local: 'ff02::1'", 0, "unicast address"},
 	    {16, "    remote: example.org", 0, "unicast address for `remote`, found `example.org`"},
-	    {17, "    security: aes", 0, "expected `none`"},
+	    {17, "    security: aes", 0, "expected one of `none`, `keys`"},
 	    {18, "    rate: 10", 0, "expected a rate from 1Mbps to 1Tbps for `rate`, found `10`"},
 	    {18, "    rate: 10gbps", 0, "found `10gbps`"},
 	    {18, "    rate: 10 Gbps", 0, "found `10 Gbps`"},
@@ -456,7 +456,8 @@ static void test_keys(void **state)
 	    {5, "", 4, "expected `device`"},
 	    {6, "", 4, "expected `role`: one of `lan`, `wan`, found nothing"},
 	    {7, "", 4, "expected `addresses`"},
-	    {17, "", 13, "expected `security`"},
+	    {17, "", 13, "expected `keys.certificate`, `keys.key` and `keys.ca` for the keys of tunnel `b`"},
+	    {17, "    security: keys", 17, "`security: none`"},
 	    {12, "memory: 1", 13, "expected YAML, found: "},
 	};
 	CHECK_BAD(bad);
@@ -546,6 +547,43 @@ static void test_siblings(void **state)
 	free(same);
 }
 
+/* Tunnels have keys unless the file says otherwise; certificates and names are needed then. */
+static void test_security(void **state)
+{
+	static const char keys[] = "keys: {certificate: /a, key: /b, ca: /c}\n";
+	static const struct {
+		const char *line17, *bad;
+	} cases[] = {
+	    {"    peer_name: b.net", NULL},
+	    {"    peer: b", NULL},
+	    {"    security: keys", "expected `peer_name` of tunnel `b`"},
+	    {"    peer: b\n    keys_port: 4793", "expected a `keys_port` other than `tcp_port`"},
+	    {"    peer: b\n    keys_port: 0", "for `keys_port`"},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *text = conf_change(good, 17, cases[i].line17), *all;
+		struct conf_error err;
+		struct conf *c = NULL;
+		int rc;
+
+		assert_true(asprintf(&all, "%s%s", text, keys) > 0);
+		rc = conf_parse(&c, all, strlen(all), "f", &err);
+		if (!cases[i].bad) {
+			assert_int_equal(rc, 0);
+			assert_int_equal(c->tunnel[0].security, CONF_SEC_KEYS);
+			assert_string_equal(conf_tunnel_peer_name(&c->tunnel[0]), i ? "b" : "b.net");
+			assert_string_equal(c->keys.ca, "/c");
+			assert_true(c->keys.rekey == 60 * RWY_SEC);
+		} else if (!rc || !strstr(err.msg, cases[i].bad)) {
+			fail_msg("case %u: %d %s", i, rc, err.msg);
+		}
+		conf_free(c);
+		free(all);
+		free(text);
+	}
+}
+
 static void test_cross(void **state)
 {
 	static const struct bad bad[] = {
@@ -568,11 +606,13 @@ static void test_cross(void **state)
 	    {16, "    remote: 10.1.0.1", 0, "which is our own"},
 	    {16, "    remote: 'fd00::1'", 0, "expected an IPv4 address as in `local`, found `fd00::1`"},
 	    {17, "    security: none\n    udp_port: 4791", 18, "other than RoCE's 4791"},
-	    {17, "    security: none\n    carrier: quic", 18, "expected `quic.certificate`"},
+	    {17, "    security: none\n    carrier: quic", 18, "expected `keys.certificate`"},
 	    {17, "    security: none\n    carrier: quic\n    quic_port: 0", 18, "expected a `quic_port`"},
 	    {17, "    security: none\n    peer_name: b.net\n    quic_port: 4793", 19,
 	        "other than the native UDP ports 4793 to 4793, found `4793`"},
-	    {0, "quic: {certificate: /a.pem}\n", 19, "found no `key`"},
+	    {0, "keys: {certificate: /a.pem}\n", 19, "found no `key`"},
+	    {0, "keys: {certificate: /a, key: /b, crl: /c}\n", 19, "found no `ca`"},
+	    {0, "keys: {rekey: 500ms}\n", 19, "for `rekey`"},
 	    {18, "    prefixes: [10.2.0.0/24, 10.3.0.0/24, 10.2.0.0/24]", 0, "found `10.2.0.0/24` again"},
 	    {18, "    prefixes: [10.1.0.0/16]", 0, "overlaps `10.1.0.1/24` of LAN port `lan`"},
 	    {18, "    prefixes: [10.1.0.128/25]", 0, "overlaps `10.1.0.1/24` of LAN port `lan`"},
@@ -767,6 +807,7 @@ int main(void)
 	    cmocka_unit_test(test_keys),
 	    cmocka_unit_test(test_yaml),
 	    cmocka_unit_test(test_siblings),
+	    cmocka_unit_test(test_security),
 	    cmocka_unit_test(test_cross),
 	    cmocka_unit_test(test_udp_ports_and_workers),
 	    cmocka_unit_test(test_prefixes_in_all),

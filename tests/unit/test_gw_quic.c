@@ -216,7 +216,7 @@ static bool run(bool (*until)(uint64_t), uint64_t each, rwy_dur limit)
 static struct gw_quic_tls *tls(const char *cert, const char *ca, const char *crl)
 {
 	char c[128], k[128], a[128], r[128], why[200] = "";
-	struct gw_quic_files f = {c, k, a, crl ? r : NULL};
+	struct gw_cert_files f = {c, k, a, crl ? r : NULL};
 	struct gw_quic_tls *out = NULL;
 
 	snprintf(c, sizeof(c), "%s/%s.pem", dir, cert);
@@ -614,7 +614,7 @@ static void test_no_certificate(void **state)
 static void test_files(void **state)
 {
 	char c[128], k[128], a[128], why[200] = "";
-	struct gw_quic_files f = {c, k, a, NULL};
+	struct gw_cert_files f = {c, k, a, NULL};
 	struct gw_quic_tls *t = NULL;
 
 	(void)state;

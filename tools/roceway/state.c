@@ -31,6 +31,10 @@ static int run_status(const struct cli *cli)
 		printf("ports          %lld, %lld up\n", ji(j, "ports"), ji(j, "ports_up"));
 		printf("tunnels        %lld, %lld up\n", ji(j, "tunnels"), ji(j, "tunnels_up"));
 		print_down(json_object_get(j, "tunnels_down"));
+		if (ji(j, "tunnels_in_clear"))
+			printf("               %lld WITHOUT KEYS: anybody on the path can read and forge "
+			       "packets\n",
+			    ji(j, "tunnels_in_clear"));
 		printf("flows          %lld of at most %lld, ack mode %s\n", ji(j, "flows"),
 		    ji(j, "flows_max"), js(j, "ack_mode"));
 		printf("custody        %s of at most %s\n", say_bytes(jn(j, "custody_bytes")),
@@ -130,6 +134,12 @@ static void tunnel_more(const json_t *o)
 	if (strcmp(js(o, "state"), "up") != 0)
 		printf("\n%s: %s for %s, since %s\n", js(o, "name"), js(o, "state"),
 		    say_time(jn(o, "since_seconds")), js(o, "since"));
+	if (!strcmp(js(o, "security"), "none"))
+		printf("\n%s: NO KEYS: anybody on its path can read, change and forge its packets\n",
+		    js(o, "name"));
+	else if (*js(json_object_get(o, "keys"), "problem"))
+		printf("\n%s: keys %s: %s\n", js(o, "name"), js(json_object_get(o, "keys"), "state"),
+		    js(json_object_get(o, "keys"), "problem"));
 }
 
 static int run_tunnels(const struct cli *cli)
@@ -148,7 +158,8 @@ const struct cli_cmd cmd_tunnels = {.name = "tunnels",
         "--detail shows the reason.\n"
         "BAD is the cause of persistent congestion: loss, marks or delay.\n"
         "RATE is the rate that congestion control allows now, or that TCP reaches.\n"
-        "SENT and RECEIVED count datagrams' bytes since start.\n",
+        "SENT and RECEIVED count datagrams' bytes since start.\n"
+        "Below the table: tunnels that are not up, and tunnels without keys, with the reason.\n",
     .opts = detail_opts,
     .run = run_tunnels};
 

@@ -18,6 +18,8 @@
 #include "gateway/control/siblings.h"
 #include "gateway/control/tenants.h"
 #include "gateway/carrier/carrier.h"
+#include "gateway/tls/cert.h"
+#include "gateway/keys/keys.h"
 #include "gateway/control/tunnels_int.h"
 #include "tests/component/api/drain.h"
 
@@ -221,6 +223,43 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 	    .via = carrier_now[tunnel],
 	    .congestion = "cubic",
 	    .c.fallbacks = 3};
+}
+
+int gw_keys_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tunnel *c)
+{
+	return 0;
+}
+
+int gw_keys_read(struct gw_cert **out, const struct conf *c, char *why, size_t size)
+{
+	*out = NULL;
+	return 0;
+}
+
+void gw_keys_take(struct gw_app *app, const struct conf *c, struct gw_cert *cert)
+{
+}
+
+void gw_cert_free(struct gw_cert *c)
+{
+}
+
+void gw_keys_info(const struct gw_app *app, unsigned tunnel, struct gw_keys_info *out)
+{
+	const bool keys = app->conf->tunnel[tunnel].security == CONF_SEC_KEYS;
+
+	*out = (struct gw_keys_info){.state = keys ? GW_KEYS_USED : GW_KEYS_OFF,
+	    .since = keys ? UPTIME / 2 : 0,
+	    .peer_expires = keys ? 1900000000 : 0,
+	    .c.exchanges = keys,
+	    .all.strangers = 2};
+	snprintf(
+	    out->peer_name, sizeof(out->peer_name), "%s", conf_tunnel_peer_name(&app->conf->tunnel[tunnel]));
+}
+
+const char *gw_keys_state_name(enum gw_keys_state s)
+{
+	return s == GW_KEYS_OFF ? "none" : "used";
 }
 
 int gw_siblings_own(struct gw_app *app, const struct conf *c)

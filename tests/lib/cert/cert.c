@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define DAY (24 * 3600)
@@ -33,6 +34,8 @@ static void save(const struct cert_ca *ca, const char *file, const char *suffix,
 
 	snprintf(path, sizeof(path), "%s/%s.%s", ca->dir, file, suffix);
 	f = fopen(path, "we");
+	if (f && !strcmp(suffix, "key"))
+		(void)!fchmod(fileno(f), 0600);
 	if (!f || fwrite(d->data, 1, d->size, f) != d->size || fclose(f) != 0) {
 		perror(path);
 		exit(1);

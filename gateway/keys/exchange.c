@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/keys/exchange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwy/endian.h"
+
+/* Certificates of a chain of eight and their signatures, in each direction. */
+#define IN_MAX  (32u << 10) /* bytes that a peer may send in all */
+#define BUF_MAX (64u << 10) /* bytes that wait in one direction */
+
+#define MSG_MAX     24
+#define MSG_VERSION 1
+#define LABEL       "EXPORTER-roceway-keys"
+
+/* X(enumerator, number, bytes of the message) */
+#define MESSAGES(X)                                                                                          \
+	X(MSG_OFFER, 1, 24)                                                                                  \
+	X(MSG_ACCEPT, 2, 12)                                                                                 \
+	X(MSG_REFUSE, 3, 5)                                                                                  \
+	X(MSG_READY, 4, 4)
+
+enum message {
+#define X(e, n, l) e = (n),
+	MESSAGES(X)
+#undef X
+};
+
+struct bytes {
+	uint8_t *p;
+	size_t at, n, room; /* p[at .. n) waits */
+};
+
+struct gw_kx {
+	gnutls_session_t tls;
+	struct gw_cert *cert;
+	enum gw_kx_state state;
+	enum gw_cert_role self;
+	bool peer_closed;
+	const char *name; /* client: of the server */
+	struct gw_kx_offer offer;
+	struct gw_kx_result result;
+	struct bytes in, out;
+	size_t received;
+	uint8_t msg[MSG_MAX]; /* what came of a message */
+	size_t msg_n;
+	unsigned refused;
+	char why[GW_CERT_WHY];
+	char name_mem[];
+};
+
+static const char priority[] =
+    "%DISABLE_TLS13_COMPAT_MODE:NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:"
+    "+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1";
+
+const char *gw_kx_reason_text(unsigned reason)
+{
+	switch (reason) {
+#define X(e, n, s)                                                                                           \
+	case n:                                                                                              \
+		return s;
+		GW_KX_REASONS(X)
+#undef X
+	default:
+		return "the peer refused for a reason that this version does not know";
+	}
+}
+
+const char *gw_kx_state_name(enum gw_kx_state s)
+{
+	static const char *const names[] = {
+#define X(e, n, s) n,
+	    GW_KX_STATES(X)
+#undef X
+	};
+
+	return names[s];
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+static int bytes_put(struct bytes *b, const void *p, size_t n)
+{
+	if (b->at == b->n)
+		b->at = b->n = 0;
+	if (b->n + n > b->room) {
+		size_t room = b->n + n < 4096 ? 4096 : b->n + n;
+		uint8_t *more = room <= BUF_MAX ? realloc(b->p, room) : NULL;
+
+		if (!more)
+			return RWY_ENOMEM;
+		b->p = more;
+		b->room = room;
+	}
+	memcpy(b->p + b->n, p, n);
+	b->n += n;
+	return 0;
+}
+
+static void bytes_free(struct bytes *b)
+{
+	if (b->p)
+		aead_wipe(b->p, b->room);
+	free(b->p);
+}
+
+static ssize_t tls_pull(gnutls_transport_ptr_t ptr, void *to, size_t n)
+{
+	struct gw_kx *x = ptr;
+	size_t there = x->in.n - x->in.at;
+
+	if (!there && x->peer_closed)
+		return 0;
+	if (!there) {
+		gnutls_transport_set_errno(x->tls, EAGAIN);
+		return -1;
+	}
+	if (n > there)
+		n = there;
+	memcpy(to, x->in.p + x->in.at, n);
+	x->in.at += n;
+	return (ssize_t)n;
+}
+
+static ssize_t tls_push(gnutls_transport_ptr_t ptr, const void *from, size_t n)
+{
+	struct gw_kx *x = ptr;
+
+	if (bytes_put(&x->out, from, n) != 0) {
+		gnutls_transport_set_errno(x->tls, ENOMEM);
+		return -1;
+	}
+	return (ssize_t)n;
+}
+
+static int tls_ready(gnutls_transport_ptr_t ptr, unsigned ms)
+{
+	const struct gw_kx *x = ptr;
+
+	(void)ms;
+	return x->in.n != x->in.at || x->peer_closed;
+}
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+static int tls_verify(gnutls_session_t s)
+{
+	struct gw_kx *x = gnutls_session_get_ptr(s);
+	enum gw_cert_role peer = x->self == GW_CERT_CLIENT ? GW_CERT_SERVER : GW_CERT_CLIENT;
+
+	return gw_cert_verify(s, peer, x->name, x->why, sizeof(x->why)) ? 0 : GNUTLS_E_CERTIFICATE_ERROR;
+}
+
+static int tls_new(struct gw_kx *x)
+{
+	static const gnutls_datum_t alpn = {(unsigned char *)(uintptr_t)GW_KX_ALPN, sizeof(GW_KX_ALPN) - 1};
+	unsigned flags = x->self == GW_CERT_CLIENT ? GNUTLS_CLIENT : GNUTLS_SERVER;
+
+	if (gnutls_init(&x->tls, flags | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS |
+	                             GNUTLS_NO_AUTO_SEND_TICKET) != 0) {
+		x->tls = NULL;
+		return RWY_ENOMEM;
+	}
+	gnutls_session_set_ptr(x->tls, x);
+	gnutls_transport_set_ptr(x->tls, x);
+	gnutls_transport_set_pull_function(x->tls, tls_pull);
+	gnutls_transport_set_push_function(x->tls, tls_push);
+	gnutls_transport_set_pull_timeout_function(x->tls, tls_ready);
+	gnutls_handshake_set_timeout(x->tls, 0); /* the caller has the clock */
+	gnutls_session_set_verify_function(x->tls, tls_verify);
+	if (gnutls_priority_set_direct(x->tls, priority, NULL) != 0 ||
+	    gnutls_credentials_set(x->tls, GNUTLS_CRD_CERTIFICATE, gw_cert_credentials(x->cert)) != 0 ||
+	    gnutls_alpn_set_protocols(x->tls, &alpn, 1, GNUTLS_ALPN_MANDATORY) != 0)
+		return RWY_ENOMEM;
+	if (x->self == GW_CERT_CLIENT)
+		return gnutls_server_name_set(x->tls, GNUTLS_NAME_DNS, x->name, strlen(x->name)) != 0
+		           ? RWY_ENOMEM
+		           : 0;
+	gnutls_certificate_server_set_request(x->tls, GNUTLS_CERT_REQUIRE);
+	/* A client that knows our CAs would keep back a certificate of another: then we could only
+	 * say that it has none. */
+	gnutls_certificate_send_x509_rdn_sequence(x->tls, 1);
+	return 0;
+}
+
+static int kx_new(struct gw_kx **out, struct gw_cert *cert, enum gw_cert_role self, const char *name)
+{
+	size_t n = name ? strlen(name) + 1 : 0;
+	struct gw_kx *x = calloc(1, sizeof(*x) + n);
+	int rc;
+
+	if (!x)
+		return RWY_ENOMEM;
+	x->self = self;
+	x->cert = gw_cert_ref(cert);
+	if (name) {
+		memcpy(x->name_mem, name, n);
+		x->name = x->name_mem;
+	}
+	rc = tls_new(x);
+	if (rc) {
+		gw_kx_free(x);
+		return rc;
+	}
+	*out = x;
+	return 0;
+}
+
+int gw_kx_client(struct gw_kx **out, struct gw_cert *cert, const struct gw_kx_offer *offer, const char *name)
+{
+	int rc = kx_new(out, cert, GW_CERT_CLIENT, name);
+
+	if (!rc)
+		(*out)->offer = *offer;
+	return rc;
+}
+
+int gw_kx_server(struct gw_kx **out, struct gw_cert *cert)
+{
+	return kx_new(out, cert, GW_CERT_SERVER, NULL);
+}
+
+void gw_kx_free(struct gw_kx *x)
+{
+	if (!x)
+		return;
+	if (x->tls)
+		gnutls_deinit(x->tls);
+	gw_cert_free(x->cert);
+	bytes_free(&x->in);
+	bytes_free(&x->out);
+	aead_wipe(&x->result, sizeof(x->result));
+	free(x);
+}
+
+/* --- in and out ------------------------------------------------------------------------------- */
+int gw_kx_input(struct gw_kx *x, const uint8_t *p, size_t n)
+{
+	x->received += n;
+	if (x->received > IN_MAX)
+		return RWY_EMALFORMED;
+	return bytes_put(&x->in, p, n);
+}
+
+void gw_kx_input_end(struct gw_kx *x)
+{
+	x->peer_closed = true;
+}
+
+const uint8_t *gw_kx_output(const struct gw_kx *x, size_t *n)
+{
+	*n = x->out.n - x->out.at;
+	return x->out.p + x->out.at;
+}
+
+void gw_kx_sent(struct gw_kx *x, size_t n)
+{
+	x->out.at += n;
+}
+
+static enum gw_kx_event fail(struct gw_kx *x, const char *why)
+{
+	if (why && !*x->why)
+		snprintf(x->why, sizeof(x->why), "%s", why);
+	x->state = GW_KX_FAILED;
+	return GW_KX_EV_FAILED;
+}
+
+static enum gw_kx_event fail_tls(struct gw_kx *x, int rc)
+{
+	if (*x->why) {
+		(void)!gnutls_alert_send_appropriate(x->tls, rc);
+	} else if (rc == GNUTLS_E_FATAL_ALERT_RECEIVED) {
+		const char *alert = gnutls_alert_get_name(gnutls_alert_get(x->tls));
+
+		snprintf(x->why, sizeof(x->why), "the peer ended the handshake: %s; its log tells more",
+		    alert ? alert : "no reason");
+	} else if (rc == GNUTLS_E_PREMATURE_TERMINATION || rc == GNUTLS_E_SESSION_EOF) {
+		snprintf(x->why, sizeof(x->why), "the peer closed the connection in mid-handshake");
+	} else {
+		(void)!gnutls_alert_send_appropriate(x->tls, rc);
+		snprintf(x->why, sizeof(x->why), "TLS: %s", gnutls_strerror(rc));
+	}
+	return fail(x, NULL);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+static size_t msg_len(uint8_t type)
+{
+	switch (type) {
+#define X(e, n, l)                                                                                           \
+	case n:                                                                                              \
+		return l;
+		MESSAGES(X)
+#undef X
+	default:
+		return 0;
+	}
+}
+
+/* Type, version, two zero bytes; then what the message says. A message fits one TLS record, and
+ * the output takes any. */
+static void msg_send(struct gw_kx *x, uint8_t msg[MSG_MAX], enum message type)
+{
+	ssize_t rc;
+
+	msg[0] = (uint8_t)type;
+	msg[1] = MSG_VERSION;
+	msg[2] = msg[3] = 0;
+	rc = gnutls_record_send(x->tls, msg, msg_len((uint8_t)type));
+	if (rc < 0)
+		(void)fail_tls(x, (int)rc);
+}
+
+static void offer_send(struct gw_kx *x)
+{
+	uint8_t m[MSG_MAX] = {0};
+
+	rwy_put64(m + 4, x->offer.tunnel);
+	rwy_put64(m + 12, x->offer.epoch);
+	rwy_put16(m + 20, x->offer.workers);
+	m[22] = (uint8_t)x->offer.alg;
+	msg_send(x, m, MSG_OFFER);
+}
+
+static void offer_get(struct gw_kx *x)
+{
+	const uint8_t *m = x->msg;
+
+	x->offer = (struct gw_kx_offer){.tunnel = rwy_get64(m + 4),
+	    .epoch = rwy_get64(m + 12),
+	    .workers = rwy_get16(m + 20),
+	    .alg = (enum aead_alg)m[22]};
+}
+
+/* Both ends say the same: tunnel, client's epoch, server's. */
+static int secret_make(struct gw_kx *x, uint64_t client, uint64_t server)
+{
+	uint8_t context[24];
+
+	rwy_put64(context, x->offer.tunnel);
+	rwy_put64(context + 8, client);
+	rwy_put64(context + 16, server);
+	x->result.own_epoch = x->self == GW_CERT_CLIENT ? client : server;
+	x->result.peer_epoch = x->self == GW_CERT_CLIENT ? server : client;
+	if (client == server || gnutls_prf_rfc5705(x->tls, sizeof(LABEL) - 1, LABEL, sizeof(context),
+	                            (const char *)context, AEAD_SECRET, (char *)x->result.secret.b) != 0) {
+		(void)fail(x, client == server ? "both ends drew the same epoch" : "TLS exports no secret");
+		return RWY_EINVAL;
+	}
+	x->state = GW_KX_INSTALLS;
+	return 0;
+}
+
+/* 1: a message is in x->msg; 0: none yet; otherwise GnuTLS's error. */
+static int msg_get(struct gw_kx *x)
+{
+	size_t want = 1;
+
+	for (;;) {
+		ssize_t rc;
+
+		if (x->msg_n)
+			want = msg_len(x->msg[0]);
+		if (!want || (x->msg_n >= 2 && x->msg[1] != MSG_VERSION)) {
+			snprintf(x->why, sizeof(x->why), "the peer speaks another version of the exchange");
+			return GNUTLS_E_UNEXPECTED_PACKET;
+		}
+		if (x->msg_n == want && want > 1)
+			return 1;
+		rc = gnutls_record_recv(x->tls, x->msg + x->msg_n, want - x->msg_n);
+		if (rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED)
+			return 0;
+		if (rc <= 0)
+			return rc ? (int)rc : GNUTLS_E_SESSION_EOF;
+		x->msg_n += (size_t)rc;
+	}
+}
+
+static enum gw_kx_event message(struct gw_kx *x)
+{
+	const uint8_t type = x->msg[0];
+
+	x->msg_n = 0;
+	if (x->state == GW_KX_WAITS_OFFER && type == MSG_OFFER) {
+		offer_get(x);
+		x->state = GW_KX_DECIDES;
+		return GW_KX_EV_ASKED;
+	}
+	if (x->state == GW_KX_OFFERED && type == MSG_ACCEPT)
+		return secret_make(x, x->offer.epoch, rwy_get64(x->msg + 4)) ? GW_KX_EV_FAILED
+		                                                             : GW_KX_EV_KEYS;
+	if (x->state == GW_KX_OFFERED && type == MSG_REFUSE) {
+		x->refused = x->msg[4] ? x->msg[4] : UINT8_MAX;
+		return fail(x, gw_kx_reason_text(x->refused));
+	}
+	if (x->state == GW_KX_WAITS_READY && type == MSG_READY) {
+		x->state = GW_KX_DONE;
+		return GW_KX_EV_READY;
+	}
+	return fail(x, "the peer sent a message that has no place here");
+}
+
+/* --- the course ------------------------------------------------------------------------------- */
+static enum gw_kx_event handshake(struct gw_kx *x)
+{
+	int rc;
+
+	do
+		rc = gnutls_handshake(x->tls);
+	while (rc < 0 && rc != GNUTLS_E_AGAIN && !gnutls_error_is_fatal(rc));
+	if (rc == GNUTLS_E_AGAIN)
+		return GW_KX_EV_NONE;
+	if (rc < 0)
+		return fail_tls(x, rc);
+	if (x->self == GW_CERT_CLIENT) {
+		x->state = GW_KX_OFFERED;
+		offer_send(x);
+	} else {
+		x->state = GW_KX_WAITS_OFFER;
+	}
+	return x->state == GW_KX_FAILED ? GW_KX_EV_FAILED : gw_kx_step(x);
+}
+
+enum gw_kx_event gw_kx_step(struct gw_kx *x)
+{
+	int rc;
+
+	switch (x->state) {
+	case GW_KX_HANDSHAKE:
+		return handshake(x);
+	case GW_KX_OFFERED:
+	case GW_KX_WAITS_OFFER:
+	case GW_KX_WAITS_READY:
+		rc = msg_get(x);
+		return rc == 1 ? message(x) : rc ? fail_tls(x, rc) : GW_KX_EV_NONE;
+	case GW_KX_DECIDES:
+	case GW_KX_INSTALLS:
+	case GW_KX_DONE:
+	case GW_KX_FAILED:
+		break;
+	}
+	return GW_KX_EV_NONE;
+}
+
+int gw_kx_accept(struct gw_kx *x, uint64_t epoch)
+{
+	return secret_make(x, x->offer.epoch, epoch);
+}
+
+void gw_kx_refuse(struct gw_kx *x, enum gw_kx_reason reason)
+{
+	uint8_t m[MSG_MAX] = {0};
+
+	m[4] = (uint8_t)reason;
+	msg_send(x, m, MSG_REFUSE);
+	(void)fail(x, gw_kx_reason_text(reason));
+}
+
+void gw_kx_installed(struct gw_kx *x)
+{
+	uint8_t m[MSG_MAX] = {0};
+
+	if (x->self == GW_CERT_CLIENT) {
+		x->state = GW_KX_DONE;
+		msg_send(x, m, MSG_READY);
+	} else {
+		x->state = GW_KX_WAITS_READY;
+		rwy_put64(m + 4, x->result.own_epoch);
+		msg_send(x, m, MSG_ACCEPT);
+	}
+	aead_wipe(&x->result.secret, sizeof(x->result.secret));
+}
+
+/* --- what it knows ---------------------------------------------------------------------------- */
+enum gw_kx_state gw_kx_state(const struct gw_kx *x)
+{
+	return x->state;
+}
+
+const char *gw_kx_why(const struct gw_kx *x)
+{
+	return x->why;
+}
+
+unsigned gw_kx_refused(const struct gw_kx *x)
+{
+	return x->refused;
+}
+
+const struct gw_kx_offer *gw_kx_offer(const struct gw_kx *x)
+{
+	return &x->offer;
+}
+
+const struct gw_kx_result *gw_kx_result(const struct gw_kx *x)
+{
+	return &x->result;
+}
+
+int gw_kx_peer(struct gw_kx *x, struct gw_cert_peer *out)
+{
+	return gw_cert_peer_keep(out, x->tls, x->self == GW_CERT_CLIENT ? GW_CERT_SERVER : GW_CERT_CLIENT);
+}

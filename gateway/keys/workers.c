@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys for the workers: each has two for a tunnel, made from the secret of the exchange. */
+#include "gateway/gw.h"
+#include "gateway/keys/internal.h"
+
+struct call {
+	unsigned tunnel;
+	struct wan_secrets secrets;
+	int rc;
+};
+
+static void offer(struct eng *e, void *arg)
+{
+	struct call *c = arg;
+
+	c->rc = eng_tunnel_keys_offer(e, c->tunnel, &c->secrets, gw_now());
+}
+
+static void use(struct eng *e, void *arg)
+{
+	const struct call *c = arg;
+
+	eng_tunnel_keys_use(e, c->tunnel, gw_now());
+}
+
+static void end(struct eng *e, void *arg)
+{
+	const struct call *c = arg;
+
+	eng_tunnel_keys_end(e, c->tunnel, gw_now());
+}
+
+int keys_workers_offer(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r)
+{
+	struct call c = {.tunnel = tunnel};
+	int rc = 0;
+
+	for (unsigned w = 0; w < app->workers && !rc; w++) {
+		aead_secret_of(&c.secrets.tx, &r->secret, r->own_epoch, w);
+		aead_secret_of(&c.secrets.rx, &r->secret, r->peer_epoch, w);
+		rc = gw_call(app, w, offer, &c);
+		if (!rc)
+			rc = c.rc;
+	}
+	aead_wipe(&c, sizeof(c));
+	return rc;
+}
+
+int keys_workers_use(struct gw_app *app, unsigned tunnel)
+{
+	struct call c = {.tunnel = tunnel};
+	int rc = 0;
+
+	for (unsigned w = 0; w < app->workers; w++) {
+		int one = gw_call(app, w, use, &c);
+
+		rc = rc ? rc : one;
+	}
+	return rc;
+}
+
+void keys_workers_end(struct gw_app *app, unsigned tunnel)
+{
+	struct call c = {.tunnel = tunnel};
+
+	for (unsigned w = 0; w < app->workers; w++)
+		/* Nothing may be sealed for this peer any more, however busy a worker is. */
+		while (gw_call(app, w, end, &c) == RWY_EAGAIN && !atomic_load(&app->worker[w]->stop))
+			;
+}
+
+bool keys_workers_up(const struct gw_app *app, unsigned tunnel)
+{
+	for (unsigned w = 0; w < app->workers; w++)
+		if (!(atomic_load_explicit(&app->worker[w]->tun_state[tunnel], memory_order_relaxed) & 1))
+			return false;
+	return true;
+}

@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two real gateways with keys (docs/security.md): new keys under load, restarts, certificates that are renewed, revoked or wrong.
+
+The world is that of gw_drain.py: hosts are models, 20 ms and some loss. Needs root. Argument: the build folder.
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import gw_smoke as lab  # noqa: E402
+import gw_drain as drain  # noqa: E402
+
+CA = os.path.join(lab.ROOT, "tools", "ca", "roceway-ca")
+NAMES = {"a": "gw-a", "b": "gw-b"}
+
+
+def ca(folder, *words):
+    subprocess.run((CA, os.path.join(folder, "ca")) + words, check=True)
+
+
+def configure(gateway, folder, side, **more):
+    """Keys instead of `security: none`, with the certificates of the folder."""
+    here = os.path.join(folder, "ca")
+    keys = {"certificate": "%s/%s.pem" % (here, NAMES[side]), "key": "%s/%s.key" % (here, NAMES[side]), "ca": here + "/ca.pem",
+            "crl": here + "/crl.pem", "rekey": "1s", "lifetime": "2s", "peer_name": NAMES["b" if side == "a" else "a"], **more}
+    with open(gateway.config) as f:
+        text = f.read()
+    text = text.replace("security: none", "peer_name: " + keys.pop("peer_name"))
+    with open(gateway.config, "w") as f:
+        f.write(text + "keys: {%s}\n" % ", ".join("%s: %s" % item for item in keys.items()))
+
+
+@contextlib.contextmanager
+def world(folder, up=True, workers=1, of_a=None, of_b=None):
+    """Two gateways; `of_a`, `of_b`: keys of their files that differ from what is right."""
+    if not os.path.exists(os.path.join(folder, "ca")):
+        ca(folder, "init")
+        for name in NAMES.values():
+            ca(folder, "issue", name, "gateway")
+    a, b, wan = lab.Gateway(folder, "a", workers=workers), lab.Gateway(folder, "b", workers=workers), drain.Wan(folder)
+    configure(a, folder, "a", **(of_a or {}))
+    configure(b, folder, "b", **(of_b or {}))
+    try:
+        b.start()
+        a.start()
+        if up:
+            a.wait("tunnel=far state=up")
+            b.wait("tunnel=far state=up")
+        yield a, b, wan
+    finally:
+        a.kill()
+        b.kill()
+        wan.stop()
+
+
+def api(folder, side, *words):
+    r = subprocess.run((os.path.join(drain.BIN, "roceway"), "--socket", os.path.join(folder, side + ".sock"), *words, "--json"),
+                       capture_output=True, text=True, timeout=60)
+    return json.loads(r.stdout) if r.stdout else r.stderr
+
+
+def tunnel(folder, side):
+    return api(folder, side, "tunnels")["tunnels"][0]
+
+
+def counters(folder, side):
+    return {(c["group"], c["name"]): c["value"] for c in api(folder, side, "counters")["counters"]}
+
+
+def until(what, true, seconds=lab.READY):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+class Sniffer:
+    """Everything that crosses the WAN, as the emulator's first interface sees it."""
+
+    def __init__(self):
+        with lab.inside(drain.MID):
+            self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            self.sock.bind(("wa", 0))
+        self.frames, self.on = [], True
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        self.sock.settimeout(0.1)
+        while self.on:
+            with contextlib.suppress(TimeoutError):
+                self.frames.append(self.sock.recv(4096))
+
+    def stop(self):
+        self.on = False
+        self.thread.join()
+        self.sock.close()
+        return self.frames
+
+
+def tunnel_datagrams(frames):
+    for f in frames:
+        if f[12:14] == b"\x08\x00" and f[23] == 17 and struct.unpack("!H", f[36:38])[0] in (4793, 4794):
+            yield f[42:14 + struct.unpack("!H", f[16:18])[0]]
+
+
+def test_load(folder):
+    """Keys change under load, by phases and by new exchanges; each gateway is stopped and started. No queue pair ends."""
+    with world(folder, workers=2) as (a, b, _):
+        load = drain.Load()
+        try:
+            load.more()
+            sniffer = Sniffer()
+            load.more()
+            until("key phases", lambda: counters(folder, "a").get(("tunnel", "key_updates_sent"), 0) > 6)
+            until("new exchanges", lambda: tunnel(folder, "b")["keys"]["exchanges"] >= 3)
+            datagrams = list(tunnel_datagrams(sniffer.stop()))
+            assert len(datagrams) > 500, len(datagrams)
+            # byte 3 of the header says which keys: 0 is for datagrams in the clear
+            assert all(d[3] for d in datagrams), "in the clear: %d of %d" % (sum(not d[3] for d in datagrams), len(datagrams))
+            for side in "ab":
+                t, c = tunnel(folder, side), counters(folder, side)
+                assert t["security"] == "keys" and t["keys"]["state"] == "used" and t["keys"]["cipher"] == "aes-128-gcm", t
+                assert t["keys"]["peer_name"] == NAMES["b" if side == "a" else "a"] and not t["keys"]["problem"], t
+                assert not c.get(("tunnel", "drop_forged")) and not c.get(("engine", "conns_failed")), c
+            for g in a, b:
+                code, end = g.stop()
+                drain.restarted(g)
+                assert code == 0 and "conns_failed" not in end and "conns_lost" not in end, end
+                load.more()
+            load.finish()
+        finally:
+            load.kill()
+        for g in a, b:
+            code, _ = g.stop()
+            assert code == 0 and " error " not in g.text(), g.text()
+            assert "SECURITY: NONE" not in g.text()
+
+
+def test_kill(folder):
+    """A gateway that is killed comes back with other keys; the other takes them although it has some."""
+    with world(folder) as (a, _, _):
+        a.proc.kill()
+        a.proc.wait()
+        a.start().wait("tunnel=far state=up")
+        assert tunnel(folder, "b")["peer_restarts"] == 1
+        load = drain.Load()
+        try:
+            load.more()
+            load.finish()
+        finally:
+            load.kill()
+
+
+def test_revoked(folder):
+    """The certificate of a peer is revoked: its keys end at once, and it gets no others. A new certificate is taken without a restart."""
+    with world(folder) as (a, b, _):
+        load = drain.Load()
+        try:
+            load.more()
+            shutil.copy(os.path.join(folder, "ca", "gw-b.pem"), os.path.join(folder, "old.pem"))
+            ca(folder, "revoke", "gw-b")
+            began = time.monotonic()
+            until("the tunnel is down", lambda: tunnel(folder, "a")["state"] == "down")
+            print("   down %.2f s after the list was there" % (time.monotonic() - began))
+            keys = tunnel(folder, "a")["keys"]
+            assert keys["state"] == "wanted" and keys["ended"] == 1 and "revoked" in keys["problem"], keys
+            assert re.search(r' warning keys: tunnel=far state=wanted event="the peer\'s certificate: .*revoked', a.text()), a.text()
+            until("it asks again and is refused", lambda: tunnel(folder, "a")["keys"]["refused"] + tunnel(folder, "a")["keys"]["failed"] > 1)
+            assert tunnel(folder, "a")["state"] == "down"
+            ca(folder, "issue", "gw-b", "gateway")
+            b.proc.send_signal(signal.SIGHUP)
+            until("the tunnel is up", lambda: tunnel(folder, "a")["state"] == "up")
+            load.more()
+            load.finish()
+        finally:
+            load.kill()
+
+
+def test_renewed(folder):
+    """Both certificates and the CA are renewed under load, by SIGHUP; the tunnel is never down."""
+    with world(folder) as (a, b, _):
+        load = drain.Load()
+        try:
+            load.more()
+            for name in NAMES.values():
+                ca(folder, "issue", name, "gateway")
+            for g in a, b:
+                g.proc.send_signal(signal.SIGHUP)
+                g.wait("notice reload: ")
+            had = tunnel(folder, "a")["keys"]["exchanges"]
+            until("an exchange with the new ones", lambda: tunnel(folder, "a")["keys"]["exchanges"] > had + 1)
+            load.more()
+            # what is wrong changes nothing
+            with open(os.path.join(folder, "ca", "gw-a.pem"), "w") as f:
+                f.write("junk\n")
+            a.proc.send_signal(signal.SIGHUP)
+            a.wait("reload: refused, nothing has changed")
+            had = tunnel(folder, "a")["keys"]["exchanges"]
+            until("an exchange with those before", lambda: tunnel(folder, "a")["keys"]["exchanges"] > had)
+            load.more()
+            load.finish()
+        finally:
+            load.kill()
+        for g in a, b:
+            assert g.text().count("state=up") == 1 and "state=down" not in g.text(), g.text()
+
+
+def refused(folder, said_by_a, said_by_b, of_a=None, of_b=None):
+    with world(folder, up=False, of_a=of_a, of_b=of_b) as (a, b, _):
+        for g, said in ((a, said_by_a), (b, said_by_b)):
+            if said:
+                until("`%s` in: %s" % (said, g.text()), lambda: re.search(said, g.text()))
+        time.sleep(1)
+        for side in "ab":
+            t = tunnel(folder, side)
+            assert t["state"] == "down" and t["keys"]["state"] == "wanted" and t["keys"]["problem"], t
+            assert counters(folder, side).get(("tunnel", "rx_datagrams"), 0) == 0
+
+
+def test_wrong_name(folder):
+    refused(folder, "not for the name `gw-c`|not for `peer_name`", "the peer ended the handshake|not for the `peer_name`", of_a={"peer_name": "gw-c"})
+
+
+def test_foreign_ca(folder):
+    ca(folder, "init")
+    for name in NAMES.values():
+        ca(folder, "issue", name, "gateway")
+    other = os.path.join(folder, "other")
+    subprocess.run((CA, other, "init"), check=True)
+    subprocess.run((CA, other, "issue", "gw-b", "gateway"), check=True)
+    refused(folder, "issuer is unknown", "the peer ended the handshake",
+            of_b={"certificate": other + "/gw-b.pem", "key": other + "/gw-b.key"})
+
+
+def test_other_cipher(folder):
+    refused(folder, "another `keys.cipher`", "another `keys.cipher`", of_b={"cipher": "aes-256-gcm"})
+
+
+def test_one_end_without(folder):
+    """One end with keys, the other without: nothing passes, and both say why."""
+    with world(folder, up=False) as (a, b, _):
+        b.kill()
+        with open(b.config) as f:
+            text = f.read()
+        with open(b.config, "w") as f:
+            f.write(text.replace("peer_name: gw-a", "security: none"))
+        b.start()
+        b.wait("SECURITY: NONE")
+        until("a says it", lambda: "Connection refused" in a.text() or "no tunnel with keys" in a.text())
+        time.sleep(1)
+        assert tunnel(folder, "a")["state"] == tunnel(folder, "b")["state"] == "down"
+        assert tunnel(folder, "b")["security"] == "none" and tunnel(folder, "b")["keys"]["state"] == "none"
+        health = api(folder, "b", "health")
+        assert any(c["name"] == "security" and "1 of 1" in c["detail"] for c in health["checks"]), health
+
+
+def test_open_key_file(folder):
+    """A key that others can read is refused at the start."""
+    ca(folder, "init")
+    for name in NAMES.values():
+        ca(folder, "issue", name, "gateway")
+    os.chmod(os.path.join(folder, "ca", "gw-a.key"), 0o644)
+    a = lab.Gateway(folder, "a")
+    configure(a, folder, "a")
+    try:
+        a.start()
+        assert a.proc.wait(lab.READY) == 1
+        assert re.search(r" error keys: .*gw-a\.key: expected a file that others can neither read nor write", a.text()), a.text()
+    finally:
+        a.kill()
+
+
+def main():
+    tests = [v for k, v in globals().items() if k.startswith("test_")]
+    want = sys.argv[2] if len(sys.argv) > 2 else ""
+    passed = failed = 0
+    try:
+        drain.topology()
+        for t in tests:
+            if want not in t.__name__:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                began = time.monotonic()
+                try:
+                    t(folder)
+                    passed += 1
+                    print("ok %s %.1f s" % (t.__name__, time.monotonic() - began), flush=True)
+                except Exception as e:  # noqa: BLE001: any failure is a failed test
+                    failed += 1
+                    print("not ok %s: %s: %s" % (t.__name__, type(e).__name__, e), flush=True)
+                    for side in "ab":
+                        with contextlib.suppress(OSError), open(os.path.join(folder, side + ".log")) as f:
+                            print("--- %s\n%s" % (side, f.read()[-3000:]), flush=True)
+    finally:
+        lab.cleanup()
+        subprocess.run(("ip", "netns", "del", drain.MID), stderr=subprocess.DEVNULL)
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
