@@ -29,17 +29,20 @@
 #define TURN_OVER  (50 * 1000)
 
 /* --- events ---------------------------------------------------------------------------------- */
-static bool known_peer(const struct gw_carriers *cs, const struct gw_listener *l, const struct rwy_ip *peer)
+/* The first tunnel with the peer; NULL: a stranger. */
+static const struct gw_carrier_tun *peer_of(
+    const struct gw_carriers *cs, const struct gw_listener *l, const struct rwy_ip *peer)
 {
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
 		if (cs->tun[i].used && cs->tun[i].listener == l && rwy_ip_eq(&cs->tun[i].remote, peer))
-			return true;
-	return false;
+			return &cs->tun[i];
+	return NULL;
 }
 
 static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time now)
 {
 	struct base_sockaddr a = {.len = sizeof(a.ss)};
+	const struct gw_carrier_tun *t;
 	struct gw_conn *c;
 	struct rwy_ip peer;
 	int fd;
@@ -47,7 +50,8 @@ static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time n
 	while ((fd = accept4(l->fd, (struct sockaddr *)&a.ss, &a.len, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
 		base_sockaddr_ip(&a, &peer);
 		a.len = sizeof(a.ss);
-		if (!known_peer(cs, l, &peer) || cs->unknown >= GW_CONNS_UNKNOWN) {
+		t = peer_of(cs, l, &peer);
+		if (!t || cs->unknown >= GW_CONNS_UNKNOWN) {
 			cs->strangers++;
 			close(fd);
 			continue;
@@ -59,6 +63,9 @@ static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time n
 		c->peer = peer;
 		c->port = l->port;
 		c->deadline = now + HELLO_TIME;
+		/* Tunnels between the same addresses and ports are alike in this (introduce()). */
+		if (t->conf.security == CONF_SEC_KEYS && gw_tcp_tls_new(cs, c, NULL) != 0)
+			gw_set_lost(cs, c, "no memory", now);
 	}
 }
 
@@ -266,21 +273,6 @@ static int thread_start(struct gw_carriers *cs)
 	return rc ? RWY_ENOMEM : 0;
 }
 
-static int certificates_read(struct gw_carriers *cs)
-{
-	const struct conf_tunnel_keys *k = &cs->app->conf->keys;
-	const struct gw_cert_files f = {k->certificate, k->key, k->ca, k->crl};
-	char why[256];
-	int rc;
-
-	if (!k->certificate[0])
-		return 0;
-	rc = gw_quic_tls_new(&cs->tls, &f, why, sizeof(why));
-	if (rc)
-		gw_log(GW_LOG_ERROR, "keys", "%s", why);
-	return rc;
-}
-
 int gw_carriers_start(struct gw_app *app, struct gw_pools *pools)
 {
 	struct gw_carriers *cs = calloc(1, sizeof(*cs));
@@ -297,7 +289,7 @@ int gw_carriers_start(struct gw_app *app, struct gw_pools *pools)
 	pthread_mutex_init(&cs->lock, NULL);
 	cs->epoch = base_random64();
 	app->carriers = cs;
-	rc = certificates_read(cs);
+	rc = gw_carriers_certs_read(cs, &app->conf->keys);
 	if (!rc)
 		rc = rings_new(cs);
 	return rc ? rc : thread_start(cs);

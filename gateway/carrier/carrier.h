@@ -82,6 +82,10 @@ RWY_MUST_CHECK int gw_carrier_set(
 /* Copies a tunnel's state; all 0 if it has no TCP port. */
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out);
 
+/* The certificates have changed: new connections use them; those whose peer is not valid by them
+ * end. The caller has read the same files without an error. */
+void gw_carrier_certs(struct gw_app *app, const struct conf_tunnel_keys *k);
+
 /* --- the worker's end: called on its own thread ----------------------------------------------- */
 struct gw_worker;
 struct wan_tx;

@@ -200,12 +200,26 @@ static bool input_grow(struct gw_conn *c)
 	return true;
 }
 
+static ssize_t bytes_read(struct gw_carriers *cs, struct gw_conn *c)
+{
+	uint8_t *at = c->in.p + c->in.n;
+	size_t room = c->in.cap - c->in.n;
+
+	return c->tls ? gw_tcp_tls_recv(cs, c, at, room) : recv(c->fd, at, room, 0);
+}
+
+/* The sentence of errno. */
+static const char *said(const struct gw_carriers *cs, const struct gw_conn *c)
+{
+	return c->tls && errno == EPROTO ? cs->why : strerror(errno);
+}
+
 static const char *tcp_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
 {
 	const char *why = NULL;
 	uint32_t use = c->use;
 
-	for (unsigned i = 0; i < READS; i++) {
+	for (unsigned i = 0; i < READS || (c->tls && gw_tcp_tls_pending(c)); i++) {
 		ssize_t n;
 
 		if (c->in.n) { /* data that waited */
@@ -220,11 +234,11 @@ static const char *tcp_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time 
 		}
 		if (!input_grow(c))
 			return "no memory";
-		n = recv(c->fd, c->in.p + c->in.n, c->in.cap - c->in.n, 0);
+		n = bytes_read(cs, c);
 		if (n == 0)
 			return closed;
 		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? NULL : strerror(errno);
+			return errno == EAGAIN || errno == EINTR ? NULL : said(cs, c);
 		c->in.n += (uint32_t)n;
 		if (c->t)
 			c->t->c.rx_bytes += (uint64_t)n;
@@ -289,61 +303,76 @@ static void written(struct gw_conn *c, uint64_t n)
 	c->off = (uint32_t)n;
 }
 
-static ssize_t output_write(struct gw_conn *c)
+static ssize_t bytes_write(struct gw_carriers *cs, struct gw_conn *c, struct iovec *v, unsigned n)
+{
+	const struct msghdr h = {.msg_iov = v, .msg_iovlen = n};
+
+	return c->tls ? gw_tcp_tls_send(cs, c, v, n) : sendmsg(c->fd, &h, MSG_NOSIGNAL);
+}
+
+static ssize_t output_write(struct gw_carriers *cs, struct gw_conn *c)
 {
 	struct iovec v[SEGMENTS];
-	struct msghdr h = {.msg_iov = v};
 	ssize_t n;
 
 	if (c->out_at == c->out_n && c->ctl_n) {
-		n = send(c->fd, c->ctl, c->ctl_n, MSG_NOSIGNAL);
+		v[0] = (struct iovec){c->ctl, c->ctl_n};
+		n = bytes_write(cs, c, v, 1);
 		if (n > 0) {
 			c->ctl_n -= (unsigned)n;
 			memmove(c->ctl, c->ctl + n, c->ctl_n);
 		}
 		return n;
 	}
-	h.msg_iovlen = gather(c, v);
-	n = sendmsg(c->fd, &h, MSG_NOSIGNAL);
+	n = bytes_write(cs, c, v, gather(c, v));
 	if (n > 0)
 		written(c, (uint64_t)n);
 	return n;
 }
 
+static void block(struct gw_carriers *cs, struct gw_conn *c, bool on)
+{
+	if (c->blocked == on)
+		return;
+	c->blocked = on;
+	c->kind->watch(cs, c);
+}
+
 static const char *tcp_write(struct gw_carriers *cs, struct gw_conn *c)
 {
+	if (c->tls && gw_tcp_tls_handshake(cs, c) != 0) {
+		if (errno != EAGAIN)
+			return said(cs, c);
+		block(cs, c, gw_tcp_tls_wants_write(c));
+		return NULL;
+	}
 	for (unsigned i = 0; i < WRITES; i++) {
 		ssize_t n;
 
 		if (c->out_at == c->out_n && !c->ctl_n && !gw_conn_fill(cs, c, GW_CONN_RUN))
 			break;
-		n = output_write(c);
+		n = output_write(cs, c);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN)
-			return strerror(errno);
+			return said(cs, c);
 		if (n < 0) {
-			if (!c->blocked) {
-				c->blocked = true;
-				c->kind->watch(cs, c);
-			}
+			block(cs, c, true);
 			return NULL;
 		}
 	}
-	if (c->blocked) {
-		c->blocked = false;
-		c->kind->watch(cs, c);
-	}
+	block(cs, c, false);
 	return NULL;
 }
 
 static bool tcp_room(const struct gw_conn *c)
 {
-	return !c->blocked;
+	return !c->blocked && (!c->tls || gw_tcp_tls_open(c));
 }
 
 static void tcp_close(struct gw_conn *c)
 {
+	gw_tcp_tls_free(c);
 	close(c->fd);
 }
 

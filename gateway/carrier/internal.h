@@ -82,6 +82,7 @@ struct gw_conn {
 	const struct gw_conn_kind *kind;
 	enum gw_conn_state state;
 	int fd;                    /* TCP */
+	struct gw_tcp_tls *tls;    /* TCP of a tunnel with keys; NULL: in the clear */
 	struct gw_quic_conn *quic; /* QUIC; and its streams' input */
 	struct gw_input *streams;
 	uint32_t use; /* use count of this entry */
@@ -191,12 +192,15 @@ struct gw_carriers {
 	struct gw_listener listener[CONF_TUNNELS_MAX];
 	struct gw_quic_port quic[CONF_TUNNELS_MAX];
 	struct gw_quic_tls *tls; /* NULL: no certificates, no QUIC */
+	char why[256];           /* the last reason to end a connection that is no constant */
 	struct gw_conn conn[GW_CONNS_MAX];
 };
 
 /* tunnel.c: tunnels, for other threads */
 /* Wakes the thread. */
 void gw_carriers_wake(struct gw_carriers *cs);
+/* Takes the lock from the thread. */
+void gw_carriers_lock(struct gw_carriers *cs);
 /* Adds a tunnel; errors as gw_carrier_tunnel. With the lock, or before the thread runs. */
 RWY_MUST_CHECK int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunnel *c);
 
@@ -223,6 +227,29 @@ void gw_conn_stall(struct gw_carriers *cs, struct gw_conn *c, bool on);
 /* Takes up to `max` datagrams of one worker into c->out. False: none waits. */
 bool gw_conn_fill(struct gw_carriers *cs, struct gw_conn *c, unsigned max);
 extern const struct gw_conn_kind gw_conn_tcp;
+
+/* tcp_tls.c: TLS in a TCP connection, which has c->tls */
+/* Begins: c->accepted says the role. name: the peer's; NULL: gw_tcp_tls_named tells. The connection
+ * has c->tls afterwards, which is freed with it. RWY_ENOMEM. */
+RWY_MUST_CHECK int gw_tcp_tls_new(struct gw_carriers *cs, struct gw_conn *c, const char *name);
+void gw_tcp_tls_free(struct gw_conn *c); /* without TLS: nothing */
+/* The handshake is over; the next bytes that GnuTLS moves are written. */
+bool gw_tcp_tls_open(const struct gw_conn *c);
+bool gw_tcp_tls_wants_write(const struct gw_conn *c);
+/* The next three return -1 with errno: EAGAIN, or EPROTO and the reason in cs->why. The first goes
+ * on with the handshake: 0, it is over. The others are as recv() and writev(). */
+int gw_tcp_tls_handshake(struct gw_carriers *cs, struct gw_conn *c);
+ssize_t gw_tcp_tls_recv(struct gw_carriers *cs, struct gw_conn *c, void *p, size_t n);
+ssize_t gw_tcp_tls_send(struct gw_carriers *cs, struct gw_conn *c, const struct iovec *v, unsigned n);
+/* Bytes were read from the socket and not yet taken. */
+bool gw_tcp_tls_pending(const struct gw_conn *c);
+/* The client's certificate has this name. */
+bool gw_tcp_tls_named(const struct gw_conn *c, const char *name);
+/* The peer's certificate is still valid; false: cs->why. */
+bool gw_tcp_tls_still(struct gw_carriers *cs, const struct gw_conn *c, const char *name);
+
+/* certs.c. RWY_EINVAL, RWY_ENOMEM; logged. */
+RWY_MUST_CHECK int gw_carriers_certs_read(struct gw_carriers *cs, const struct conf_tunnel_keys *k);
 
 /* quic_sock.c: UDP sockets for QUIC */
 /* Returns a socket, or -1 with errno. */

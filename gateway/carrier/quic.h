@@ -45,6 +45,8 @@ RWY_MUST_CHECK int gw_quic_tls_new(
     struct gw_quic_tls **out, const struct gw_cert_files *files, char *why, size_t size);
 /* Drops the caller's reference; ends and connections have their own. NULL is allowed. */
 void gw_quic_tls_free(struct gw_quic_tls *tls);
+/* The certificates in it, which live as long as it does. */
+struct gw_cert *gw_quic_tls_cert(const struct gw_quic_tls *tls);
 
 /* --- ends ------------------------------------------------------------------------------------- */
 struct gw_quic_end;
@@ -127,6 +129,10 @@ RWY_MUST_CHECK int gw_quic_end_new(struct gw_quic_end **out, const struct gw_qui
 void gw_quic_end_free(struct gw_quic_end *e);
 /* New certificates, for connections that begin later. */
 void gw_quic_end_tls(struct gw_quic_end *e, struct gw_quic_tls *tls);
+/* Checks the certificate of a connection's peer again, with other certificates of ours. False: one
+ * sentence is in why[size]. A connection whose handshake goes on passes. */
+bool gw_quic_peer_verify(
+    const struct gw_quic_conn *c, const struct gw_cert *cert, const char *name, char *why, size_t size);
 const struct gw_quic_counters *gw_quic_end_counters(const struct gw_quic_end *e);
 /* Processes one datagram. ecn: 2 bits of its IP header. */
 void gw_quic_read(struct gw_quic_end *e, const struct gw_quic_addr *remote, const uint8_t *p, size_t n,

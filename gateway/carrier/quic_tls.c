@@ -80,6 +80,27 @@ void gw_quic_tls_free(struct gw_quic_tls *tls)
 	free(tls);
 }
 
+struct gw_cert *gw_quic_tls_cert(const struct gw_quic_tls *tls)
+{
+	return tls->cert;
+}
+
+bool gw_quic_peer_verify(
+    const struct gw_quic_conn *c, const struct gw_cert *cert, const char *name, char *why, size_t size)
+{
+	struct gw_cert_peer peer;
+	bool good;
+
+	if (!c->verified)
+		return true;
+	snprintf(why, size, "the peer's certificate cannot be read");
+	if (gw_cert_peer_keep(&peer, c->session, c->client ? GW_CERT_SERVER : GW_CERT_CLIENT) != 0)
+		return false;
+	good = gw_cert_peer_verify(cert, &peer, name, why, size);
+	gw_cert_peer_drop(&peer);
+	return good;
+}
+
 /* --- sessions --------------------------------------------------------------------------------- */
 static ngtcp2_conn *conn_of(ngtcp2_crypto_conn_ref *ref)
 {

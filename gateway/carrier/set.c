@@ -217,6 +217,14 @@ static unsigned accepted_of(
 	return n;
 }
 
+/* A tunnel with keys has TLS, and the client has its name; one without has none. */
+static bool may_be_of(const struct gw_conn *c, const struct gw_carrier_tun *t)
+{
+	bool keys = t->conf.security == CONF_SEC_KEYS;
+
+	return keys == (c->tls != NULL) && (!keys || gw_tcp_tls_named(c, conf_tunnel_peer_name(&t->conf)));
+}
+
 /* An accepted connection names its tunnel. */
 static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why)
 {
@@ -231,6 +239,11 @@ static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wa
 	if (accepted_of(cs, t, true, false) >= 2 * most_of(t, c->kind->carrier)) {
 		t->c.refused_full++;
 		*why = "enough connections";
+		return false;
+	}
+	if (c->kind->carrier == WAN_CARRIER_TCP && !may_be_of(c, t)) {
+		t->c.refused_tunnel++;
+		*why = "the peer's certificate is not for `peer_name`, or only one end has keys";
 		return false;
 	}
 	cs->unknown--;
@@ -307,6 +320,11 @@ static struct gw_conn *open_tcp(struct gw_carriers *cs, struct gw_carrier_tun *t
 
 	if (!c)
 		snprintf(t->problem, sizeof(t->problem), "TCP: %s", strerror(errno));
+	if (c && t->conf.security == CONF_SEC_KEYS &&
+	    gw_tcp_tls_new(cs, c, conf_tunnel_peer_name(&t->conf)) != 0) {
+		gw_conn_free(cs, c);
+		return NULL;
+	}
 	return c;
 }
 

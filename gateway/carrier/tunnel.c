@@ -19,7 +19,7 @@ void gw_carriers_wake(struct gw_carriers *cs)
 		return; /* a full counter wakes as well */
 }
 
-static void carriers_lock(struct gw_carriers *cs)
+void gw_carriers_lock(struct gw_carriers *cs)
 {
 	atomic_fetch_add(&cs->waiting, 1);
 	pthread_mutex_lock(&cs->lock);
@@ -145,7 +145,7 @@ int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tun
 
 	if (!cs || tunnel >= CONF_TUNNELS_MAX)
 		return 0;
-	carriers_lock(cs);
+	gw_carriers_lock(cs);
 	tunnel_remove(cs, tunnel, gw_now());
 	if (c)
 		rc = gw_carrier_add(cs, tunnel, c);
@@ -164,7 +164,7 @@ int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char
 		snprintf(why, size, "no such tunnel");
 		return RWY_ENOENT;
 	}
-	carriers_lock(cs);
+	gw_carriers_lock(cs);
 	t = &cs->tun[tunnel];
 	if (c == WAN_CARRIER_TCP && !t->conf.tcp_port) {
 		snprintf(why, size, "tunnel %s has `tcp_port: 0` in the configuration: no TCP", t->conf.name);
@@ -203,7 +203,7 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 	memset(out, 0, sizeof(*out));
 	if (!t)
 		return;
-	carriers_lock(cs);
+	gw_carriers_lock(cs);
 	if (t->used) {
 		out->wanted = t->agree.carrier;
 		out->sending = t->sending ? t->via : WAN_CARRIER_NATIVE;

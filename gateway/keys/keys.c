@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "gateway/carrier/carrier.h"
 #include "gateway/keys/internal.h"
 #include "gateway/setup.h"
 
@@ -62,6 +63,7 @@ static void take(struct gw_keys *k, const struct conf_tunnel_keys *f, struct gw_
 	k->crl_time = changed_at(k->files.crl);
 	k->check_at = 0;
 	k->all.reread++;
+	gw_carrier_certs(k->app, &k->files);
 }
 
 void gw_keys_take(struct gw_app *app, const struct conf *c, struct gw_cert *cert)

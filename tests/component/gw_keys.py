@@ -189,6 +189,51 @@ def test_revoked(folder):
             load.kill()
 
 
+def move(folder, carrier):
+    r = drain.roceway(folder, "tunnel", "set", "far", "carrier=" + carrier)
+    assert r.returncode == 0, r.stderr
+    until("the tunnel goes by " + carrier, lambda: tunnel(folder, "a")["carrier"]["sending"] == carrier)
+    until("so does the other end", lambda: tunnel(folder, "b")["carrier"]["sending"] == carrier)
+
+
+def test_carriers(folder):
+    """With keys TCP has TLS, and QUIC its own. The tunnel moves under load; a revoked certificate ends each."""
+    with world(folder) as (a, b, _):
+        load = drain.Load()
+        try:
+            load.more()
+            sniffer = Sniffer()
+            for carrier in "tcp", "quic", "tcp", "native", "quic":
+                move(folder, carrier)
+                load.more()
+            firsts = {}
+            for f in sniffer.stop():
+                if f[12:14] == b"\x08\x00" and f[23] == 6:
+                    ports, n = struct.unpack("!HH", f[34:38]), 34 + (f[46] >> 4) * 4
+                    payload = f[n:14 + struct.unpack("!H", f[16:18])[0]]
+                    if 4793 in ports and payload:
+                        firsts.setdefault((f[26:34], ports), payload)
+            assert len(firsts) >= 8 and all(p[:2] == b"\x16\x03" for p in firsts.values()), {k: v[:8] for k, v in firsts.items()}
+            for g in a, b:
+                assert "fallbacks" not in g.text() and "lost: back to native" not in g.text(), g.text()
+            for carrier in "tcp", "quic":
+                move(folder, carrier)
+                load.more()
+                ca(folder, "revoke", "gw-b")
+                until("the tunnel is down", lambda: tunnel(folder, "a")["state"] == "down", 10)
+                t = tunnel(folder, "a")
+                assert t["carrier"]["sending"] == "native" and "revoked" in t["keys"]["problem"], t
+                time.sleep(1)
+                assert tunnel(folder, "a")["state"] == "down"
+                ca(folder, "issue", "gw-b", "gateway")
+                b.proc.send_signal(signal.SIGHUP)
+                until("the tunnel goes by %s again" % carrier, lambda: tunnel(folder, "a")["carrier"]["sending"] == carrier)
+                load.more()
+            load.finish()
+        finally:
+            load.kill()
+
+
 def test_renewed(folder):
     """Both certificates and the CA are renewed under load, by SIGHUP; the tunnel is never down."""
     with world(folder) as (a, b, _):
