@@ -139,6 +139,7 @@ void keys_conn_event(struct gw_keys *k, uint64_t which, uint32_t events, rwy_tim
 			return;
 		}
 		c->state = KEYS_CONN_OPEN;
+		c->deadline = now + KEYS_DEADLINE;
 	}
 	if (c->state == KEYS_CONN_OPEN && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		why = fill(c);

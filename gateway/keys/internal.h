@@ -59,13 +59,14 @@ struct keys_tun {
 	struct keys_conn *own;   /* the exchange that this end began; NULL: none */
 	struct keys_conn *taken; /* the peer's that this end accepted; NULL: none */
 	struct gw_cert_peer peer;
-	rwy_time since;  /* of the keys */
-	rwy_time renew;  /* they get old then */
-	rwy_time heard;  /* the last time that the tunnel was up, or that it got keys */
-	rwy_time retry;  /* no exchange begins before */
-	rwy_time theirs; /* the peer's connections are paid until then (KEYS_EACH) */
-	rwy_dur backoff; /* after a failure */
-	rwy_dur quiet;   /* after an exchange because of silence */
+	rwy_time since;   /* of the keys */
+	rwy_time renew;   /* they get old then */
+	rwy_time heard;   /* the last time that the tunnel was up, or that it got keys */
+	rwy_time retry;   /* no exchange begins before */
+	rwy_time theirs;  /* the peer's connections are paid until then (KEYS_EACH) */
+	rwy_dur backoff;  /* after a failure */
+	rwy_dur patience; /* of the next connection with TCP's handshake */
+	rwy_dur quiet;    /* after an exchange because of silence */
 	char problem[256];
 	struct keys_said said[KEYS_SAID];
 	unsigned said_next;
@@ -126,6 +127,8 @@ void keys_conn_last_words(struct gw_keys *k, struct keys_conn *c);
 /* tunnel.c: the course of a tunnel's exchanges */
 /* Begins an exchange when it is time. Returns when it wants to be called again. */
 rwy_time keys_tun_tick(struct gw_keys *k, struct keys_tun *t, rwy_time now);
+/* A connection that this end began is not established in time. It is freed. */
+void keys_tun_unanswered(struct gw_keys *k, struct keys_conn *c, rwy_time now);
 /* The peer's certificate is checked again; keys end if it is not valid. */
 void keys_tun_check(struct gw_keys *k, struct keys_tun *t, rwy_time now);
 

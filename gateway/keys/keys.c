@@ -212,13 +212,12 @@ static rwy_time conns_tick(struct gw_keys *k, rwy_time now)
 			next = rwy_time_min(next, c->deadline);
 			continue;
 		}
+		if (c->state == KEYS_CONN_CONNECTING) {
+			keys_tun_unanswered(k, c, now);
+			continue;
+		}
 		k->all.slow++;
-		k->ops->failed(k, c,
-		    c->state == KEYS_CONN_CONNECTING ? "no answer from the peer's TCP port for keys "
-		                                       "(`keys_port`): it does not run, or the "
-		                                       "path does not let TCP through"
-		                                     : "the peer did not finish the exchange in time",
-		    now);
+		k->ops->failed(k, c, "the peer did not finish the exchange in time", now);
 	}
 	return next;
 }

@@ -14,13 +14,15 @@
 
 #define BACKOFF_MIN (200 * RWY_MS)
 #define BACKOFF_MAX (5 * RWY_SEC)
-#define CROSSED     (1 * RWY_SEC) /* the peer's exchange is given so long */
-#define SILENCE     (3 * RWY_SEC) /* a tunnel silent for so long may have lost its peer's keys */
-#define QUIET_MIN   (5 * RWY_SEC)
-#define QUIET_MAX   (60 * RWY_SEC)
-#define LOOK        (500 * RWY_MS) /* so often it is looked whether a tunnel is up */
-#define SECOND      (60 * RWY_SEC) /* the end with the higher address renews so much later */
-#define SAY_AGAIN   (60 * RWY_SEC)
+/* A lost SYN costs a second by the kernel's timer, so it is sent anew earlier at first. */
+#define PATIENCE  (250 * RWY_MS)
+#define CROSSED   (1 * RWY_SEC) /* the peer's exchange is given so long */
+#define SILENCE   (3 * RWY_SEC) /* a tunnel silent for so long may have lost its peer's keys */
+#define QUIET_MIN (5 * RWY_SEC)
+#define QUIET_MAX (60 * RWY_SEC)
+#define LOOK      (500 * RWY_MS) /* so often it is looked whether a tunnel is up */
+#define SECOND    (60 * RWY_SEC) /* the end with the higher address renews so much later */
+#define SAY_AGAIN (60 * RWY_SEC)
 
 static bool lower(const struct keys_tun *t)
 {
@@ -106,6 +108,10 @@ static void begin(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 	c->peer = t->remote;
 	c->t = t;
 	t->own = c;
+	t->patience = !t->patience                      ? PATIENCE
+	              : t->patience * 2 < KEYS_DEADLINE ? t->patience * 2
+	                                                : KEYS_DEADLINE;
+	c->deadline = now + t->patience;
 	if (gw_kx_client(&c->kx, k->cert, &offer, conf_tunnel_peer_name(&t->conf)) != 0) {
 		keys_conn_free(k, c);
 		retry_later(t, now);
@@ -147,6 +153,21 @@ static void tun_failed(struct gw_keys *k, struct keys_conn *c, const char *why, 
 		keys_conn_free(k, c);
 }
 
+void keys_tun_unanswered(struct gw_keys *k, struct keys_conn *c, rwy_time now)
+{
+	struct keys_tun *t = c->t;
+
+	if (t->patience == KEYS_DEADLINE) {
+		k->ops->failed(k, c,
+		    "no answer from the peer's TCP port for keys (`keys_port`): it does not run, or the path "
+		    "does not let TCP through",
+		    now);
+		return;
+	}
+	keys_conn_free(k, c);
+	t->retry = now;
+}
+
 /* --- keys ------------------------------------------------------------------------------------- */
 static void keys_used(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 {
@@ -155,7 +176,7 @@ static void keys_used(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 	t->state = GW_KEYS_USED;
 	t->since = t->heard = now;
 	t->renew = now + k->app->conf->keys.lifetime + (lower(t) ? 0 : SECOND);
-	t->backoff = 0;
+	t->backoff = t->patience = 0;
 	t->problem[0] = 0;
 	t->c.exchanges++;
 	say_keys(t, first);

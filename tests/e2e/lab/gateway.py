@@ -7,8 +7,10 @@ import subprocess
 
 from . import proc
 from .host import underlay
+from .paths import ROOT
 from .proc import LabError
 
+CA = ROOT / "tools/ca/roceway-ca"
 # qdisc_bypass=0: captures show what the gateway sends.
 _CONFIG = """# SPDX-License-Identifier: Apache-2.0
 gateway:
@@ -38,13 +40,14 @@ tunnels:
     remote: 192.0.2.{far_site}
     udp_port: 4793
     prefixes: [10.{far_site}.0.0/24, "fd00:{far_site}::/64"]
-    security: none
+    security: {security}
+    peer_name: {peer_name}
     congestion_control: {cc}
     carrier: {carrier}
     tcp_connections: {tcp_connections}
     tcp_congestion_control: {tcp_cc}
     rate: {rate}
-{second_tunnel}connections:
+{second_tunnel}{keys}connections:
   ack_mode: {ack_mode}
 congestion:
   end_to_end: {end_to_end}
@@ -72,14 +75,42 @@ _SECOND = """  - name: site-{far}-second
     remote: 192.0.2.1{far_site}
     udp_port: 4794
     prefixes: [10.{far_site}.0.20/32]
-    security: none
+    security: {security}
+    peer_name: {peer_name}
     congestion_control: {cc}
     rate: {rate}
 """
-DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
+# Certificates of roceway-ca, one CA for the lab.
+_KEYS = """keys:
+  certificate: {ca}/{cert}.pem
+  key: {ca}/{cert}.key
+  ca: {ca}/ca.pem
+  crl: {ca}/crl.pem
+  cipher: {cipher}
+  rekey: {rekey}
+"""
+DEFAULTS = {"security": "keys", "peer_name": None, "cert": None, "cipher": "aes-128-gcm", "rekey": "60s",  # peer_name, cert: None: what is right
+            "workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
             "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False,
             "relay": (), "hosts": "ab"}  # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"
+
+
+def certificates(net):
+    """The folder of the lab's CA, with a certificate for the gateway of each site."""
+    folder = net.dir / "ca"
+    if not folder.exists():
+        ca(net, "init")
+        for side in "ab":
+            ca(net, "issue", f"site-{side}", "gateway")
+    return folder
+
+
+def ca(net, *words):
+    """roceway-ca in the lab's folder."""
+    r = subprocess.run([CA, net.dir / "ca", *words], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    if r.returncode:
+        raise LabError(f"roceway-ca {' '.join(words)}: {r.stderr.strip()}")
 
 
 class Gateway:
@@ -97,7 +128,9 @@ class Gateway:
         path = self.net.dir / f"gateway-{self.side}.yaml"
         tenants = self.options["tenants"]
         entries = "".join(t.yaml(self.side) for t in tenants)
-        names = dict(site=site, far=far, far_site=far_site, **self.options)
+        own = dict(peer_name=self.options["peer_name"] or f"site-{far}", cert=self.options["cert"] or f"site-{self.side}")
+        names = dict(self.options, site=site, far=far, far_site=far_site, **own)
+        names["keys"] = _KEYS.format(ca=certificates(self.net), **names) if self.options["security"] == "keys" else ""
         second = self.options["second"]
         relay = _RELAY.format(**names) if self.options["relay"] else ""
         for port in self.options["relay"]:
