@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS 1.3 in a TCP connection of a tunnel with keys: both ends show a certificate
- * (gateway/tls/cert.h). Bytes are copied into records on their way out: the kernel's copy is not the
- * only one then.
+ * (gateway/tls/cert.h). Bytes are copied into records on their way out: one copy more than without
+ * keys.
  */
 #include <errno.h>
 #include <gnutls/gnutls.h>
@@ -212,7 +212,7 @@ bool gw_tcp_tls_still(struct gw_carriers *cs, const struct gw_conn *c, const cha
 	bool good;
 
 	if (c->tls->state != TLS_OPEN)
-		return true; /* its handshake checks with the certificates of its beginning, and ends soon */
+		return true; /* its handshake ends soon, with the certificates of its beginning */
 	if (gw_cert_peer_keep(
 	        &peer, c->tls->s, c->tls->self == GW_CERT_CLIENT ? GW_CERT_SERVER : GW_CERT_CLIENT) != 0)
 		return false;
