@@ -119,6 +119,14 @@ struct gw_ask {
 };
 #define GW_ASKS 64
 
+/* Empty buffers of one pool, taken in bulk: their headers are missed in the cache together, not one
+ * after the other. */
+#define GW_ROOM 32
+struct gw_room {
+	struct rte_mbuf *m[GW_ROOM];
+	unsigned n;
+};
+
 /* A worker has two parts: its own data with what it shows to others, and, from a separate cache
  * line on, what others write. */
 struct gw_worker {
@@ -147,6 +155,7 @@ struct gw_worker {
 	struct gw_sib_worker *sibw;     /* datapath/sibling.h */
 	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_tenant_rx */
 	uint16_t lan_tenant[GW_TX_BUF]; /* index of each packet's tenant */
+	struct gw_room small, big;      /* tx_make.c */
 	struct gw_rxq rxq[GW_RXQ_MAX];
 	struct gw_port *by_id[RTE_MAX_ETHPORTS];
 	struct gw_verdict *verdict[CONF_PORTS_MAX];

@@ -60,6 +60,8 @@ void gw_tx_lan(struct gw_worker *w, const struct gw_nh *nh, const struct eng_lan
 struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len);
 /* Returns a buffer with `len` bytes of room at its data; NULL: counted. */
 struct rte_mbuf *gw_tx_room(struct gw_worker *w, uint32_t len);
+/* Gives back the buffers that it has in stock. */
+void gw_tx_room_free(struct gw_worker *w);
 /* Copies headers and payload into one buffer. */
 struct rte_mbuf *gw_tx_copy(
     struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len);

@@ -2,6 +2,8 @@
 /* Makes packets whose headers cannot be written in place: by reference, or by copy (tx.h). */
 #include "gateway/datapath/tx.h"
 
+#include "gateway/port/mbuf.h"
+
 /* Returns a small buffer with `len` bytes of room at its data. */
 struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len)
 {
@@ -43,10 +45,40 @@ static struct rte_mbuf *mbuf_chain(
 	return m;
 }
 
+#define AHEAD 4 /* so many buffers later it is written */
+#define LINES 2 /* its headers; the processor sees by itself how it goes on */
+
+static void prefetch_write(const struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	for (unsigned i = 0; i < LINES; i++)
+		__builtin_prefetch(p + i * RTE_CACHE_LINE_SIZE, 1);
+}
+
+static struct rte_mbuf *room_take(struct gw_room *r, struct rte_mempool *pool)
+{
+	if (!r->n && rte_pktmbuf_alloc_bulk(pool, r->m, GW_ROOM) == 0)
+		r->n = GW_ROOM;
+	if (!r->n)
+		return rte_pktmbuf_alloc(pool); /* the last ones */
+	if (r->n > AHEAD)
+		prefetch_write(r->m[r->n - 1 - AHEAD]);
+	return r->m[--r->n];
+}
+
+void gw_tx_room_free(struct gw_worker *w)
+{
+	rte_pktmbuf_free_bulk(w->small.m, w->small.n);
+	rte_pktmbuf_free_bulk(w->big.m, w->big.n);
+	w->small.n = w->big.n = 0;
+}
+
 struct rte_mbuf *gw_tx_room(struct gw_worker *w, uint32_t len)
 {
-	uint32_t room = GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(len <= room ? w->pools->small : w->pools->big);
+	bool small = len <= GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM;
+	struct rte_mbuf *m =
+	    small ? room_take(&w->small, w->pools->small) : room_take(&w->big, w->pools->big);
 
 	if (!m) {
 		w->c.drop_no_mbuf++;

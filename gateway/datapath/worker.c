@@ -406,6 +406,7 @@ void gw_worker_free(struct gw_worker *w)
 		rte_pktmbuf_free_bulk(w->txq[i].pkt, w->txq[i].n);
 		free(w->verdict[i]);
 	}
+	gw_tx_room_free(w);
 	gw_ring_free(w->handoff);
 	gw_ring_free(w->from_kernel);
 	if (w->intr_fd >= 0)

@@ -78,6 +78,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	t->prefixes = 1;
 	t->rate_Bps = RATE;
 	t->security = cfg->keys ? CONF_SEC_KEYS : CONF_SEC_NONE;
+	c->keys.rekey = 60 * RWY_SEC;
 	/* The other values are those of conf/samples/gateway.yaml. */
 	c->ack_mode = CONF_ACK_NEAR;
 	c->conns_max = 100000;
