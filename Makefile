@@ -10,7 +10,7 @@
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
 #   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
-#   tools/roceway/*.c tools/analyze/*.c tools/anonymise/*.c -> build/bin/roceway
+#   tools/roceway/*.c tools/analyze/*.c tools/anonymise/*.c tools/replay/*.c -> build/bin/roceway
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
 #   tests/component/test_*.c   -> build/tests/component/*  (cmocka, with DPDK): whole gateways over memory-only ports; and whole programs, *.py
@@ -67,6 +67,7 @@ GW_SRC     := $(wildcard gateway/*.c gateway/*/*.c)
 CLI_SRC    := $(wildcard tools/roceway/*.c)
 ANALYZE_SRC := $(wildcard tools/analyze/*.c)
 ANONYMISE_SRC := $(wildcard tools/anonymise/*.c)
+REPLAY_SRC := $(wildcard tools/replay/*.c)
 WANEM_SRC  := $(wildcard tools/wanem/*.c)
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 GWTEST_SRC := $(wildcard tests/component/test_*.c)
@@ -89,6 +90,7 @@ ENGINE_LIB := $(BUILD)/lib/librwyengine.a
 PROXY_LIB  := $(BUILD)/lib/librwyproxy.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
 ANALYZE_LIB := $(BUILD)/lib/librwyanalyze.a
+REPLAY_LIB := $(BUILD)/lib/librwyreplay.a
 BENCH_LIB  := $(BUILD)/lib/librwybench.a
 TEST_LIB   := $(BUILD)/lib/librwytest.a
 UNIT_BIN   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
@@ -151,6 +153,8 @@ $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
 $(PROXY_LIB): $(call obj,$(PROXY_SRC)) ; $(archive)
 $(CONF_LIB): $(call obj,$(CONF_SRC)) ; $(archive)
 $(ANALYZE_LIB): $(call obj,$(ANALYZE_SRC)) ; $(archive)
+# With wanem's link, and its settings as text.
+$(REPLAY_LIB): $(call obj,$(REPLAY_SRC) tools/wanem/link.c tools/wanem/set.c) ; $(archive)
 # For benchmarks: the gateway without its main, and what the benchmarks share. A benchmark takes from it what it names.
 $(BENCH_LIB): $(call obj,$(BENCH_HELP) tests/lib/rc_pkt.c $(filter-out gateway/main.c,$(GW_SRC))) ; $(archive)
 # The control center's parts bring their own rules.
@@ -165,7 +169,7 @@ $(BUILD)/bin/roceway-proxy: $(call obj,proxy/relay/main.c $(filter-out gateway/m
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
-$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC) $(ANONYMISE_SRC)) $(ANALYZE_LIB) $(CORE_LIB) $(BASE_LIB)
+$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC) $(ANONYMISE_SRC)) $(REPLAY_LIB) $(ANALYZE_LIB) $(ENGINE_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs jansson libcurl libpcap) $(CORE_LIBS) -lm
@@ -199,6 +203,8 @@ TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tena
 # Without file.c, which needs libpcap.
 $(BUILD)/tests/unit/test_analyze $(BUILD)/tests/fuzz/fuzz_analyze: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c)
 FUZZ_LIBS_analyze = $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
+$(BUILD)/tests/unit/test_replay $(BUILD)/tests/fuzz/fuzz_replay: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c) $(REPLAY_LIB)
+FUZZ_LIBS_replay = $(BUILD)/fuzz/lib/librwyreplay.a $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
 TENANT_BIN := $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN))
 TENANT_WRAP := gw_publish_passed gw_publish_wait
 $(TENANT_BIN): $(TENANT_OBJ)

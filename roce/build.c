@@ -49,6 +49,8 @@ struct shape {
 	bool ack_req;
 	bool becn;
 	roce_psn psn;
+	uint32_t body; /* bytes of payload and pad */
+	uint8_t flags; /* of the BTH, besides MigReq: SE, pad count */
 };
 
 /*
@@ -61,7 +63,7 @@ static void start(uint8_t *out, const struct roce_addr *a, const struct shape *s
 	bool is6 = !rwy_ip_is4(&a->dst);
 	uint32_t hlen = is6 ? sizeof(struct roce_ip6) : sizeof(struct roce_ip4);
 	uint32_t tot =
-	    hlen + (uint32_t)sizeof(struct roce_udp) + ROCE_BTH_LEN + info->ext_len + ROCE_ICRC_LEN;
+	    hlen + (uint32_t)sizeof(struct roce_udp) + ROCE_BTH_LEN + info->ext_len + s->body + ROCE_ICRC_LEN;
 	struct roce_udp *udp = (struct roce_udp *)(out + hlen);
 	struct roce_bth *bth = (struct roce_bth *)(out + hlen + sizeof(*udp));
 
@@ -75,7 +77,7 @@ static void start(uint8_t *out, const struct roce_addr *a, const struct shape *s
 	rwy_put16(udp->csum, 0);
 
 	bth->opcode = s->opcode;
-	bth->flags = a->migreq ? ROCE_BTH_MIGREQ : 0;
+	bth->flags = s->flags | (a->migreq ? ROCE_BTH_MIGREQ : 0);
 	rwy_put16(bth->pkey, a->pkey);
 	bth->fb = s->becn ? ROCE_BTH_BECN : 0;
 	rwy_put24(bth->dqpn, a->dqpn);
@@ -172,5 +174,36 @@ uint32_t roce_build_cnp(uint8_t *out, const struct roce_addr *a)
 
 	start(out, a, &(struct shape){.opcode = ROCE_OPCODE_CNP, .becn = true}, &pkt);
 	memset(pkt.ext, 0, ROCE_CNP_PAD_LEN);
+	return finish(&pkt);
+}
+
+uint32_t roce_build_read_resp(uint8_t *out, const struct roce_addr *a, const struct roce_read_resp *r)
+{
+	uint32_t pad = (0u - r->len) & 3;
+	struct roce_pkt pkt;
+
+	start(out, a,
+	    &(struct shape){
+	        .opcode = r->opcode, .psn = r->psn, .body = r->len + pad, .flags = (uint8_t)(pad << 4)},
+	    &pkt);
+	if (pkt.info->flags & ROCE_F_AETH)
+		put_aeth(pkt.ext, r->syndrome, r->msn);
+	memcpy(pkt.payload, r->payload, r->len);
+	memset(pkt.payload + r->len, 0, pad);
+	return finish(&pkt);
+}
+
+uint32_t roce_build_like(uint8_t *out, const struct roce_addr *a, const struct roce_pkt *like, roce_psn psn)
+{
+	struct roce_pkt pkt;
+
+	start(out, a,
+	    &(struct shape){.opcode = like->opcode,
+	        .ack_req = like->ack_req,
+	        .psn = psn,
+	        .body = like->payload_len + like->pad,
+	        .flags = (uint8_t)(like->bth[1] & (ROCE_BTH_SE | 3u << 4))},
+	    &pkt);
+	memcpy(pkt.ext, like->ext, (size_t)(like->icrc - like->ext));
 	return finish(&pkt);
 }

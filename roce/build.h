@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packets that the gateway makes itself, from the IP header to the ICRC: ACK, NAK, RNR NAK,
- * replayed ATOMIC ACK, CNP, partial READ request.
+ * replayed ATOMIC ACK, CNP, partial READ request; and those of a host that is replayed
+ * (tools/replay/): READ responses, requests made anew.
  */
 #ifndef ROCE_BUILD_H
 #define ROCE_BUILD_H
@@ -41,5 +42,24 @@ uint32_t roce_build_read_req(
 uint32_t roce_build_write_only(uint8_t *out, const struct roce_addr *a, roce_psn psn, uint32_t len);
 /* IBA A17.9.3: BECN set, 16 zero bytes. */
 uint32_t roce_build_cnp(uint8_t *out, const struct roce_addr *a);
+
+/*
+ * Packets with a payload. `out` has room for the payload and ROCE_BUILD_MAX bytes; both return the
+ * packet's length. opcode: one of READ RESPONSE; syndrome and msn go into those that have an AETH.
+ */
+struct roce_read_resp {
+	uint8_t opcode, syndrome;
+	roce_psn psn;
+	roce_msn msn;
+	const uint8_t *payload; /* len bytes, 0..4096 */
+	uint32_t len;
+};
+uint32_t roce_build_read_resp(uint8_t *out, const struct roce_addr *a, const struct roce_read_resp *r);
+/*
+ * The packet `like`, which roce_parse() accepted, for other addresses: opcode, solicited event,
+ * AckReq, extension headers and payload are its own, the rest comes from `a` and `psn`. `out` has
+ * room for like->len and 40 bytes.
+ */
+uint32_t roce_build_like(uint8_t *out, const struct roce_addr *a, const struct roce_pkt *like, roce_psn psn);
 
 #endif

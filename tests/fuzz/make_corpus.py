@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_corpus.py: writes the seeds of the roce_parse, cm, vxlan, acl and analyze corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
+"""make_corpus.py: writes the seeds of the roce_parse, cm, vxlan, acl, analyze and replay corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
 fuzzing and stay. Written from the standards, not from roce/."""
 import random
 import struct
@@ -188,7 +188,7 @@ def acl_seeds():
     yield "raw-second-bad", bytes([2, 0x80]) + any_rule + b"\1" * 41
 
 
-def analyze_seeds():
+def analyze_seeds():  # and replay's
     def capture(*frames):
         out = b""
         for step, ip in frames:
@@ -211,7 +211,8 @@ def analyze_seeds():
 
 
 def main():
-    for name, seeds in (("roce_parse", parse_seeds()), ("cm", cm_seeds()), ("vxlan", vxlan_seeds()), ("acl", acl_seeds()), ("analyze", analyze_seeds())):
+    for name, seeds in (("roce_parse", parse_seeds()), ("cm", cm_seeds()), ("vxlan", vxlan_seeds()), ("acl", acl_seeds()), ("analyze", analyze_seeds()),
+                        ("replay", analyze_seeds())):
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds:

@@ -10,7 +10,7 @@
 
 #include "roce/reqr.h"
 #include "roce/resp.h"
-#include "tests/lib/due.h"
+#include "rwy/due.h"
 #include "tests/lib/link.h"
 #include "tests/lib/rc_host.h"
 #include "tests/lib/rc_pkt.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tests/lib/due.h"
+#include "rwy/due.h"
 #include "tests/lib/link.h"
 
 struct wan_link_cfg {

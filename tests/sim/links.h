@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tests/lib/due.h"
+#include "rwy/due.h"
 #include "tests/lib/link.h"
 #include "tests/sim/pool.h"
 

@@ -128,6 +128,74 @@ static void test_cnp(void **state)
 	}
 }
 
+static void test_read_resp(void **state)
+{
+	static const uint8_t data[1025] = {7, 8, 9};
+	static const uint32_t len[] = {1, 2, 3, 4, 1024, 1025};
+
+	for (unsigned i = 0; i < 2 * sizeof(len) / sizeof(len[0]); i++) {
+		struct roce_addr a = addr(i & 1);
+		uint8_t b[sizeof(data) + ROCE_BUILD_MAX];
+		struct roce_pkt p;
+		struct roce_read_resp r = {.opcode = ROCE_RC_READ_RESP_LAST,
+		    .syndrome = 0x1f,
+		    .psn = 0x123456,
+		    .msn = 0x654321,
+		    .payload = data,
+		    .len = len[i / 2]};
+		uint32_t n = roce_build_read_resp(b, &a, &r);
+
+		assert_int_equal(roce_parse(b, n, &p), ROCE_PARSE_OK);
+		assert_int_equal(p.len, n);
+		assert_int_equal(p.psn, r.psn);
+		assert_int_equal(p.dqpn, a.dqpn);
+		assert_int_equal(roce_aeth_syndrome(&p), 0x1f);
+		assert_int_equal(roce_aeth_msn(&p), 0x654321);
+		assert_int_equal(p.payload_len, len[i / 2]);
+		assert_memory_equal(p.payload, data, len[i / 2]);
+		assert_int_equal(tp_icrc(b, n), (uint32_t)p.icrc[0] | (uint32_t)p.icrc[1] << 8 |
+		                                    (uint32_t)p.icrc[2] << 16 | (uint32_t)p.icrc[3] << 24);
+		r.opcode = ROCE_RC_READ_RESP_MIDDLE; /* has no AETH */
+		assert_int_equal(roce_build_read_resp(b, &a, &r), n - 4);
+	}
+}
+
+/* From one family to the other, and back: the same packet. */
+static void test_like(void **state)
+{
+	struct roce_addr to6 = addr(true), to4 = addr(false);
+	uint8_t b[512], c[512], d[512];
+	struct roce_pkt p, q;
+	uint32_t n;
+
+	for (unsigned se = 0; se < 2; se++) {
+		const struct roce_read_resp r = {.opcode = ROCE_RC_READ_RESP_ONLY,
+		    .psn = 9,
+		    .msn = 8,
+		    .payload = (const uint8_t *)"abcde",
+		    .len = 5};
+
+		n = roce_build_read_resp(b, &to4, &r);
+		assert_int_equal(roce_parse(b, n, &p), ROCE_PARSE_OK);
+		p.bth[1] |= se ? ROCE_BTH_SE : 0;
+		p.bth[8] |= se ? ROCE_BTH_ACKREQ : 0;
+		assert_int_equal(roce_parse(b, n, &p), ROCE_PARSE_OK);
+		assert_int_equal(roce_build_like(c, &to6, &p, 0xabcdef), n + 20);
+		assert_int_equal(roce_parse(c, n + 20, &q), ROCE_PARSE_OK);
+		assert_int_equal(q.psn, 0xabcdef);
+		assert_int_equal(q.solicited, se);
+		assert_int_equal(q.ack_req, se);
+		assert_int_equal(q.payload_len, 5);
+		assert_memory_equal(q.ext, p.ext, 4 + 8);
+		assert_int_equal(tp_icrc(c, n + 20), (uint32_t)q.icrc[0] | (uint32_t)q.icrc[1] << 8 |
+		                                         (uint32_t)q.icrc[2] << 16 |
+		                                         (uint32_t)q.icrc[3] << 24);
+		assert_int_equal(roce_build_like(d, &to4, &q, 9), n);
+		if (!se)
+			assert_memory_equal(b, d, n);
+	}
+}
+
 /* Values wider than their field lose the excess and change no other field. */
 static void test_wide_values(void **state)
 {
@@ -148,6 +216,8 @@ int main(void)
 	    cmocka_unit_test(test_atomic_ack),
 	    cmocka_unit_test(test_read_req),
 	    cmocka_unit_test(test_cnp),
+	    cmocka_unit_test(test_read_resp),
+	    cmocka_unit_test(test_like),
 	    cmocka_unit_test(test_wide_values),
 	};
 

@@ -37,6 +37,8 @@ struct an {
 	struct an_flow *head, *tail;
 	struct cm_of *cm;
 	struct an_totals t;
+	an_saw *saw;
+	void *saw_ctx;
 	uint8_t packet[FRAME_MAX]; /* what was not captured is zero */
 };
 
@@ -196,9 +198,12 @@ static int take_cm(struct an *a, uint32_t vni, const struct roce_pkt *pkt, rwy_t
 	struct roce_cm_event ev;
 	struct roce_cm_msg msg;
 	struct cm_of *c;
+	int rc;
 
 	if (roce_cm_parse(pkt, &msg) != 0)
 		return 0;
+	if (a->saw && (rc = a->saw(a->saw_ctx, NULL, pkt, pkt->len, now)) != 0)
+		return rc;
 	c = cm_of(a, vni);
 	if (!c)
 		return RWY_ENOMEM;
@@ -222,16 +227,20 @@ static int take_cm(struct an *a, uint32_t vni, const struct roce_pkt *pkt, rwy_t
 	return 0;
 }
 
-static int take_rc(struct an *a, const struct an_key *k, const struct roce_pkt *pkt, bool whole, rwy_time now)
+static int take_rc(
+    struct an *a, const struct an_key *k, const struct roce_pkt *pkt, uint32_t captured, rwy_time now)
 {
 	struct an_flow *f = flow_need(a, k), *o;
+	int rc;
 
 	if (!f)
 		return RWY_ENOMEM;
-	if (whole && !roce_icrc_ok(pkt)) {
+	if (captured >= pkt->len && !roce_icrc_ok(pkt)) {
 		f->c.icrc_bad++; /* whoever receives it drops it: it changes nothing */
 		return 0;
 	}
+	if (a->saw && (rc = a->saw(a->saw_ctx, f, pkt, captured, now)) != 0)
+		return rc;
 	if (roce_op_is_request(pkt->info)) {
 		if (pkt->ecn == 3)
 			f->c.ce_marked++;
@@ -292,13 +301,19 @@ int an_frame(struct an *a, rwy_time at, const uint8_t *frame, uint32_t len, uint
 	struct an_key k = {inner.vni, pkt.src, pkt.dst, pkt.dqpn};
 
 	if (pkt.info->transport == ROCE_RC)
-		return take_rc(a, &k, &pkt, whole, now);
+		return take_rc(a, &k, &pkt, len - inner.at, now);
 	if (pkt.info->op == ROCE_OP_CNP) {
 		take_cnp(a, &k, now);
 		return 0;
 	}
 	a->t.other++;
 	return roce_is_gsi(&pkt) && whole && roce_icrc_ok(&pkt) ? take_cm(a, inner.vni, &pkt, now) : 0;
+}
+
+void an_watch(struct an *a, an_saw *saw, void *ctx)
+{
+	a->saw = saw;
+	a->saw_ctx = ctx;
 }
 
 void an_end(struct an *a)

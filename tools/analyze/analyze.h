@@ -153,6 +153,7 @@ struct an_flow {
 	struct an_finding finding[AN_FINDINGS_MAX];
 	unsigned findings;
 	struct an_requester *rq; /* internal */
+	void *user;              /* of an_watch()'s callee; NULL in a new flow */
 	struct an_flow *next;
 };
 
@@ -177,6 +178,14 @@ void an_free(struct an *a);
  * at: since any epoch. Frames that are not RoCEv2 are counted. RWY_ENOMEM ends the analysis.
  */
 int an_frame(struct an *a, rwy_time at, const uint8_t *frame, uint32_t len, uint32_t wire_len, bool ip);
+/*
+ * Shows each RC packet whose ICRC is good or was not captured, in the flow that it travels in, and
+ * each CM packet, with f NULL. pkt lies in memory of `a` and is valid during the call; its first
+ * `captured` bytes from the IP header on are known, the rest is zero. What saw() returns, other
+ * than 0, ends the analysis.
+ */
+typedef int an_saw(void *ctx, struct an_flow *f, const struct roce_pkt *pkt, uint32_t captured, rwy_time now);
+void an_watch(struct an *a, an_saw *saw, void *ctx);
 /* After the last packet: findings, stalls. */
 void an_end(struct an *a);
 /* In the order of their first packet; flows without requests are among them. */

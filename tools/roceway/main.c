@@ -36,6 +36,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_explain,
     &cmd_analyze,
     &cmd_anonymise,
+    &cmd_replay,
     &cmd_reload,
     &cmd_drain,
     &cmd_metrics,
@@ -133,7 +134,7 @@ static void help_command(const struct cli_cmd *c)
 static void help_all(void)
 {
 	printf("roceway [OPTIONS] COMMAND ...: asks a Roceway gateway on this machine\n"
-	       "or (explain) the control center; reads captures (analyze, anonymise)\n\nCommands:\n");
+	       "or (explain) the control center; reads captures (analyze, anonymise, replay)\n\nCommands:\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		printf("  %-18s  %s\n", commands[i]->name, commands[i]->text);
 	printf("\nOptions, before or after the command (COMMAND -h tells its own):\n");

@@ -16,7 +16,7 @@
 
 enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
 
-#define CLI_OPTS_MAX 16
+#define CLI_OPTS_MAX 24
 
 /* FILE and PATH as an arg or operand: completed as files; "a|b": as these words. */
 struct cli_opt {
@@ -48,7 +48,7 @@ struct cli_cmd {
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_memory, cmd_counters,
     cmd_ports, cmd_neighbours, cmd_links, cmd_map, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant,
     cmd_tunnel, cmd_controller, cmd_reload, cmd_drain, cmd_explain, cmd_analyze, cmd_metrics, cmd_completion,
-    cmd_top, cmd_report, cmd_doctor, cmd_anonymise;
+    cmd_top, cmd_report, cmd_doctor, cmd_anonymise, cmd_replay;
 
 /* Options and errors: cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */

@@ -10,7 +10,7 @@
 #ifndef SIM_WAN_LINK_H
 #define SIM_WAN_LINK_H
 
-#include "tests/lib/due.h"
+#include "rwy/due.h"
 #include "tests/sim/wan/jitter.h"
 #include "tests/sim/wan/line.h"
 #include "tests/sim/wan/loss.h"

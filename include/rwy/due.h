@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events in order of time; events of the same time come in the order they were put in. */
-#ifndef TESTS_LIB_DUE_H
-#define TESTS_LIB_DUE_H
+/*
+ * Events in order of time; events of the same time come in the order they were put in. For
+ * simulated worlds: it allocates.
+ */
+#ifndef RWY_DUE_H
+#define RWY_DUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

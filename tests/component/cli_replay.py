@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""cli_replay.py BUILD: `roceway replay --sim`: what arrives is what was captured, runs repeat, bad input is refused with one line."""
+import ipaddress
+import json
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+import cases
+
+ROCEWAY = Path(sys.argv[1]) / "bin/roceway"
+A, B, C = "10.71.33.2", "10.71.34.9", "10.71.35.3"
+QPN_A, QPN_B, PSN_A, PSN_B, RKEY, VA = 0x17A9, 0x28BA, 0xFFFFF8, 77, 0x1F2E3D4C, 0x7F53B2C0D1E28000
+WRITE_FIRST, WRITE_LAST, SEND_ONLY, READ, READ_ONLY, ACK, FETCH_ADD, ATOMIC_ACK = 0x06, 0x08, 0x04, 0x0C, 0x10, 0x11, 0x14, 0x12
+COUNT = 20
+
+
+def icrc(ip):
+    """IBA A17.3.3, IPv4: fields that routers change count as ones."""
+    p = bytearray(b"\xff" * 8 + ip)
+    for at in (1, 8, 10, 11, 26, 27, 32):
+        p[8 + at] = 0xFF
+    return struct.pack("<I", zlib.crc32(bytes(p)))
+
+
+def packet(src, dst, opcode, qpn, psn, rest):
+    pad = -len(rest) % 4
+    bth = struct.pack(">BBHII", opcode, pad << 4, 0xFFFF, qpn, 1 << 31 | psn & 0xFFFFFF)
+    udp_len = 8 + len(bth) + len(rest) + pad + 4
+    ip = bytearray(struct.pack(">BBHHHBBH", 0x45, 0, 20 + udp_len, 0, 0x4000, 64, 17, 0))
+    ip += ipaddress.ip_address(src).packed + ipaddress.ip_address(dst).packed
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    ip[10:12] = struct.pack(">H", 0xFFFF - ((total & 0xFFFF) + (total >> 16)))
+    whole = bytes(ip) + struct.pack(">HHHH", 0xD1A7, 4791, udp_len, 0) + bth + rest + bytes(pad)
+    return b"\2\0\0\0\0\1\2\0\0\0\0\2\x08\x00" + whole + icrc(whole)
+
+
+def reth(at, length):
+    return struct.pack(">QII", VA + at, RKEY, length)
+
+
+def aeth(msn):
+    return struct.pack(">I", 0x1F << 24 | msn)
+
+
+def session(a=A, b=B, qpn_a=QPN_A, qpn_b=QPN_B):
+    """A SENDs a request; B WRITEs 1500 bytes and SENDs; A READs and counts. [(time in ns, frame)]"""
+    out, now, psn_a, psn_b, msn = [], 1_700_000_000 * 10**9, PSN_A, PSN_B, 0
+
+    def add(step, *f):
+        nonlocal now
+        now += step
+        out.append((now, packet(*f)))
+    for i in range(COUNT):
+        data = bytes((i * 7 + k) & 255 for k in range(1500))
+        add(500_000, a, b, SEND_ONLY, qpn_b, psn_a, b"request %d" % i)
+        add(10_000, b, a, ACK, qpn_a, psn_a, aeth(3 * i + 1))
+        add(50_000, b, a, WRITE_FIRST, qpn_a, psn_b, reth(0, 1500) + data[:1024])
+        add(1_000, b, a, WRITE_LAST, qpn_a, psn_b + 1, data[1024:])
+        add(1_000, b, a, SEND_ONLY, qpn_a, psn_b + 2, b"answer %d" % i)
+        add(10_000, a, b, ACK, qpn_b, psn_b + 2, aeth(2 * i + 2))
+        add(20_000, a, b, READ, qpn_b, psn_a + 1, reth(4096, 333))
+        add(10_000, b, a, READ_ONLY, qpn_a, psn_a + 1, aeth(3 * i + 2) + data[:333])
+        add(20_000, a, b, FETCH_ADD, qpn_b, psn_a + 2, struct.pack(">QIQQ", VA, RKEY, 1, 0))
+        add(10_000, b, a, ATOMIC_ACK, qpn_a, psn_a + 2, aeth(3 * i + 3) + struct.pack(">Q", i))
+        psn_a, psn_b, msn = psn_a + 3, psn_b + 3, msn + 3
+    return out
+
+
+def pcap(frames, snap=65535, link=1, order="<"):
+    out = [struct.pack(order + "IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link)]
+    for at, f in frames:
+        out.append(struct.pack(order + "IIII", at // 10**9, at % 10**9, min(len(f), snap), len(f)) + f[:snap])
+    return b"".join(out)
+
+
+def write(frames, **kw):
+    path = Path(tempfile.mkdtemp(dir=ROOM)) / "in.pcap"
+    path.write_bytes(frames if isinstance(frames, bytes) else pcap(frames, **kw))
+    return path
+
+
+def run(*args):
+    return subprocess.run([ROCEWAY, "replay", *map(str, args)], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+
+
+def sim(*args, code=0):
+    r = run("--sim", "--json", *args)
+    assert r.returncode == code, (args, r.returncode, r.stdout, r.stderr)
+    return json.loads(r.stdout)
+
+
+def refused(words, *args, code=1):
+    r = run(*args)
+    assert r.returncode == code and words in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, (words, r.returncode, r.stderr, r.stdout)
+
+
+def check(j, messages=3 * COUNT):
+    assert [s["completed"] for s in j["sides"]] == [messages, messages - COUNT], j
+    assert [s["received"] for s in j["sides"]] == [messages - COUNT, messages], j
+    for s in j["sides"]:
+        assert s["result"] == "as captured" and not any(s["differs"].values()), s
+
+
+def test_exact():
+    path = write(session())
+    j = sim(path, "--as", A)
+    check(j)
+    # 20 rounds, and in each of them B waits for A, A for B, and the ATOMIC and the next SEND for an answer: 4 ways over the WAN
+    assert j["seconds"] > j["capture"]["seconds"] + COUNT * 2 * .02 * .99, j["seconds"]
+    text = run("--sim", path).stdout
+    assert "as captured" in text and f"hash {j['hash']}" in text, text
+
+
+def test_repeats():
+    path = write(session())
+    words = ("--loss", "2%", "--rtt", "40ms", "--rate", "100Mbit", "--wan", "reorder=1%,dup=1%", "--fault", "outage@100ms+400ms,a-b@900ms+200ms")
+    one, two, other = sim(path, *words, "--seed", 7), sim(path, *words, "--seed", 7), sim(path, *words, "--seed", 8)
+    for j in (one, two, other):
+        check(j)
+        assert j["wan_lost_a"] > 0
+    assert one == two and one["hash"] != other["hash"]
+
+
+def test_speed_and_modes():
+    path = write(session())
+    slow, fast = sim(path, "--speed", .5, "--rtt", 0), sim(path, "--speed", 0, "--rtt", 0)
+    # The first message of both takes as long: the gateways do not know the connection yet.
+    assert slow["seconds"] - fast["seconds"] > 1.8 * slow["capture"]["seconds"], (slow["seconds"], fast["seconds"])
+    for mode in ("near", "far", "end", "causal"):
+        check(sim(path, "--ack-mode", mode))
+
+
+def test_captures():
+    frames = session()
+    for big in ("<", ">"):  # foreign-endian
+        check(sim(write(frames, order=big)))
+    # A snap length: zeros instead of payload
+    path = write(frames, snap=100)
+    j = sim(path)
+    check(j)
+    assert j["capture"]["cut"] == 2 * COUNT + COUNT, j["capture"]
+    assert "zeros instead" in run("--sim", path).stderr
+    # A clock that goes back, a file that ends in mid-packet, retransmissions: the same messages
+    late = frames[:60] + [(at - 10**9, f) for at, f in frames[60:]]
+    check(sim(write(late)))
+    assert "earlier time" in run("--sim", write(late)).stderr
+    cut = write(pcap(frames)[:-5])
+    assert "ends in the middle of a packet" in run("--sim", cut).stderr
+    check(sim(write([p for at, f in frames for p in ((at, f), (at + 100, f))])))
+    # A message that was not captured whole is left out, with a line that says so.
+    j = sim(write(frames[:22] + frames[23:]))
+    assert j["capture"]["missing"] == 1 and j["sides"][1]["completed"] == 2 * COUNT - 1, j
+
+
+def test_several_hosts():
+    frames = sorted(session() + session(A, C, QPN_A + 1, 7) + session(C, B, 8, QPN_B + 1))
+    path = write(frames)
+    j = sim(path, "--as", A)
+    assert j["left_out"] == 1 and len(j["sides"]) == 4, j
+    assert "1 connections are left out" in run("--sim", "--as", A, path).stdout
+
+
+def test_bad_input():
+    frames = session()
+    good = write(frames)
+    arp = b"\xff" * 6 + b"\2\0\0\0\0\1" + b"\x08\x06" + b"\0" * 46
+    refused("name 1 to 64 capture files", code=2)
+    refused("--sim", good, code=2)
+    refused("No such file", "--sim", ROOM + "/none")
+    refused("is empty", "--sim", write(b""))
+    refused("unknown file format", "--sim", write(b"no capture, but long enough for a header of one\n" * 4))
+    refused("link type", "--sim", write(frames, link=6))
+    refused("has no packets", "--sim", write([]))
+    refused("is RoCEv2", "--sim", write([(1, arp), (2, arp)]))
+    refused("is RoCEv2", "--sim", write(frames, snap=30))
+    refused("shorter than the packets' headers", "--sim", write(frames, snap=50))
+    refused("one direction", "--sim", write([x for i, x in enumerate(frames) if i % 10 == 0]))
+    refused("no whole message", "--sim", write([x for i, x in enumerate(frames) if i % 10 == 1]))
+    refused("10.9.9.9 has no RC connection", "--sim", good, "--as", "10.9.9.9", code=2)
+    refused("is no IP address", "--sim", good, "--as", "host", code=2)
+    for words in (("--speed", "-1"), ("--speed", "fast"), ("--rtt", "1"), ("--rtt", "1h"), ("--loss", "2"), ("--rate", "1Gbyte"), ("--wan", "x=1"),
+                  ("--fault", "outage"), ("--fault", "outage@1s"), ("--fault", "crash@1s+1s"), ("--seed", "x"), ("--ack-mode", "late")):
+        refused(words[0] + ":", "--sim", good, *words, code=2)
+    refused("do not find each other", "--sim", good, "--loss", "100%")
+    j = sim(good, "--fault", "outage@100ms+3600s", code=1)
+    assert {s["result"] for s in j["sides"]} <= {"no answer", "not complete"}, j
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as ROOM:
+        sys.exit(cases.run(globals()))

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps the packets of each flow while the capture is read, then pairs flows; side.c makes messages
+ * of them. */
+#include "tools/replay/schedule.h"
+
+#include <string.h>
+
+#include "tools/replay/tape.h"
+
+#define ROOM_MIN   (1u << 20)
+#define PMTU_GUESS 1024 /* of a connection without any payload: no packet depends on it */
+#define DEPTH      16   /* READs outstanding where CM does not say */
+
+static void *grow(void *v, uint32_t n, uint32_t *room, size_t size)
+{
+	uint32_t more = *room ? *room * 2 : 64;
+	void *p;
+
+	if (n < *room)
+		return v;
+	p = realloc(v, more * size);
+	if (p)
+		*room = more;
+	return p;
+}
+
+static int keep(struct rp_schedule *s, const struct roce_pkt *pkt, uint32_t captured, struct rp_pkt *out)
+{
+	if (s->used + pkt->len > s->room) {
+		uint64_t room = s->room ? s->room * 2 : ROOM_MIN;
+		uint8_t *p = room > RP_BYTES_MAX ? NULL : realloc(s->bytes, room);
+
+		s->too_large = room > RP_BYTES_MAX;
+		if (!p)
+			return RWY_ENOMEM;
+		s->bytes = p;
+		s->room = room;
+	}
+	*out = (struct rp_pkt){
+	    s->used, (uint16_t)pkt->len, (uint16_t)(captured < pkt->len ? captured : pkt->len)};
+	memcpy(s->bytes + s->used, pkt->ip, pkt->len);
+	s->used += pkt->len;
+	return 0;
+}
+
+static int tape_add(
+    struct rp_schedule *s, struct rp_tape *t, const struct roce_pkt *pkt, uint32_t captured, rwy_time now)
+{
+	struct rp_raw *v;
+
+	if (captured < (uint32_t)(pkt->payload - pkt->ip)) {
+		s->headless++;
+		return 0;
+	}
+	v = grow(t->v, t->n, &t->room, sizeof(*v));
+	if (!v)
+		return RWY_ENOMEM;
+	t->v = v;
+	if (!t->n)
+		t->origin = pkt->psn;
+	v += t->n;
+	*v = (struct rp_raw){.at = now, .seq = s->seq, .psn = roce_psn_diff(pkt->psn, t->origin)};
+	if (keep(s, pkt, captured, &v->pkt) != 0)
+		return RWY_ENOMEM;
+	t->n++;
+	return 0;
+}
+
+static int cm_add(struct rp_schedule *s, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct rp_cm *v = grow(s->cm, s->cms, &s->cm_room, sizeof(*v));
+
+	if (!v)
+		return RWY_ENOMEM;
+	s->cm = v;
+	v[s->cms].at = now;
+	if (keep(s, pkt, pkt->len, &v[s->cms].pkt) != 0)
+		return RWY_ENOMEM;
+	s->cms++;
+	return 0;
+}
+
+static int saw(void *ctx, struct an_flow *f, const struct roce_pkt *pkt, uint32_t captured, rwy_time now)
+{
+	struct rp_schedule *s = ctx;
+	struct rp_tapes *t;
+
+	if (!f)
+		return cm_add(s, pkt, now);
+	s->seq++;
+	s->cut += captured < pkt->len;
+	if (pkt->info->op == ROCE_OP_ACK)
+		return 0;
+	t = f->user;
+	if (!t && !(t = f->user = calloc(1, sizeof(*t))))
+		return RWY_ENOMEM;
+	return tape_add(s, roce_op_is_request(pkt->info) ? &t->requests : &t->responses, pkt, captured, now);
+}
+
+struct rp_schedule *rp_schedule_new(void)
+{
+	struct rp_schedule *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->an = an_new(0);
+	if (!s->an) {
+		free(s);
+		return NULL;
+	}
+	an_watch(s->an, saw, s);
+	return s;
+}
+
+static void tapes_free(struct rp_schedule *s)
+{
+	for (const struct an_flow *f = an_flows(s->an); f; f = f->next) {
+		struct rp_tapes *t = f->user;
+
+		if (t) {
+			free(t->requests.v);
+			free(t->responses.v);
+		}
+		free(t);
+	}
+}
+
+void rp_schedule_free(struct rp_schedule *s)
+{
+	if (!s)
+		return;
+	tapes_free(s);
+	for (uint32_t i = 0; i < s->conns; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			struct rp_side *d = &s->conn[i].side[j];
+
+			free(d->pkt);
+			free(d->answer);
+			free(d->msg);
+			free(d->rd);
+		}
+	an_free(s->an);
+	free(s->conn);
+	free(s->cm);
+	free(s->bytes);
+	free(s);
+}
+
+static bool is_power(uint32_t n)
+{
+	return n >= 256 && n <= 4096 && !(n & (n - 1));
+}
+
+static uint32_t pmtu_of(const struct an_flow *a, const struct an_flow *b)
+{
+	uint32_t most = a->pmtu > b->pmtu ? a->pmtu : b->pmtu;
+
+	return is_power(most) ? most : PMTU_GUESS;
+}
+
+static struct rp_tape *tape_of(const struct an_flow *f, bool responses)
+{
+	struct rp_tapes *t = f->user;
+
+	return !t ? NULL : responses ? &t->responses : &t->requests;
+}
+
+/* The connection of a flow and its peer, of which `a` came first. */
+static int conn_make(struct rp_schedule *s, const struct an_flow *a)
+{
+	struct rp_conn *c = &s->conn[s->conns++];
+	const struct an_flow *f[2] = {a, a->peer};
+	int rc = 0;
+
+	*c = (struct rp_conn){.vni = a->key.vni, .pmtu = pmtu_of(a, a->peer), .first = RWY_NEVER};
+	for (unsigned i = 0; i < 2 && !rc; i++) {
+		c->side[i] = (struct rp_side){.ip = f[i]->key.src, .qpn = f[!i]->key.dqpn, .flow = f[i]};
+		c->read_depth[i] = f[i]->cm.read_depth ? f[i]->cm.read_depth : DEPTH;
+		rc = rp_side_make(s, c, i, tape_of(f[i], false), tape_of(f[!i], true));
+	}
+	if (!rc)
+		rp_conn_order(c);
+	return rc;
+}
+
+static void times_of(struct rp_schedule *s, struct rp_conn *c)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct rp_side *d = &c->side[i];
+
+		for (uint32_t m = 0; m < d->msgs; m++) {
+			c->first = rwy_time_min(c->first, d->msg[m].at);
+			c->last = rwy_time_max(c->last, d->msg[m].at);
+		}
+	}
+	if (c->first == RWY_NEVER)
+		return;
+	s->first = rwy_time_min(s->first, c->first);
+	s->last = rwy_time_max(s->last, c->last);
+}
+
+int rp_schedule_end(struct rp_schedule *s)
+{
+	uint32_t flows = 0;
+
+	an_end(s->an);
+	for (const struct an_flow *f = an_flows(s->an); f; f = f->next)
+		flows++;
+	s->conn = calloc(flows + 1, sizeof(*s->conn));
+	if (!s->conn)
+		return RWY_ENOMEM;
+	s->first = RWY_NEVER;
+	for (const struct an_flow *f = an_flows(s->an); f; f = f->next) {
+		const struct rp_tape *mine = tape_of(f, false);
+		bool second = false;
+
+		if (!f->peer) {
+			s->unpaired += mine && mine->n;
+			continue;
+		}
+		for (uint32_t i = 0; i < s->conns && !second; i++)
+			second = s->conn[i].side[0].flow == f->peer;
+		if (second)
+			continue;
+		if (conn_make(s, f) != 0)
+			return RWY_ENOMEM;
+		times_of(s, &s->conn[s->conns - 1]);
+		if (s->conn[s->conns - 1].first == RWY_NEVER) /* no message in either direction */
+			s->conns--;
+	}
+	return 0;
+}
+
+uint64_t rp_schedule_messages(const struct rp_schedule *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->conns; i++)
+		n += (uint64_t)s->conn[i].side[0].msgs + s->conn[i].side[1].msgs;
+	return n;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the packets of a flow to messages: PSN order, holes, answers of READs, what waited for
+ * what. */
+#include <string.h>
+
+#include "tools/replay/tape.h"
+
+/* A jump in PSNs that no host has outstanding: another connection. */
+#define JUMP ((int32_t)ROCE_OUTSTANDING_MAX)
+/* Answers that may be missing in the capture. */
+#define ANSWERS_SPARE (1u << 20)
+
+struct maker {
+	struct rp_schedule *s;
+	struct rp_conn *c;
+	struct rp_side *d;
+	const struct rp_tape *requests, *answers;
+	uint32_t answers_room;
+	struct rp_msg open; /* the message under way; psns 0: none */
+	bool begun;         /* `next` is set */
+	int32_t next, open_psn;
+	uint64_t psns, served_seq;
+	rwy_time served;
+};
+
+static uint64_t max64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static bool is_rd(uint8_t op)
+{
+	return op == ROCE_OP_READ_REQ || op == ROCE_OP_CMP_SWAP || op == ROCE_OP_FETCH_ADD;
+}
+
+/* Takes the answers of the READ or ATOMIC just made. */
+static void answers_get(struct maker *m, struct rp_msg *msg)
+{
+	const struct rp_side *d = m->d;
+	bool whole = true;
+
+	msg->answer = d->answers;
+	for (uint32_t i = 0; i < msg->psns; i++) {
+		roce_psn psn = roce_psn_add(m->requests->origin, (uint32_t)m->open_psn + i);
+		const struct rp_raw *r =
+		    m->answers ? rp_tape_find(m->answers, roce_psn_diff(psn, m->answers->origin)) : NULL;
+		struct rp_pkt *to = &m->d->answer[m->d->answers++];
+
+		*to = r ? r->pkt : (struct rp_pkt){0};
+		whole &= r != NULL;
+		m->served = rwy_time_max(m->served, r ? r->at : 0);
+		m->served_seq = max64(m->served_seq, r ? r->seq : 0);
+	}
+	m->d->lost.unanswered += !whole;
+	if (whole) {
+		msg->served = m->served;
+		msg->served_seq = m->served_seq;
+	}
+	m->d->rd[m->d->rds++] = d->msgs;
+}
+
+/* The message under way stays without its end. */
+static void give_up(struct maker *m)
+{
+	if (!m->open.psns)
+		return;
+	m->d->lost.partial += m->open.pkts;
+	m->d->pkts -= m->open.pkts;
+	m->open.psns = 0;
+}
+
+static void commit(struct maker *m)
+{
+	struct rp_msg *msg = &m->d->msg[m->d->msgs];
+
+	if (is_rd(m->open.op) && m->open.psns > m->answers_room - m->d->answers) {
+		give_up(m);
+		return;
+	}
+	*msg = m->open;
+	msg->psn = m->psns;
+	if (m->d->msgs) { /* in order, whatever was lost or overtaken before the capture */
+		msg->at = rwy_time_max(msg->at, msg[-1].at);
+		msg->at_seq = max64(msg->at_seq, msg[-1].at_seq);
+		msg->arrived = rwy_time_max(msg->arrived, msg[-1].arrived);
+		msg->arrived_seq = max64(msg->arrived_seq, msg[-1].arrived_seq);
+	} else {
+		m->d->first = roce_psn_add(m->requests->origin, (uint32_t)m->open_psn);
+	}
+	if (is_rd(msg->op))
+		answers_get(m, msg);
+	m->psns += msg->psns;
+	m->d->bytes += msg->len;
+	m->d->msgs++;
+	m->open.psns = 0;
+}
+
+static void begin(struct maker *m, const struct rp_raw *r, const struct roce_pkt *pkt)
+{
+	give_up(m);
+	m->open_psn = r->psn;
+	m->open = (struct rp_msg){.at = r->at,
+	    .at_seq = r->seq,
+	    .op = pkt->info->op,
+	    .pkt = m->d->pkts,
+	    .psns = 1,
+	    .served = RWY_NEVER,
+	    .served_seq = UINT64_MAX};
+	if (pkt->info->op == ROCE_OP_READ_REQ) {
+		m->open.len = roce_reth_len(pkt);
+		m->open.psns = roce_read_packets(m->open.len, m->c->pmtu);
+	}
+	m->next = r->psn + (int32_t)m->open.psns - 1;
+}
+
+/* The next packet in the order of PSNs. False: what follows belongs to another connection. */
+static bool take(struct maker *m, const struct rp_raw *r)
+{
+	struct roce_pkt pkt;
+
+	if (m->begun && r->psn < m->next) /* the rest of a READ, asked for again */
+		return true;
+	if (m->begun && r->psn > m->next) {
+		if (r->psn - m->next > JUMP)
+			return false;
+		m->d->lost.missing += (uint32_t)(r->psn - m->next);
+		give_up(m);
+	}
+	m->begun = true;
+	m->next = r->psn;
+	rp_packet_get(m->s, &r->pkt, &pkt);
+	if (roce_op_starts(pkt.info)) {
+		begin(m, r, &pkt);
+	} else if (!m->open.psns || pkt.info->op != m->open.op) {
+		give_up(m);
+		m->d->lost.partial++;
+		m->next++;
+		return true;
+	} else {
+		m->open.psns++;
+	}
+	m->next++;
+	m->d->pkt[m->d->pkts++] = r->pkt;
+	m->open.pkts++;
+	m->open.len += pkt.payload_len;
+	m->open.arrived = rwy_time_max(m->open.arrived, r->at);
+	m->open.arrived_seq = max64(m->open.arrived_seq, r->seq);
+	if (roce_op_ends(pkt.info))
+		commit(m);
+	return true;
+}
+
+static int rooms(struct maker *m)
+{
+	/* Whatever READs ask for, memory follows what was captured. */
+	const uint64_t most = ANSWERS_SPARE + 2ull * (m->answers ? m->answers->n : 0);
+	uint64_t answers = 0;
+	struct rp_side *d = m->d;
+	struct roce_pkt pkt;
+
+	for (uint32_t i = 0; i < m->requests->n; i++) {
+		rp_packet_get(m->s, &m->requests->v[i].pkt, &pkt);
+		if (is_rd(pkt.info->op))
+			answers += pkt.info->op == ROCE_OP_READ_REQ
+			               ? roce_read_packets(roce_reth_len(&pkt), m->c->pmtu)
+			               : 1;
+	}
+	m->answers_room = (uint32_t)(answers < most ? answers : most);
+	d->pkt = calloc(m->requests->n + 1ull, sizeof(*d->pkt));
+	d->msg = calloc(m->requests->n + 1ull, sizeof(*d->msg));
+	d->rd = calloc(m->requests->n + 1ull, sizeof(*d->rd));
+	d->answer = calloc(m->answers_room + 1ull, sizeof(*d->answer));
+	return d->pkt && d->msg && d->rd && d->answer ? 0 : RWY_ENOMEM;
+}
+
+int rp_side_make(
+    struct rp_schedule *s, struct rp_conn *c, unsigned i, struct rp_tape *requests, struct rp_tape *answers)
+{
+	struct maker m = {.s = s, .c = c, .d = &c->side[i], .requests = requests, .answers = answers};
+	int rc;
+
+	if (!requests || !requests->n)
+		return 0;
+	rp_tape_sort(requests);
+	if (answers)
+		rp_tape_sort(answers);
+	rc = rooms(&m);
+	if (rc)
+		return rc;
+	for (uint32_t k = 0; k < requests->n; k++)
+		if (!take(&m, &requests->v[k])) {
+			m.d->lost.reused += requests->n - k;
+			break;
+		}
+	give_up(&m);
+	return 0;
+}
+
+/*
+ * By place in the capture, for equal times would let two messages wait for each other: whatever a
+ * message waits for is whole before its own first packet.
+ */
+void rp_conn_order(struct rp_conn *c)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct rp_side *d = &c->side[i];
+		const struct rp_side *o = &c->side[!i];
+		uint32_t peers = 0, answers = 0;
+
+		for (uint32_t k = 0; k < d->msgs; k++) {
+			struct rp_msg *m = &d->msg[k];
+
+			while (peers < o->msgs && o->msg[peers].arrived_seq < m->at_seq)
+				peers++;
+			while (answers < d->rds && d->rd[answers] < k &&
+			       d->msg[d->rd[answers]].served_seq < m->at_seq)
+				answers++;
+			m->peers = peers;
+			m->answers = answers;
+		}
+	}
+}

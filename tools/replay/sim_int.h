@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulation's inside: sim.c runs it, sim_site.c has the gateways, sim_link.c the links,
+ * sim_place.c says which host
+ * is where. */
+#ifndef TOOLS_REPLAY_SIM_INT_H
+#define TOOLS_REPLAY_SIM_INT_H
+
+#include "rwy/due.h"
+#include "tools/replay/sim.h"
+
+#define RP_HEADROOM 320
+/* In front of a WAN datagram on the line: Ethernet, IP and UDP. */
+#define RP_WAN_HEAD 42
+
+/* Places where packets arrive; the site is added. */
+enum rp_where { RP_TO_HOST = 0, RP_TO_GATEWAY = 2, RP_TO_PEER = 4, RP_PLACES = 6 };
+
+struct rp_site {
+	struct rp_sim *sim;
+	struct eng *e;
+	unsigned idx;
+	uint64_t bufs; /* buffers that the engine holds */
+	rwy_time next;
+	bool up;
+	struct wanem_link wan, up_link, down_link; /* away from it; hosts to it; it to hosts */
+};
+
+/* The host of a site with a queue pair. */
+struct rp_port {
+	const struct rp_side *side;
+	struct rp_host *host;
+	struct rp_site *at;
+	rwy_time next;
+};
+
+struct rp_sim {
+	struct rp_sim_cfg cfg;
+	const struct rp_schedule *s;
+	struct rp_site site[2];
+	struct rp_sim_conn *conn;
+	struct rp_port *port;
+	uint32_t ports;
+	struct due_heap due;
+	uint64_t order, hash, packets, unknown;
+	rwy_time now, start;
+	struct rwy_ip *addr[2]; /* of the sites' hosts */
+	uint32_t addrs[2], left_out;
+};
+
+/* sim_place.c: fills conn[].site, addr, left_out; RWY_EINVAL. */
+RWY_MUST_CHECK int rp_sim_place(struct rp_sim *sim);
+
+/* sim_site.c */
+void rp_site_start(struct rp_site *s, const struct rwy_ip *behind, uint32_t n);
+void rp_site_stop(struct rp_site *s);
+/* A packet for the gateway, from its LAN or from the WAN. Takes b. */
+void rp_site_recv(struct rp_site *s, bool lan, struct rwy_buf *b);
+void rp_site_poll(struct rp_site *s);
+
+/* sim_link.c. rp_sim_send() puts a packet on a link, of `extra` bytes more than it has here; it
+ * arrives at `where`. Takes b. */
+struct rwy_buf *rp_buf_new(uint32_t len);
+void rp_sim_send(struct rp_sim *sim, struct wanem_link *l, uint32_t where, uint32_t extra, struct rwy_buf *b);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roceway replay: its parts. Each returns an exit code. */
+#ifndef TOOLS_ROCEWAY_REPLAY_H
+#define TOOLS_ROCEWAY_REPLAY_H
+
+#include "tools/replay/schedule.h"
+#include "tools/roceway/roceway.h"
+
+/* Text of an address, in one of two static buffers in turn. */
+const char *replay_ip(const struct rwy_ip *ip);
+/* "10.1.0.2:0x11 > 10.2.0.3:0x12", the requests of a side. */
+#define REPLAY_NAME_MAX 128
+void replay_name(const struct rp_conn *c, unsigned side, char out[REPLAY_NAME_MAX]);
+
+/* An IPv4 or IPv6 address. False, after cli_error(). */
+bool replay_ip_read(const char *opt, const char *text, struct rwy_ip *out);
+/* --speed; 1 if it is not given. False, after cli_error(). */
+bool replay_speed(const struct cli *cli, double *out);
+
+/* --sim: between two simulated gateways. */
+int replay_sim(const struct cli *cli, const struct rp_schedule *s);
+
+/* What the schedule lacks, one line each on standard error; and its JSON. */
+void replay_notes(const struct rp_schedule *s);
+json_t *replay_schedule_json(const struct rp_schedule *s);
+
+#endif
