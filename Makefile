@@ -10,7 +10,7 @@
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
 #   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
-#   tools/roceway/*.c tools/analyze/*.c tools/anonymise/*.c tools/replay/*.c -> build/bin/roceway
+#   tools/roceway/*.c tools/analyze/*.c tools/anonymise/*.c tools/replay/*.c tools/replay/live/*.c -> build/bin/roceway
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
 #   tests/component/test_*.c   -> build/tests/component/*  (cmocka, with DPDK): whole gateways over memory-only ports; and whole programs, *.py
@@ -68,6 +68,7 @@ CLI_SRC    := $(wildcard tools/roceway/*.c)
 ANALYZE_SRC := $(wildcard tools/analyze/*.c)
 ANONYMISE_SRC := $(wildcard tools/anonymise/*.c)
 REPLAY_SRC := $(wildcard tools/replay/*.c)
+REPLAY_LIVE_SRC := $(wildcard tools/replay/live/*.c)
 WANEM_SRC  := $(wildcard tools/wanem/*.c)
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 GWTEST_SRC := $(wildcard tests/component/test_*.c)
@@ -169,7 +170,7 @@ $(BUILD)/bin/roceway-proxy: $(call obj,proxy/relay/main.c $(filter-out gateway/m
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
-$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC) $(ANONYMISE_SRC)) $(REPLAY_LIB) $(ANALYZE_LIB) $(ENGINE_LIB) $(CORE_LIB) $(BASE_LIB)
+$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC) $(ANONYMISE_SRC) $(REPLAY_LIVE_SRC)) $(REPLAY_LIB) $(ANALYZE_LIB) $(ENGINE_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs jansson libcurl libpcap) $(CORE_LIBS) -lm

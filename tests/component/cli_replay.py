@@ -171,7 +171,13 @@ def test_bad_input():
     good = write(frames)
     arp = b"\xff" * 6 + b"\2\0\0\0\0\1" + b"\x08\x06" + b"\0" * 46
     refused("name 1 to 64 capture files", code=2)
-    refused("--sim", good, code=2)
+    refused("--as IP, or --sim, is missing", good, code=2)
+    lab = ("--as", A, "--to", B, "--interface", "lo", "--pair", ":1")
+    for i in range(1, 4):
+        refused(f"{lab[2 * i]} is missing", good, *lab[:2 * i], *lab[2 * i + 2:], code=2)
+    refused("no address of a laboratory", good, *lab[:3], "8.8.8.8", *lab[4:], code=2)
+    refused("IPv6 is not played", good, *lab[:3], "fd00::1", *lab[4:], code=2)
+    refused("10.9.9.9 has no RC connection", good, "--as", "10.9.9.9", *lab[2:], code=2)
     refused("No such file", "--sim", ROOM + "/none")
     refused("is empty", "--sim", write(b""))
     refused("unknown file format", "--sim", write(b"no capture, but long enough for a header of one\n" * 4))

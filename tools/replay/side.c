@@ -33,6 +33,19 @@ static bool is_rd(uint8_t op)
 	return op == ROCE_OP_READ_REQ || op == ROCE_OP_CMP_SWAP || op == ROCE_OP_FETCH_ADD;
 }
 
+/* Whether a response can be one to the message: what answers otherwise cannot be given again. */
+static bool answer_fits(const struct maker *m, const struct rp_msg *msg, uint32_t i, const struct rp_raw *r)
+{
+	const uint32_t at = i * m->c->pmtu;
+	struct roce_pkt pkt;
+
+	rp_packet_get(m->s, &r->pkt, &pkt);
+	if (msg->op != ROCE_OP_READ_REQ)
+		return pkt.info->op == ROCE_OP_ATOMIC_ACK;
+	return pkt.info->op == ROCE_OP_READ_RESP &&
+	       pkt.payload_len == (msg->len - at < m->c->pmtu ? msg->len - at : m->c->pmtu);
+}
+
 /* Takes the answers of the READ or ATOMIC just made. */
 static void answers_get(struct maker *m, struct rp_msg *msg)
 {
@@ -44,6 +57,8 @@ static void answers_get(struct maker *m, struct rp_msg *msg)
 		roce_psn psn = roce_psn_add(m->requests->origin, (uint32_t)m->open_psn + i);
 		const struct rp_raw *r =
 		    m->answers ? rp_tape_find(m->answers, roce_psn_diff(psn, m->answers->origin)) : NULL;
+		if (r && !answer_fits(m, msg, i, r))
+			r = NULL;
 		struct rp_pkt *to = &m->d->answer[m->d->answers++];
 
 		*to = r ? r->pkt : (struct rp_pkt){0};

@@ -11,6 +11,13 @@
 static const struct cli_opt opts[] = {
     {"sim", NULL, "between two simulated gateways, in virtual time"},
     {"as", "IP", "the host of the capture that is played (--sim: the host of site a)"},
+    {"with", "IP", "its peer in the capture, if it has several"},
+    {"to", "IP", "the peer on the LAN, or behind gateways"},
+    {"interface", "NAME", "the Ethernet interface to play on"},
+    {"address", "IP", "own address there (default: the interface's)"},
+    {"via", "IP", "the router to the peer (default: by the kernel's routes)"},
+    {"pair", "HOST:PORT", "the replay that plays the peer; :PORT waits for it"},
+    {"yes-this-host", NULL, "--to is no laboratory's address, and it is meant"},
     {"speed", "X", "gaps between messages are divided by X (default 1; 0: none)"},
     {"rtt", "TIME", "--sim: round trip of the WAN (default 20ms)"},
     {"loss", "SHARE", "--sim: loss of the WAN, both ways (default 0)"},
@@ -88,10 +95,6 @@ static int run_replay(const struct cli *cli)
 		cli_error("replay: name 1 to %d capture files", AN_FILES_MAX);
 		return EXIT_USAGE;
 	}
-	if (!cli_value(cli, "sim")) {
-		cli_error("replay: --sim is missing");
-		return EXIT_USAGE;
-	}
 	s = rp_schedule_new();
 	if (!s) {
 		cli_error("not enough memory");
@@ -100,7 +103,7 @@ static int run_replay(const struct cli *cli)
 	rc = load(cli, s);
 	if (rc == EXIT_OK) {
 		replay_notes(s);
-		rc = replay_sim(cli, s);
+		rc = cli_value(cli, "sim") ? replay_sim(cli, s) : replay_live(cli, s);
 	}
 	rp_schedule_free(s);
 	return rc;
@@ -114,6 +117,10 @@ const struct cli_cmd cmd_replay = {.name = "replay",
         "Hosts, not a tape: what a host of the capture posted is posted again, with the same gaps and\n"
         "after the same messages of its peer; real RC state decides what is sent again and answered.\n"
         "Several files are read as one, in the order of time; - is standard input.\n"
+        "\n"
+        "On a LAN (root, or CAP_NET_RAW) one host of the capture is played to another replay, which plays\n"
+        "its peer, through whatever is between them: QPNs, PSNs, addresses and ICRC are new, and both\n"
+        "say what differs from the capture and how exact the times were.\n"
         "\n"
         "--sim puts the capture's packets, as they are, between two gateways in virtual time and compares\n"
         "what arrives with the capture. The same file, options and seed give the same run: its hash says\n"

@@ -3,7 +3,7 @@
 #ifndef TOOLS_ROCEWAY_REPLAY_H
 #define TOOLS_ROCEWAY_REPLAY_H
 
-#include "tools/replay/schedule.h"
+#include "tools/replay/host.h"
 #include "tools/roceway/roceway.h"
 
 /* Text of an address, in one of two static buffers in turn. */
@@ -19,6 +19,18 @@ bool replay_speed(const struct cli *cli, double *out);
 
 /* --sim: between two simulated gateways. */
 int replay_sim(const struct cli *cli, const struct rp_schedule *s);
+/* On a LAN. */
+int replay_live(const struct cli *cli, const struct rp_schedule *s);
+
+/* "as captured", or what went wrong. Static text. */
+const char *replay_result(const struct rp_host *h);
+/* "-" if there is none. */
+const char *replay_quantile(const struct an_hist *h, double q);
+/* Prints what differs; nothing if nothing does. */
+void replay_differences(const struct rp_conn *c, unsigned side, const struct rp_host *h);
+/* New references. */
+json_t *replay_hist_json(const struct an_hist *h);
+json_t *replay_side_json(const struct rp_conn *c, unsigned side, const struct rp_host *h);
 
 /* What the schedule lacks, one line each on standard error; and its JSON. */
 void replay_notes(const struct rp_schedule *s);

@@ -157,36 +157,6 @@ static bool read_options(
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-static const char *why(const struct rp_host *h)
-{
-	static char text[48];
-
-	switch (h->end) {
-	case ROCE_REQR_REFUSED:
-		snprintf(text, sizeof(text), "refused (syndrome %#x)", h->fail_syndrome);
-		return text;
-	case ROCE_REQR_SILENT:
-		return "no answer";
-	case ROCE_REQR_NOT_READY:
-		return "receiver not ready";
-	}
-	return "";
-}
-
-static const char *state_of(const struct rp_host *h)
-{
-	if (h->failed)
-		return why(h);
-	if (!rp_host_sent_all(h))
-		return "not complete";
-	return rp_host_differences(h) ? "differs" : "as captured";
-}
-
-static const char *quantile(const struct an_hist *h, double q)
-{
-	return h->n ? say_time((double)an_hist_quantile(h, q) / 1e9) : "-";
-}
-
 static void print_sides(const struct rp_schedule *s, const struct rp_sim_conn *k)
 {
 	static const char *const columns[] = {"~HOST QPN > HOST QPN", ">MESSAGES", ">DATA", ">P50", ">WAS",
@@ -205,67 +175,15 @@ static void print_sides(const struct rp_schedule *s, const struct rp_sim_conn *k
 			table_add(t, "%s", name);
 			table_add(t, "%llu of %u", (unsigned long long)h->stats.completed, d->msgs);
 			table_add(t, "%s", say_bytes((double)h->stats.bytes));
-			table_add(t, "%s", quantile(&h->stats.completion, 0.5));
-			table_add(t, "%s", quantile(&d->flow->completion, 0.5));
-			table_add(t, "%s", quantile(&h->stats.completion, 0.99));
-			table_add(t, "%s", quantile(&d->flow->completion, 0.99));
+			table_add(t, "%s", replay_quantile(&h->stats.completion, 0.5));
+			table_add(t, "%s", replay_quantile(&d->flow->completion, 0.5));
+			table_add(t, "%s", replay_quantile(&h->stats.completion, 0.99));
+			table_add(t, "%s", replay_quantile(&d->flow->completion, 0.99));
 			table_add(t, "%llu", (unsigned long long)h->reqr.resent);
 			table_add(t, "%llu", (unsigned long long)d->flow->c.resent_packets);
-			table_add(t, "%s", state_of(h));
+			table_add(t, "%s", replay_result(h));
 		}
 	table_print(t);
-}
-
-/* What arrived otherwise is known by the host that received it. */
-static void print_differences(const struct rp_schedule *s, const struct rp_sim_conn *k)
-{
-	for (uint32_t i = 0; i < s->conns; i++)
-		for (unsigned j = 0; k[i].host && j < 2; j++) {
-			const struct rp_host *h = &k[i].host[j];
-			char name[REPLAY_NAME_MAX];
-
-			if (!rp_host_differences(h))
-				continue;
-			replay_name(k[i].conn, j, name);
-			printf("\n%s: the first difference at %s: %s\n", name, replay_ip(&h->mine->ip),
-			    h->differs);
-#define X(f, text)                                                                                           \
-	if (h->stats.differs.f)                                                                              \
-		printf("  %llu %s\n", (unsigned long long)h->stats.differs.f, text);
-			RP_DIFFERENCES(X)
-#undef X
-		}
-}
-
-static json_t *hist_json(const struct an_hist *h)
-{
-	if (!h->n)
-		return json_null();
-	return json_pack("{sI, sf, sf, sf}", "count", (json_int_t)h->n, "p50",
-	    (double)an_hist_quantile(h, 0.5) / 1e9, "p99", (double)an_hist_quantile(h, 0.99) / 1e9, "max",
-	    (double)h->max / 1e9);
-}
-
-static json_t *side_json(const struct rp_conn *c, unsigned side, const struct rp_host *h)
-{
-	const struct rp_side *d = &c->side[side];
-	char name[REPLAY_NAME_MAX];
-	json_t *o, *differs = json_object();
-
-	replay_name(c, side, name);
-#define X(f, text) json_object_set_new(differs, #f, json_integer((json_int_t)h->stats.differs.f));
-	RP_DIFFERENCES(X)
-#undef X
-	o = json_pack("{ss, ss, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so, so, so, ss}", "requests", name,
-	    "result", state_of(h), "messages", (json_int_t)d->msgs, "completed",
-	    (json_int_t)h->stats.completed, "bytes", (json_int_t)h->stats.bytes, "received",
-	    (json_int_t)h->stats.received, "resent", (json_int_t)h->reqr.resent, "resent_captured",
-	    (json_int_t)d->flow->c.resent_packets, "timeouts", (json_int_t)h->reqr.timeouts, "sequence_naks",
-	    (json_int_t)h->reqr.seq_naks, "rnr_naks", (json_int_t)h->reqr.rnr_naks, "duplicates",
-	    (json_int_t)h->stats.duplicates, "completion", hist_json(&h->stats.completion),
-	    "completion_captured", hist_json(&d->flow->completion), "differs", differs, "first_difference",
-	    h->differs);
-	return o;
 }
 
 static void print_as_json(
@@ -278,7 +196,7 @@ static void print_as_json(
 	for (uint32_t i = 0; i < s->conns; i++)
 		for (unsigned j = 0; k[i].host && j < 2; j++)
 			if (k[i].conn->side[j].msgs)
-				json_array_append_new(sides, side_json(k[i].conn, j, &k[i].host[j]));
+				json_array_append_new(sides, replay_side_json(k[i].conn, j, &k[i].host[j]));
 	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)r->hash);
 	o = json_pack("{so, ss, sf, sb, sI, sI, sI, sI, sI, sI, so}", "capture", replay_schedule_json(s),
 	    "hash", hash, "seconds", (double)r->took / 1e9, "stalled", r->stalled, "packets",
@@ -305,7 +223,9 @@ static void print_run(const struct rp_schedule *s, const struct rp_sim *sim, con
 		printf("the run ended before all messages were complete: nothing moved any more\n");
 	printf("hash %016llx\n\n", (unsigned long long)r->hash);
 	print_sides(s, k);
-	print_differences(s, k);
+	for (uint32_t i = 0; i < s->conns; i++)
+		for (unsigned j = 0; k[i].host && j < 2; j++)
+			replay_differences(k[i].conn, j, &k[i].host[j]);
 }
 
 static bool is_good(const struct rp_schedule *s, const struct rp_sim *sim, const struct rp_sim_result *r)
