@@ -389,6 +389,7 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-proxy $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
 	install -m 644 conf/samples/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	$(call put,755,conf/systemd/roceway-prepare,lib/roceway/roceway-prepare)
+	$(call put,755,tools/ranks/roceway-rank,share/roceway/ranks/roceway-rank)
 	$(call put,644,conf/default/roceway-gateway,share/roceway/default/roceway-gateway)
 	$(call put,644,conf/prometheus/roceway.rules.yaml,share/roceway/prometheus/roceway.rules.yaml)
 	$(call put,644,conf/grafana/roceway.json,share/roceway/grafana/roceway.json)

@@ -17,6 +17,7 @@
 #include "controller/job/network.h"
 #include "controller/server/endpoint.h"
 #include "controller/server/metrics.h"
+#include "controller/server/poll.h"
 #include "controller/server/server.h"
 #include "controller/server/trust.h"
 #include "controller/state/ctlr.h"
@@ -141,7 +142,7 @@ static void main_tick(void)
 	}
 	ctlr_lock(&ctlr);
 	ctlr_gateway_tick(&ctlr, now);
-	ctlr_routes_tick(&ctlr, now);
+	ctlr_polls_tick(&ctlr, now);
 	ctlr_unlock(&ctlr);
 	ctlr_lock(&ctlr);
 	ctlr_tunnels_tick(&ctlr, now);

@@ -9,12 +9,14 @@
 #include "controller/fleet/fleet.h"
 #include "controller/job/reservation.h"
 #include "controller/job/jobs.h"
+#include "controller/job/split.h"
 #include "controller/server/endpoint.h"
 
 #define GW   ROLE_GATEWAY
 #define OP   ROLE_OPERATOR
 #define SCH  ROLE_SCHEDULER
 #define NET  ROLE_NETWORK
+#define CON  ROLE_CONTAINER
 #define READ (OP | SCH | NET)
 
 const struct ctlr_endpoint ctlr_endpoints[] = {
@@ -42,6 +44,8 @@ const struct ctlr_endpoint ctlr_endpoints[] = {
     {"GET", "/v1/jobs/{}", OP | SCH, "", ctlr_api_job_get},
     {"PUT", "/v1/jobs/{}", OP | SCH, "", ctlr_api_job_put},
     {"DELETE", "/v1/jobs/{}", OP | SCH, "", ctlr_api_job_delete},
+    {"GET", "/v1/jobs/{}/ranks", OP | SCH | CON, "container after wait_ms", ctlr_api_job_ranks_get},
+    {"POST", "/v1/jobs/{}/failures", OP | SCH, "", ctlr_api_job_failures_post},
     {"GET", "/v1/tunnels", READ, "limit after", ctlr_api_tunnel_list},
     {"GET", "/v1/sessions", OP | SCH, "limit after gateway", ctlr_api_session_list},
     {"GET", "/v1/sessions/{:}/explain", OP | SCH, "", ctlr_api_session_explain},

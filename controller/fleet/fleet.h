@@ -35,10 +35,6 @@ json_t *ctlr_session_json(const struct ctlr_session *s);
 json_t *ctlr_gateway_json(struct ctlr *c, const struct ctlr_gateway *g);
 /* Makes, decides and removes tunnels that are queued. */
 void ctlr_tunnels_tick(struct ctlr *c, rwy_time now);
-/* True if tunnels connect the gateways of these sites. */
-bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b);
-/* Answers polls for routes. */
-void ctlr_routes_tick(struct ctlr *c, rwy_time now);
 /* A tenant's entry in the gateway's document, which the caller owns. NULL: the tenant is not at the
  * gateway's site. */
 json_t *ctlr_tenant_for(struct ctlr *c, const struct ctlr_tenant *t, const struct ctlr_gateway *g);

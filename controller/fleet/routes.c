@@ -11,6 +11,7 @@
 
 #include "controller/state/route_index.h"
 #include "controller/fleet/fleet.h"
+#include "controller/server/poll.h"
 #include "controller/server/req.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/flow.h"
@@ -186,6 +187,13 @@ static json_t *routes_json(struct ctlr *c, struct ctlr_site *here)
 	    here->name, "routes", list);
 }
 
+static bool routes_changed(struct ctlr *c, const struct ctlr_req *r)
+{
+	const struct ctlr_site *s = ctlr_map_find(&c->sites, ctlr_req_param(r, "site"));
+
+	return !s || routes_generation(c, s) != r->after;
+}
+
 enum ctlr_outcome ctlr_api_routes_get(struct ctlr *c, struct ctlr_req *r)
 {
 	const char *name = ctlr_req_param(r, "site");
@@ -201,29 +209,5 @@ enum ctlr_outcome ctlr_api_routes_get(struct ctlr *c, struct ctlr_req *r)
 		return ctlr_req_fail(r, 404, "", "there is no site %s", name);
 	if (routes_generation(c, r->site) != r->after)
 		return ctlr_req_reply(r, 200, routes_json(c, r->site));
-	r->status = 304;
-	if (!wait)
-		return REQ_DONE;
-	if (!r->until) /* set in an earlier run of this handler otherwise */
-		r->until = ctlr_now() + wait * RWY_MS;
-	r->next = c->polls;
-	c->polls = r;
-	return REQ_WAIT;
-}
-
-void ctlr_routes_tick(struct ctlr *c, rwy_time now)
-{
-	for (struct ctlr_req **p = &c->polls, *r; (r = *p);) {
-		const struct ctlr_site *s = ctlr_map_find(&c->sites, ctlr_req_param(r, "site"));
-
-		if (s && routes_generation(c, s) == r->after && now < r->until) {
-			p = &r->next;
-			continue;
-		}
-		*p = r->next;
-		if (s && routes_generation(c, s) == r->after)
-			ctlr_req_finish(r);
-		else
-			ctlr_req_resume(r); /* its thread makes the list, outside this tick */
-	}
+	return ctlr_poll_wait(c, r, routes_changed, wait);
 }

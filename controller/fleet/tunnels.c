@@ -21,25 +21,6 @@
 #define GATEWAYS_MAX 64
 #define NOTABLE_PPM  100000 /* a change of rate or weight above this is stored */
 
-/* --- sites ------------------------------------------------------------------------------------ */
-
-static bool site_wants(const struct ctlr_site *a, const struct ctlr_site *b)
-{
-	const char(*p)[MDL_NAME] = a->m.peers.at;
-
-	if (!a->m.has_peers)
-		return true;
-	for (unsigned i = 0; i < a->m.peers.n; i++)
-		if (!strcmp(p[i], b->name))
-			return true;
-	return false;
-}
-
-bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b)
-{
-	return a != b && site_wants(a, b) && site_wants(b, a);
-}
-
 /* --- the decision ----------------------------------------------------------------------------- */
 
 /* The rate that the tunnel may use: the capability of both ends with this carrier, and at most the

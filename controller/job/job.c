@@ -11,6 +11,7 @@
 
 #include "controller/job/query.h"
 #include "controller/job/jobs.h"
+#include "controller/job/split.h"
 #include "controller/server/req.h"
 #include "controller/state/change.h"
 #include "controller/state/ctlr.h"
@@ -21,12 +22,17 @@
 
 static bool job_sensible(struct ctlr_req *r, const struct model_job *m)
 {
-	if (!m->pairs.n == !m->ranks.n)
-		return ctlr_req_fail(r, 400, "pairs", "pairs: expected either pairs or ranks"), false;
+	if (!!m->pairs.n + !!m->ranks.n + m->has_split != 1)
+		return ctlr_req_fail(r, 400, "pairs", "pairs: expected either pairs, ranks or a split"),
+		       false;
 	if (m->ranks.n && !m->has_demand)
 		return ctlr_req_fail(r, 400, "demand", "demand: missing: ranks need one"), false;
 	if (m->pairs.n && (m->has_demand || m->ring))
 		return ctlr_req_fail(r, 400, "demand", "demand, ring: are for ranks"), false;
+	if (m->has_split && m->has_demand)
+		return ctlr_req_fail(r, 400, "demand", "demand: a split has its own"), false;
+	if (!ctlr_split_sensible(r, m))
+		return false;
 	if (*m->name && *r->arg[0] && strcmp(m->name, r->arg[0]) != 0)
 		return ctlr_req_fail(r, 400, "name", "name: the path says %s", r->arg[0]), false;
 	if (!*m->name && !*r->arg[0])
@@ -48,11 +54,18 @@ static bool job_sensible(struct ctlr_req *r, const struct model_job *m)
 	return true;
 }
 
+const char *ctlr_job_state(const json_t *record)
+{
+	return json_object_get(record, "reason") ? "broken"
+	       : ctlr_split_missing(record)      ? "waiting"
+	                                         : "planned";
+}
+
 static json_t *job_json(const char *name, const json_t *record)
 {
 	json_t *reason = json_object_get(record, "reason");
-	json_t *j = json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state", reason ? "broken" : "planned",
-	    "job", json_deep_copy(json_object_get(record, "job")), "plan",
+	json_t *j = json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state", ctlr_job_state(record), "job",
+	    json_deep_copy(json_object_get(record, "job")), "plan",
 	    json_deep_copy(json_object_get(record, "plan")));
 
 	if (reason)
@@ -77,7 +90,7 @@ static void reply_planned(void *ctx, int rc, uint64_t rev)
 }
 
 /* Stores a job; networks get back the tunnels that the new record no longer has. */
-static enum ctlr_outcome store_job(
+enum ctlr_outcome ctlr_job_store(
     struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record)
 {
 	json_t *all = ctlr_reservation_tunnels(c, r->arg[1], old ? old->json : NULL);
@@ -96,12 +109,34 @@ static enum ctlr_outcome store_job(
 	return ctlr_req_commit_then(r, ch, reply_planned);
 }
 
+/* Plans a job and stores it. */
+static enum ctlr_outcome decide_job(
+    struct ctlr *c, struct ctlr_req *r, const struct model_job *m, json_t *posted, const struct ctlr_job *old)
+{
+	json_t *record;
+
+	if (ctlr_reservation_locked(c, r->arg[1], r->query))
+		return ctlr_query_wait(c, r, r->arg[1]);
+	record = ctlr_job_plan(c, r, r->arg[1], m, posted, old);
+	if (r->status) {
+		json_decref(record);
+		return REQ_DONE;
+	}
+	if (!record || ctlr_query_missing(r)) {
+		json_decref(record);
+		return ctlr_query_paths(c, r, r->arg[1]);
+	}
+	if (json_object_get(record, "network") && !ctlr_query_made(r))
+		return ctlr_query_make(c, r, r->arg[1], record);
+	return ctlr_job_store(c, r, old, record);
+}
+
 static enum ctlr_outcome put_job(struct ctlr *c, struct ctlr_req *r, bool post)
 {
 	struct model_job m;
 	struct ctlr_job *old;
-	json_t *json = NULL, *record = NULL, *posted;
-	bool wait;
+	json_t *json = NULL, *posted;
+	enum ctlr_outcome out = REQ_DONE;
 
 	if (!ctlr_req_read(r, &model_job_table, &m, &json))
 		return REQ_DONE;
@@ -118,26 +153,16 @@ static enum ctlr_outcome put_job(struct ctlr *c, struct ctlr_req *r, bool post)
 	*r->arg[2] = 0;
 	if (old)
 		snprintf(r->arg[2], sizeof(r->arg[2]), "again");
-	if (old && json_equal(posted, json))
+	if (old && json_equal(posted, json) && !ctlr_split_missing(old->json) &&
+	    !ctlr_split_failed(old->json))
 		ctlr_req_reply(r, 200, job_json(old->name, old->json));
 	else if (old && post)
 		ctlr_req_fail(r, 409, "name", "name: another job is %s", old->name);
-	wait = ctlr_reservation_locked(c, r->arg[1], r->query);
-	if (!r->status && !wait)
-		record = ctlr_job_plan(c, r, r->arg[1], &m, json, old);
+	if (!r->status)
+		out = decide_job(c, r, &m, json, old);
 	mdl_free(&model_job_table, &m);
 	json_decref(json);
-	if (r->status)
-		return REQ_DONE;
-	if (wait)
-		return ctlr_query_wait(c, r, r->arg[1]);
-	if (!record || ctlr_query_missing(r)) {
-		json_decref(record);
-		return ctlr_query_paths(c, r, r->arg[1]);
-	}
-	if (json_object_get(record, "network") && !ctlr_query_made(r))
-		return ctlr_query_make(c, r, r->arg[1], record);
-	return store_job(c, r, old, record);
+	return out;
 }
 
 enum ctlr_outcome ctlr_api_job_post(struct ctlr *c, struct ctlr_req *r)
@@ -212,7 +237,9 @@ void ctlr_job_tick(struct ctlr *c)
 		j->until_ms = now + 1000; /* tried again if the store refuses it */
 		if (!ctlr_reservation_locked(c, j->name, NULL) &&
 		    ctlr_change_submit(c, withdrawal_change(c, j)))
-			ctlr_event(c, EVENT_INFO, "job", j->name, "its time is over");
+			ctlr_event(c, EVENT_INFO, "job", j->name, "%s",
+			    ctlr_split_missing(j->json) ? "its containers did not come in time: it is undone"
+			                                : "its time is over");
 	}
 	ctlr_job_move_tick(c);
 }
@@ -231,6 +258,7 @@ static void job_free(struct ctlr *c, struct ctlr_job *j)
 {
 	ctlr_reserved_set_job(c, j, false);
 	ctlr_job_set_routes(c, j, false);
+	ctlr_containers_set_job(c, j, false);
 	plan_book_release(c->book, j->claim, j->claims);
 	ctlr_map_del(&c->jobs, &j->node);
 	json_decref(j->json);
@@ -272,8 +300,10 @@ void ctlr_job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 		json_decref(record);
 		return;
 	}
-	if (record)
+	if (record) {
 		log_change(c, name, j ? j->json : NULL, record);
+		ctlr_ranks_log(c, name, j ? j->json : NULL, record);
+	}
 	ctlr_reservation_mirror(c, name, j ? j->json : NULL, record);
 	if (j)
 		job_free(c, j);
@@ -298,6 +328,7 @@ void ctlr_job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	if (plan_book_claim(c->book, j->claim, j->claims))
 		j->claims = 0;
 	ctlr_reserved_set_job(c, j, true);
+	ctlr_containers_set_job(c, j, true);
 	ctlr_job_set_routes(c, j, true);
 }
 

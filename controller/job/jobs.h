@@ -3,6 +3,7 @@
 #ifndef CONTROLLER_JOB_JOBS_H
 #define CONTROLLER_JOB_JOBS_H
 
+#include "controller/plan/job.h"
 #include "controller/server/req.h"
 #include "controller/state/ctlr.h"
 
@@ -20,10 +21,21 @@ void ctlr_jobs_free(struct ctlr *c); /* frees all jobs */
  * first (query.h). old: the plan that this one would replace, whose share counts as free. */
 json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
     json_t *posted, const struct ctlr_job *old);
+/* Stores a job's record, whose reference it takes over, and replies with it. r->arg[1]: its name;
+ * r->arg[2]: not empty for a job that was there. old: the present job, or NULL. */
+enum ctlr_outcome ctlr_job_store(
+    struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record);
+/* "planned", "waiting" or "broken". */
+const char *ctlr_job_state(const json_t *record);
+/* The pairs that a job asks for; the caller frees them. table: of its ranks, for a split. r NULL:
+ * no request waits. Returns how many, or a negative RWY_E*, and r has the reply. pairs.c */
+int ctlr_job_pairs(
+    struct ctlr_req *r, const struct model_job *m, const json_t *table, struct plan_job_pair **out);
 /* A new record for a job that lost tunnels or is broken. Pairs whose tunnel is up stay. If the job
  * does not fit any more, the record has a `reason`, and its pairs are placed where a tunnel is up.
- * NULL: out of memory. */
-json_t *ctlr_job_plan_again(struct ctlr *c, const struct ctlr_job *j);
+ * table: other ranks than it has (split.h); its reference stays the caller's; NULL: none. NULL: out
+ * of memory. */
+json_t *ctlr_job_plan_again(struct ctlr *c, const struct ctlr_job *j, json_t *table);
 /* Plans jobs again that lost a gateway or a tunnel, and with `broken` also broken ones. Adds the
  * new records with their comparisons to ch. Returns how many. */
 unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken);

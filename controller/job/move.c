@@ -119,7 +119,7 @@ unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 			c->jobs_look = true; /* the next tick has the others */
 			break;
 		}
-		record = ctlr_job_plan_again(c, j);
+		record = ctlr_job_plan_again(c, j, NULL);
 		if (!record || json_equal(record, j->json)) {
 			json_decref(record);
 			continue;

@@ -9,6 +9,7 @@
 #include "conf/schema.h"
 #include "controller/job/query.h"
 #include "controller/job/jobs.h"
+#include "controller/job/split.h"
 #include "controller/plan/book.h"
 #include "controller/plan/job.h"
 #include "controller/server/req.h"
@@ -70,16 +71,8 @@ static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway 
 static void world_path(void *ctx, const char *first, const char *second, struct plan_path *out)
 {
 	const struct world *w = ctx;
-	const struct ctlr_site *a = ctlr_map_find(&w->c->sites, first),
-	                       *b = ctlr_map_find(&w->c->sites, second);
 
-	plan_path_default(out);
-	for (const struct ctlr_gateway *g = a ? a->gateway : NULL; g; g = g->site_next)
-		for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)])
-			if (b && t->end[!ctlr_tunnel_side(t, g)]->site == b && ctlr_tunnel_up(t)) {
-				ctlr_path_get(w->c, t, ctlr_tunnel_side(t, g), out, ctlr_now());
-				return;
-			}
+	ctlr_path_between(w->c, first, second, out);
 }
 
 static int world_routes(
@@ -109,67 +102,6 @@ static const struct plan_world_ops world_ops_again = {.site_of = world_site,
     .path = world_path,
     .routes = world_routes,
     .pair_up = world_pair_up};
-
-/* --- the job ---------------------------------------------------------------------------------- */
-
-static uint32_t saturate32(uint64_t v)
-{
-	return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
-}
-
-/* r NULL: no request waits for the result. */
-static int from_ranks(struct ctlr_req *r, const struct model_job *m, struct plan_job_pair **out)
-{
-	const struct model_rank *from = m->ranks.at;
-	const struct plan_triple want = {
-	    m->demand.bandwidth_bps, saturate32(m->demand.delay_us), saturate32(m->demand.jitter_us)};
-	const unsigned max = 2 * m->ranks.n;
-	struct plan_rank *rank = calloc(m->ranks.n, sizeof(*rank));
-	uint32_t bad = 0;
-	int n = RWY_ENOMEM;
-
-	*out = calloc(max, sizeof(**out));
-	if (rank && *out) {
-		for (unsigned i = 0; i < m->ranks.n; i++) {
-			rank[i].rank = (uint32_t)from[i].rank;
-			rank[i].stage = (uint32_t)from[i].stage;
-			(void)ctlr_lpm_ip(from[i].address, &rank[i].addr);
-		}
-		n = plan_job_ranks(rank, m->ranks.n, &want, m->ring, *out, max, &bad);
-		if (n < 0 && r)
-			ctlr_req_fail(r, 400, "ranks",
-			    "ranks: rank %" PRIu32
-			    ": expected each rank once, stages 0, 1, 2, ... with as many ranks each",
-			    bad);
-		if (n > (int)max)
-			n = (int)max;
-	} else if (r) {
-		ctlr_req_fail(r, 503, "", "out of memory");
-	}
-	free(rank);
-	return n;
-}
-
-static int from_pairs(struct ctlr_req *r, const struct model_job *m, struct plan_job_pair **out)
-{
-	const struct model_pair *from = m->pairs.at;
-
-	*out = calloc(m->pairs.n, sizeof(**out));
-	if (!*out) {
-		if (r)
-			ctlr_req_fail(r, 503, "", "out of memory");
-		return RWY_ENOMEM;
-	}
-	for (unsigned i = 0; i < m->pairs.n; i++) {
-		(void)ctlr_lpm_ip(from[i].source, &(*out)[i].a);
-		(void)ctlr_lpm_ip(from[i].destination, &(*out)[i].b);
-		(*out)[i].want = (struct plan_triple){
-		    from[i].bandwidth_bps, saturate32(from[i].delay_us), saturate32(from[i].jitter_us)};
-		(*out)[i].a_qpn = (uint32_t)from[i].source_qpn;
-		(*out)[i].b_qpn = (uint32_t)from[i].destination_qpn;
-	}
-	return (int)m->pairs.n;
-}
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
@@ -319,13 +251,34 @@ static struct plan_pair *current_pairs(
 
 static const enum plan_grain grain[] = {PLAN_GRAIN_ADDRESS, PLAN_GRAIN_NIC, PLAN_GRAIN_QP};
 
-json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
-    json_t *posted, const struct ctlr_job *old)
+/* The record of a job that nothing is planned for: it waits for containers, or all are at one
+ * site. */
+static json_t *record_without_pairs(const struct model_job *m, json_t *posted, bool waits)
+{
+	const uint64_t hold = m->split.hold_ms ? m->split.hold_ms : MODEL_HOLD_MS;
+	const uint64_t time = waits ? hold : m->duration_ms;
+
+	return json_pack("{s:O, s:[], s:[], s:I}", "job", posted, "plan", "claims", "until_ms",
+	    (json_int_t)(time ? ctlr_wall_ms() + time : 0));
+}
+
+/* Adds the table of ranks to a record. Takes it over. */
+static void record_add_ranks(json_t *record, json_t *table, bool waits)
+{
+	if (!record || !table) {
+		json_decref(table);
+		return;
+	}
+	json_object_set_new(record, "ranks", table);
+	if (ctlr_split_missing(record) && !waits && !json_object_get(record, "reason"))
+		json_object_set_new(record, "reason", ctlr_split_reason(record));
+}
+
+static json_t *plan_pairs(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
+    json_t *posted, const struct ctlr_job *old, struct plan_job_pair *pairs, int n)
 {
 	const struct ctlr_tenant *nt = *m->tenant ? ctlr_map_find(&c->tenants, m->tenant) : NULL;
 	struct world w = {c, nt ? nt->vni : 0, old, r, NULL};
-	struct plan_job_pair *pairs = NULL;
-	const int n = m->ranks.n ? from_ranks(r, m, &pairs) : from_pairs(r, m, &pairs);
 	struct plan_pair *now = current_pairs(c, old, pairs, n);
 	const struct plan_job job = {.name = name,
 	    .grain = grain[m->granularity],
@@ -349,8 +302,27 @@ json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, cons
 		record = record_json(
 		    c, res, pairs, posted, NULL, ctlr_query_network(c, r, name, res, ctlr_query_made(r)));
 	plan_job_free(res);
-	free(pairs);
 	free(now);
+	return record;
+}
+
+json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
+    json_t *posted, const struct ctlr_job *old)
+{
+	json_t *table = m->has_split ? ctlr_split_table(c, r, m, old, NULL) : NULL, *record;
+	struct plan_job_pair *pairs;
+	const bool waits = mdl_number_of(table, "missing");
+	int n;
+
+	if (m->has_split && !table)
+		return NULL;
+	n = ctlr_job_pairs(r, m, table, &pairs);
+	if (m->has_split && n == 0)
+		record = record_without_pairs(m, posted, waits);
+	else
+		record = plan_pairs(c, r, name, m, posted, old, pairs, n);
+	record_add_ranks(record, table, waits);
+	free(pairs);
 	return record;
 }
 
@@ -406,16 +378,16 @@ static json_t *reason_json(const struct plan_job_result *res)
 
 /* Plans with all pairs in place that can stay; if that does not fit, by shares; if that does not
  * fit either, returns the first plan. */
-static struct plan_job_result *plan_staying(struct plan_job *job, struct world *w)
+static struct plan_job_result *plan_staying(struct plan_job job, struct world *w)
 {
 	struct plan_job_result *res = NULL, *other = NULL;
 
-	job->stay = true;
-	if (plan_job_new(&res, job, &w->c->conf->policy, &world_ops_again, w, ctlr_now()))
+	job.stay = true;
+	if (plan_job_new(&res, &job, &w->c->conf->policy, &world_ops_again, w, ctlr_now()))
 		return NULL;
-	job->stay = false;
+	job.stay = false;
 	if (res->fail == PLAN_JOB_FITS ||
-	    plan_job_new(&other, job, &w->c->conf->policy, &world_ops_again, w, ctlr_now()))
+	    plan_job_new(&other, &job, &w->c->conf->policy, &world_ops_again, w, ctlr_now()))
 		return res;
 	if (other->fail == PLAN_JOB_FITS) {
 		plan_job_free(res);
@@ -425,48 +397,61 @@ static struct plan_job_result *plan_staying(struct plan_job *job, struct world *
 	return res;
 }
 
-json_t *ctlr_job_plan_again(struct ctlr *c, const struct ctlr_job *j)
+/* The plan of a job's pairs, kept where they are. others: they are not the pairs that it has. */
+static json_t *plan_pairs_again(struct ctlr *c, const struct ctlr_job *j, const struct model_job *m,
+    struct plan_job_pair *pairs, unsigned n, bool others)
 {
-	json_t *posted = json_object_get(j->json, "job"), *record = NULL, **was = NULL;
-	json_t *network = json_object_get(j->json, "network");
+	json_t *network = json_object_get(j->json, "network"), *record = NULL;
+	json_t **was = calloc((size_t)n + 1, sizeof(*was));
+	struct plan_pair *now =
+	    others ? current_pairs(c, j, pairs, (int)n) : calloc((size_t)n + 1, sizeof(*now));
 	struct world w = {c, j->vni, j, NULL, network};
-	struct plan_job_pair *pairs = NULL;
+	const struct plan_job job = {.name = j->name,
+	    .grain = grain[m->granularity],
+	    .vni = j->vni,
+	    .pairs = pairs,
+	    .n = n,
+	    .now = now};
 	struct plan_job_result *res = NULL;
-	struct plan_pair *now = NULL;
-	struct mdl_error err;
-	struct model_job m;
-	int n;
 
-	if (mdl_read(posted, &model_job_table, &m, &err))
-		return NULL;
-	n = m.ranks.n ? from_ranks(NULL, &m, &pairs) : from_pairs(NULL, &m, &pairs);
-	if (n > 0) {
-		was = calloc((size_t)n, sizeof(*was));
-		now = calloc((size_t)n, sizeof(*now));
-	}
 	if (was && now) {
-		struct plan_job job = {.name = j->name,
-		    .grain = grain[m.granularity],
-		    .vni = j->vni,
-		    .pairs = pairs,
-		    .n = (unsigned)n,
-		    .now = now};
-
-		match_rows(j, pairs, (unsigned)n, was, now);
-		res = plan_staying(&job, &w);
+		if (!others)
+			match_rows(j, pairs, n, was, now);
+		res = plan_staying(job, &w);
 	}
 	if (res) {
 		if (network)
 			network = ctlr_query_network(c, NULL, j->name, res, network);
-		record = record_json(c, res, pairs, posted, was, network);
-		json_object_set(record, "until_ms", json_object_get(j->json, "until_ms"));
+		record = record_json(c, res, pairs, json_object_get(j->json, "job"), was, network);
 		if (res->fail != PLAN_JOB_FITS)
 			json_object_set_new(record, "reason", reason_json(res));
 	}
 	plan_job_free(res);
-	mdl_free(&model_job_table, &m);
-	free(pairs);
 	free(was);
 	free(now);
+	return record;
+}
+
+json_t *ctlr_job_plan_again(struct ctlr *c, const struct ctlr_job *j, json_t *table)
+{
+	json_t *ranks = table ? table : json_object_get(j->json, "ranks"), *record = NULL;
+	struct plan_job_pair *pairs = NULL;
+	struct mdl_error err;
+	struct model_job m;
+	int n;
+
+	if (mdl_read(json_object_get(j->json, "job"), &model_job_table, &m, &err))
+		return NULL;
+	n = ctlr_job_pairs(NULL, &m, ranks, &pairs);
+	if (n > 0)
+		record = plan_pairs_again(c, j, &m, pairs, (unsigned)n, table != NULL);
+	else if (n == 0 && table) /* all of it is at one site */
+		record = record_without_pairs(&m, json_object_get(j->json, "job"), false);
+	if (record) {
+		json_object_set(record, "until_ms", json_object_get(j->json, "until_ms"));
+		record_add_ranks(record, json_incref(ranks), false);
+	}
+	mdl_free(&model_job_table, &m);
+	free(pairs);
 	return record;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "controller/job/jobs.h"
+#include "controller/job/split.h"
 
 static bool is_amount(const json_t *v)
 {
@@ -82,9 +83,12 @@ bool ctlr_job_record_ok(const json_t *record)
 	const json_t *job = json_object_get(record, "job"), *plan = json_object_get(record, "plan");
 	const json_t *claims = json_object_get(record, "claims"), *reason = json_object_get(record, "reason");
 	const json_t *network = json_object_get(record, "network");
-	bool ok = json_is_object(job) && json_is_array(plan) && json_is_array(claims) &&
-	          is_amount(json_object_get(record, "until_ms")) && (!reason || json_is_string(reason)) &&
-	          (!network || json_is_array(network));
+	bool ok =
+	    json_is_object(job) && json_is_array(plan) && json_is_array(claims) &&
+	    is_amount(json_object_get(record, "until_ms")) && (!reason || json_is_string(reason)) &&
+	    (!network || json_is_array(network)) &&
+	    (json_object_get(record, "ranks") ? ctlr_split_table_ok(job, json_object_get(record, "ranks"))
+	                                      : !json_object_get(job, "split"));
 
 	for (size_t i = 0; ok && i < json_array_size(plan); i++)
 		ok = row_ok(json_array_get(plan, i));

@@ -206,7 +206,10 @@ static int read_object(
 
 static size_t item_size(enum mdl_type type)
 {
-	return type == MDL_NAMED ? MDL_NAME : type == MDL_INT ? sizeof(uint64_t) : MDL_ADDR;
+	return type == MDL_NAMED   ? MDL_NAME
+	       : type == MDL_IDENT ? MDL_ID
+	       : type == MDL_INT   ? sizeof(uint64_t)
+	                           : MDL_ADDR;
 }
 
 static int read_list(const json_t *j, const struct mdl_field *f, struct mdl_list *out, const struct where *w,

@@ -65,7 +65,7 @@ struct mdl_field {
 	uint64_t min, max;
 	const char *words;          /* MDL_WORD: the words, separated by blanks */
 	const struct mdl_table *of; /* MDL_OBJECT, MDL_LIST */
-	/* MDL_LIST without `of`: MDL_NAMED, MDL_IP, MDL_IP_PORT, MDL_PREFIX */
+	/* MDL_LIST without `of`: MDL_NAMED, MDL_IDENT, MDL_IP, MDL_IP_PORT, MDL_PREFIX */
 	enum mdl_type item;
 	size_t aux; /* MDL_PRESENCE: offset of the bool */
 };

@@ -248,6 +248,71 @@ static const struct mdl_field model_demand_field[] = {
 };
 static TABLE(model_demand, "a demand");
 
+static const struct mdl_field model_cluster_field[] = {
+    KIND(model_cluster, site, REQ, MDL_NAMED),
+    INT(model_cluster, ranks, REQ, 1, 65536),
+    {.name = "first",
+        .type = MDL_INT,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_cluster, first),
+        .max = 65535,
+        .aux = OFF(model_cluster, has_first)},
+};
+static TABLE(model_cluster, "a cluster");
+
+static const struct mdl_field model_training_field[] = {
+    INT(model_training, sequence_length, REQ, 1, GEN_MAX),
+    INT(model_training, hidden_size, REQ, 1, GEN_MAX),
+    INT(model_training, micro_batch_size, REQ, 1, UINT32_MAX),
+    INT(model_training, global_batch_size, REQ, 1, UINT32_MAX),
+    INT(model_training, element_bytes, REQ, 1, 16),
+    INT(model_training, step_us, REQ, 1, US_MAX),
+    INT(model_training, transfer_us, 0, 0, US_MAX),
+    KIND(model_training, sequence_parallel, 0, MDL_BOOL),
+};
+static TABLE(model_training, "a model");
+
+static const struct mdl_field model_split_field[] = {
+    INT(model_split, pipeline, REQ, 1, 65536),
+    INT(model_split, data, 0, 1, 65536),
+    INT(model_split, tensor, 0, 1, 65536),
+    LIST(model_split, clusters, REQ, 1, 64, model_cluster_table),
+    {.name = "model",
+        .type = MDL_OBJECT,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_split, model),
+        .of = &model_training_table,
+        .aux = OFF(model_split, has_model)},
+    INT(model_split, bandwidth_bps, 0, 1, BPS_MAX),
+    INT(model_split, delay_us, 0, 0, US_MAX),
+    INT(model_split, jitter_us, 0, 0, US_MAX),
+    INT(model_split, hold_ms, 0, 1000, 86400000),
+    INT(model_split, master_port, 0, 1, 65535),
+};
+static TABLE(model_split, "a split");
+
+static const struct mdl_field model_nic_field[] = {
+    KIND(model_nic, name, REQ, MDL_NAMED),
+    KIND(model_nic, address, REQ, MDL_IP),
+    KIND(model_nic, hca, 0, MDL_NAMED),
+};
+static TABLE(model_nic, "a NIC");
+
+static const struct mdl_field model_container_field[] = {
+    KIND(model_container, name, REQ, MDL_IDENT),
+    KIND(model_container, node, 0, MDL_IDENT),
+    TEXT(model_container, zone, 0, 0, 255),
+    INT(model_container, ranks, REQ, 1, 1024),
+    LIST(model_container, nics, REQ, 1, 64, model_nic_table),
+};
+static TABLE(model_container, "a container");
+
+static const struct mdl_field model_failure_field[] = {
+    ITEMS(model_failure, containers, 0, 1, 4096, MDL_IDENT),
+    ITEMS(model_failure, nodes, 0, 1, 4096, MDL_IDENT),
+};
+TABLE(model_failure, "a failure");
+
 static const struct mdl_field model_job_field[] = {
     KIND(model_job, name, 0, MDL_NAMED),
     KIND(model_job, tenant, 0, MDL_NAMED),
@@ -262,5 +327,12 @@ static const struct mdl_field model_job_field[] = {
         .offset = OFF(model_job, demand),
         .of = &model_demand_table,
         .aux = OFF(model_job, has_demand)},
+    {.name = "split",
+        .type = MDL_OBJECT,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_job, split),
+        .of = &model_split_table,
+        .aux = OFF(model_job, has_split)},
+    LIST(model_job, containers, 0, 1, 4096, model_container_table),
 };
 TABLE(model_job, "a job");

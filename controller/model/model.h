@@ -15,6 +15,9 @@
 #define MODEL_WEIGHTINGS "equal bandwidth least"
 #define MODEL_GRAINS     "address-pair nic qp"
 
+#define MODEL_HOLD_MS     60000u /* default of split.hold_ms */
+#define MODEL_MASTER_PORT 29500u /* PyTorch's */
+
 enum model_carrier { MODEL_NATIVE, MODEL_TCP, MODEL_QUIC };
 enum model_class { MODEL_INTERNET, MODEL_DETERMINISTIC, MODEL_RESERVED };
 enum model_event { MODEL_OPENED, MODEL_CLOSED, MODEL_LOAD };
@@ -127,14 +130,54 @@ struct model_demand {
 	uint64_t bandwidth_bps, delay_us, jitter_us;
 };
 
+/* How a training job is cut: pipeline x data x tensor ranks, some at each site. */
+struct model_cluster {
+	char site[MDL_NAME];
+	uint64_t ranks, first;
+	bool has_first;
+};
+
+struct model_training { /* what decides the bytes between two stages; plan/ranks.h */
+	uint64_t sequence_length, hidden_size, micro_batch_size, global_batch_size, element_bytes;
+	uint64_t step_us, transfer_us;
+	bool sequence_parallel;
+};
+
+struct model_split {
+	uint64_t pipeline, data, tensor;
+	struct mdl_list clusters; /* struct model_cluster */
+	bool has_model;
+	struct model_training model;
+	/* between ranks; bandwidth 0: from the model */
+	uint64_t bandwidth_bps, delay_us, jitter_us;
+	uint64_t hold_ms, master_port; /* 0: the default */
+};
+
+struct model_nic {
+	char name[MDL_NAME], address[MDL_ADDR], hca[MDL_NAME];
+};
+
+struct model_container {
+	char name[MDL_ID], node[MDL_ID];
+	char *zone; /* "row/rack", from the largest */
+	uint64_t ranks;
+	struct mdl_list nics; /* struct model_nic */
+};
+
+struct model_failure {                     /* containers, or all of these servers, that died */
+	struct mdl_list containers, nodes; /* char[MDL_ID] */
+};
+
 struct model_job {
 	char name[MDL_NAME], tenant[MDL_NAME];
 	uint8_t granularity; /* enum model_granularity */
 	uint64_t duration_ms;
 	struct mdl_list pairs; /* struct model_pair */
 	struct mdl_list ranks; /* struct model_rank */
-	bool ring, has_demand;
+	bool ring, has_demand, has_split;
 	struct model_demand demand;
+	struct model_split split;
+	struct mdl_list containers; /* struct model_container */
 };
 
 /* The gateway defines a tenant's keys, both the ones common to all sites and those of one site. So
@@ -147,6 +190,7 @@ struct model_tenant {
 };
 
 extern const struct mdl_table model_registration_table, model_lease_table, model_session_report_table,
-    model_link_report_table, model_link_push_table, model_site_table, model_job_table, model_caps_table;
+    model_link_report_table, model_link_push_table, model_site_table, model_job_table, model_caps_table,
+    model_failure_table;
 
 #endif

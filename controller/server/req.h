@@ -8,7 +8,14 @@
 
 struct ctlr_http_worker;
 
-enum ctlr_role { ROLE_NONE, ROLE_GATEWAY = 1, ROLE_OPERATOR = 2, ROLE_SCHEDULER = 4, ROLE_NETWORK = 8 };
+enum ctlr_role {
+	ROLE_NONE,
+	ROLE_GATEWAY = 1,
+	ROLE_OPERATOR = 2,
+	ROLE_SCHEDULER = 4,
+	ROLE_NETWORK = 8,
+	ROLE_CONTAINER = 16
+};
 
 struct ctlr_identity {
 	char name[MDL_NAME];
@@ -24,6 +31,9 @@ enum ctlr_outcome {
 };
 
 typedef enum ctlr_outcome ctlr_handler(struct ctlr *c, struct ctlr_req *r);
+
+/* True if what a poll waits for has happened. Locked. */
+typedef bool ctlr_req_news(struct ctlr *c, const struct ctlr_req *r);
 
 struct ctlr_req_param {
 	char name[32], value[128];
@@ -57,6 +67,7 @@ struct ctlr_req {
 	rwy_time came, until; /* time of its last byte; end of its wait */
 	struct ctlr_req *next;
 	struct ctlr_site *site;
+	ctlr_req_news *news;                   /* of a long poll; poll.h */
 	struct ctlr_query *query;              /* networks' controllers; job/query.c */
 	void (*query_end)(struct ctlr_req *r); /* frees it; locked */
 };

@@ -167,6 +167,7 @@ static enum ctlr_role role_of(const char *ou)
 	       : !strcmp(ou, "operator")  ? ROLE_OPERATOR
 	       : !strcmp(ou, "scheduler") ? ROLE_SCHEDULER
 	       : !strcmp(ou, "network")   ? ROLE_NETWORK
+	       : !strcmp(ou, "container") ? ROLE_CONTAINER
 	                                  : ROLE_NONE;
 }
 

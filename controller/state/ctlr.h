@@ -217,7 +217,7 @@ struct ctlr {
 
 	pthread_mutex_t lock;
 	struct ctlr_map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routes,
-	    reservations, reserved;
+	    reservations, reserved, containers;
 	struct ctlr_lpm lpm;  /* (VNI, prefix) -> struct ctlr_site */
 	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant; fleet/tenant.c */
 	struct plan_book *book;
@@ -229,7 +229,7 @@ struct ctlr {
 	uint32_t push_id;
 	int store_rc; /* result of the last call */
 	bool loaded;
-	struct ctlr_req *polls; /* polls for routes */
+	struct ctlr_req *polls; /* for routes and ranks; server/poll.h */
 	/* requests that lost against another change; they run again when that one is applied */
 	struct ctlr_req *retry;
 	uint64_t routes_gen; /* generation of the routes of all sites */

@@ -129,6 +129,36 @@ void ctlr_path_get(
 	plan_path_merge(out, obs, n, now);
 }
 
+static bool site_wants(const struct ctlr_site *a, const struct ctlr_site *b)
+{
+	const char(*p)[MDL_NAME] = a->m.peers.at;
+
+	if (!a->m.has_peers)
+		return true;
+	for (unsigned i = 0; i < a->m.peers.n; i++)
+		if (!strcmp(p[i], b->name))
+			return true;
+	return false;
+}
+
+bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b)
+{
+	return a != b && site_wants(a, b) && site_wants(b, a);
+}
+
+void ctlr_path_between(struct ctlr *c, const char *first, const char *second, struct plan_path *out)
+{
+	const struct ctlr_site *a = ctlr_map_find(&c->sites, first), *b = ctlr_map_find(&c->sites, second);
+
+	plan_path_default(out);
+	for (const struct ctlr_gateway *g = a ? a->gateway : NULL; g; g = g->site_next)
+		for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)])
+			if (b && t->end[!ctlr_tunnel_side(t, g)]->site == b && ctlr_tunnel_up(t)) {
+				ctlr_path_get(c, t, ctlr_tunnel_side(t, g), out, ctlr_now());
+				return;
+			}
+}
+
 void ctlr_path_question(struct ctlr *c, const struct ctlr_tunnel *t, struct plan_question *q, rwy_time now)
 {
 	memset(q, 0, sizeof(*q));

@@ -8,6 +8,11 @@
 /* The path from end[from] to the other end, from all measurements, promises and reservations. */
 void ctlr_path_get(
     struct ctlr *c, const struct ctlr_tunnel *t, unsigned from, struct plan_path *out, rwy_time now);
+/* The path between two sites, as the first tunnel that is up knows it; without one: the default. */
+void ctlr_path_between(struct ctlr *c, const char *first, const char *second, struct plan_path *out);
+/* True if tunnels connect the gateways of these sites: each names the other, or nobody, as a peer.
+ */
+bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b);
 /* The gateway's capabilities in the planner's form. */
 void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out);
 /* Fills the question for plan_decide() about this tunnel. */

@@ -223,6 +223,7 @@ void ctlr_state_free(struct ctlr *c)
 	ctlr_map_free(&c->replicas);
 	ctlr_map_free(&c->vnis);
 	ctlr_map_free(&c->routes);
+	ctlr_map_free(&c->containers);
 	plan_book_free(c->book);
 }
 

@@ -26,6 +26,10 @@ from ctlr.networks import (  # noqa: E402, F401
 from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_wrong_permits_are_refused  # noqa: E402, F401
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)
+from ctlr.ranks import (  # noqa: E402, F401
+    pod, table3,
+    test_a_dead_server_is_replaced_and_the_rest_stays, test_a_job_waits_for_its_containers_and_is_undone, test_a_start_script_gets_the_ranks_of_its_container,
+    test_figure_31_puts_the_middle_site_in_the_middle, test_splits_that_cannot_be_are_refused, test_table_3_gets_ranks_and_what_they_demand)
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 SITE_A, SITE_B = {"prefixes": ["10.1.0.0/16"]}, {"prefixes": ["10.2.0.0/16"]}
@@ -54,7 +58,7 @@ class World:
         more = {"lease": self.lease, "limits": f"{{request: {self.request}}}", **more}
         self.ca = CA(Path(directory) / "ca")
         self.context = {}
-        for name, role in [("ctl", "controller"), ("op", "operator"), ("sched", "scheduler"), ("net", "network"), ("gw-a1", "gateway"),
+        for name, role in [("ctl", "controller"), ("op", "operator"), ("sched", "scheduler"), ("net", "network"), ("pod", "container"), ("gw-a1", "gateway"),
                            ("gw-a2", "gateway"), ("gw-b1", "gateway"), ("gw-b2", "gateway"), ("nobody", "gateway")]:
             self.context[name] = self.ca.issue(name, role, *(["127.0.0.1"] if role == "controller" else []))
         self.build = BUILD
@@ -100,7 +104,7 @@ def url(path):
 
 
 def test_every_path_wants_a_certificate_of_a_role_that_may(w):
-    who = {"gateway": "nobody", "operator": "op", "scheduler": "sched", "network": "net"}
+    who = {"gateway": "nobody", "operator": "op", "scheduler": "sched", "network": "net", "container": "pod"}
     nobody = w.ctl.client(w.ca.context())
     for path, methods in SPEC["paths"].items():
         for method in ("get", "put", "post", "delete"):
@@ -110,7 +114,8 @@ def test_every_path_wants_a_certificate_of_a_role_that_may(w):
                 continue
             nobody.ask(method.upper(), url(path), None, 401)
             for role, name in who.items():
-                status, _ = w.__dict__[name].ask(method.upper(), url(path), None)
+                own = url(path).replace("nobody", name) if role == "container" else url(path)
+                status, _ = w.__dict__[name].ask(method.upper(), own, None)
                 assert (status == 403) == (role not in methods[method]["x-roles"]), (method, path, role, status)
             if method in ("get", "delete") and "400" in methods[method]["responses"]:
                 client = w.__dict__[who[methods[method]["x-roles"][0]]]
@@ -251,6 +256,12 @@ BODIES = [
     ("POST", "/v1/jobs", "sched", "Job", {"name": "j", "ring": True, "ranks": [{"rank": 0, "address": "10.1.0.1", "stage": 0},
                                                                                {"rank": 1, "address": "10.2.0.1", "stage": 1}],
                                           "demand": {"bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1}}),
+    ("PUT", "/v1/jobs/{name}", "sched", "Job", {"split": {
+        "pipeline": 2, "data": 1, "tensor": 1, "clusters": [{"site": "a", "ranks": 1, "first": 0}, {"site": "b", "ranks": 1, "first": 1}],
+        "model": {"sequence_length": 1, "hidden_size": 1, "micro_batch_size": 1, "global_batch_size": 1, "element_bytes": 2, "step_us": 1000, "transfer_us": 10,
+                  "sequence_parallel": False}, "delay_us": 1, "jitter_us": 1, "hold_ms": 1000, "master_port": 1}, "containers": [
+        {"name": "p0", "node": "n", "zone": "r", "ranks": 1, "nics": [{"name": "eth0", "address": "10.1.0.1", "hca": "mlx5_0"}]}]}),
+    ("POST", "/v1/jobs/{name}/failures", "sched", "Failure", {"containers": ["p0"], "nodes": ["n0"]}),
     ("PUT", "/v1/tenants/{name}", "op", "Tenant", {"vni": 77, "acl_default": "deny", "weight": 2, "priority": 3, "retry": 9, "permits": [
         {"source": "10.1.0.1", "destination": "10.2.0.1", "source_qpn": 1, "destination_qpn": 2}], "sites": {"a": {
         "prefixes": [{"prefix": "10.1.0.0/24", "at": "vlan"}], "vlan": 7, "vtep_learning": False, "proxy_arp": False, "memory_percent": 1}}}),
@@ -1024,6 +1035,7 @@ def store_is_down(w, etcd):
     w.op.put("/v1/sites/old", {"prefixes": []}, 201)
     pair = {"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**8}
     w.sched.put("/v1/jobs/old", {"pairs": [pair]}, 201)
+    w.sched.put("/v1/jobs/task1", table3([pod("spare", 1, 7)]), 201)
     w.net.put("/v1/links/a/b/net", BODIES[4][4] | {"bandwidth_bps": 10**11, "ttl_ms": 86400000})
     before = [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")]
     for i in range(3):
@@ -1039,6 +1051,7 @@ def store_is_down(w, etcd):
         assert "store" in out["error"], out
     w.gw_a2.put("/v1/gateways/gw-a2", registration("a", 12), 503)
     w.op.delete("/v1/gateways/gw-b1", 503)
+    w.sched.post("/v1/jobs/task1/failures", {"containers": ["pod-1"]}, 503)
     until(lambda: w.op.ask("GET", "/v1/health")[0] == 503)
     seen.add(("/v1/health", "GET", 503))
     until(lambda: [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")] == before)
@@ -1208,7 +1221,8 @@ def suite_etcd():
              "test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step", "test_a_job_that_does_not_fit_any_more_is_broken_until_it_does",
              "test_all_is_there_again_after_a_restart", "test_a_job_gets_tunnels_of_its_network", "test_a_network_that_fails_leaves_nothing_behind",
              "test_what_was_granted_and_not_kept_is_given_back_after_a_crash", "test_the_white_papers_job_over_its_three_sites",
-             "test_named_queue_pairs_have_a_pair_of_gateways_each"]
+             "test_named_queue_pairs_have_a_pair_of_gateways_each", "test_table_3_gets_ranks_and_what_they_demand",
+             "test_a_dead_server_is_replaced_and_the_rest_stays"]
     with temporary() as d:
         etcd = Etcd(Path(d) / "etcd")
         for i, name in enumerate(names):
