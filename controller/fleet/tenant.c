@@ -11,6 +11,7 @@
 
 #include "controller/job/jobs.h"
 #include "controller/fleet/fleet.h"
+#include "controller/plan/vni.h"
 #include "controller/server/req.h"
 #include "controller/state/change.h"
 #include "controller/state/event.h"
@@ -272,6 +273,34 @@ static bool site_ok(struct ctlr_req *r, const json_t *j, const char *name, const
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/* A tenant without a VNI keeps the one that it has, or gets a free one. Two requests that choose
+ * the same one compare guard/config, so the later one chooses again. False: the reply says why. */
+static bool vni_given(struct ctlr *c, struct ctlr_req *r, json_t *j, const struct ctlr_tenant *own)
+{
+	uint32_t *used, vni = own ? own->vni : 0;
+	const struct ctlr_tenant *nt;
+	unsigned n = 0;
+
+	if (json_object_get(j, "vni"))
+		return true;
+	used = calloc(c->tenants.n + 1, sizeof(*used));
+	if (!used)
+		return ctlr_req_fail(r, 503, "", "out of memory"), false;
+	CTLR_MAP_EACH(&c->tenants, nt)
+	{
+		used[n++] = nt->vni;
+	}
+	if (!vni)
+		vni = plan_vni_free(used, n, PLAN_VNI_FIRST, PLAN_VNI_LAST);
+	free(used);
+	if (!vni)
+		return ctlr_req_fail(r, 409, "vni", "vni: all VNIs from %u to %u have tenants",
+		           PLAN_VNI_FIRST, PLAN_VNI_LAST),
+		       false;
+	json_object_set_new(j, "vni", json_integer(vni));
+	return true;
+}
+
 static bool tenant_acceptable(struct ctlr *c, struct ctlr_req *r, json_t *j)
 {
 	const char *name = json_string_value(json_object_get(j, "name")), *site;
@@ -282,7 +311,8 @@ static bool tenant_acceptable(struct ctlr *c, struct ctlr_req *r, json_t *j)
 		return false;
 	}
 	json_object_del(j, "name");
-	if (!tenant_shape(r, j) || !ctlr_permits_acceptable(r, json_object_get(j, "permits")) ||
+	if (!vni_given(c, r, j, ctlr_map_find(&c->tenants, r->arg[0])) || !tenant_shape(r, j) ||
+	    !ctlr_permits_acceptable(r, json_object_get(j, "permits")) ||
 	    ctlr_tenant_prefix_twice(r, json_object_get(j, "sites")))
 		return false;
 	json_object_foreach(json_object_get(j, "sites"), site, v)

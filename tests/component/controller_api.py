@@ -469,6 +469,31 @@ def test_tenants_that_clash_are_refused(w):
     w.op.delete("/v1/tenants/blue", 404)
 
 
+def test_tenants_without_a_vni_get_one_of_their_own(w):
+    w.sites()
+    def tenant(i, **more):
+        return {"sites": {"a": {"prefixes": [{"prefix": f"10.1.{i}.0/24", "at": "vlan"}], "vlan": 100 + i}}, **more}
+    first = 1 << 23
+    w.op.put("/v1/tenants/typed", tenant(0, vni=first + 2), 201)
+    clients = [w.ctl.client(w.context["op"]) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: clients[i].put(f"/v1/tenants/t{i}", tenant(1 + i), 201), range(4)))
+    def vnis():
+        return {t["name"]: t["vni"] for t in w.op.get("/v1/tenants")["tenants"]}
+    was = vnis()
+    assert sorted(was.values()) == [first + i for i in range(5)] and was["typed"] == first + 2, was
+    # it stays: put again as it was, and otherwise
+    revision = w.op.put("/v1/tenants/t1", tenant(2), 200)["revision"]
+    assert w.op.put("/v1/tenants/t1", tenant(2), 200)["revision"] == revision
+    w.op.put("/v1/tenants/t1", tenant(2, priority=3), 200)
+    assert vnis() == was
+    # it is given back
+    w.op.delete("/v1/tenants/t1")
+    w.op.put("/v1/tenants/t9", tenant(9), 201)
+    assert vnis()["t9"] == was["t1"]
+    assert w.op.put("/v1/tenants/t8", tenant(8, vni=was["t0"]), 409)["field"] == "vni"
+
+
 def test_of_many_who_want_one_vni_one_gets_it(w):
     w.sites()
     codes = []
