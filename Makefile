@@ -6,6 +6,7 @@
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   proxy/*.c                  -> build/lib/librwyproxy.a  the relay's edge: links, rewriting, CM splice, still sans-I/O
 #   proxy/relay/*.c            -> build/bin/roceway-proxy (with all of gateway/ but its main)
+#   shim/*.c                   -> build/lib/librwyredirect.so, build/bin/roceway-run: what runs on hosts (shim/shim.mk)
 #   base/*.c                   -> build/lib/librwybase.a   shared by the programs: log, service notification, HTTP client
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
@@ -84,7 +85,7 @@ GUEST_SRC  := $(wildcard tests/e2e/guest/*.c)
 GUEST_HELP := $(wildcard tests/e2e/guest/lib/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-include gateway/agent/agent.mk
+include gateway/agent/agent.mk shim/shim.mk
 CORE_LIB   := $(BUILD)/lib/librwycore.a
 BASE_LIB   := $(BUILD)/lib/librwybase.a
 ENGINE_LIB := $(BUILD)/lib/librwyengine.a
@@ -107,10 +108,10 @@ PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-p
 all: core $(PROGS) man completion ## build everything that is installed
 
 # Manual pages and completion, from what the programs say of themselves.
-MAN_PAGES := roceway.1 wanem.1 roceway-gateway.yaml.5 roceway-controller.yaml.5 roceway-metrics.7 \
+MAN_PAGES := roceway.1 roceway-run.1 wanem.1 roceway-gateway.yaml.5 roceway-controller.yaml.5 roceway-metrics.7 \
              roceway-gateway.8 roceway-proxy.8 roceway-controller.8
 COMPLETIONS := bash zsh fish
-$(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gateway.yaml conf/samples/controller.yaml $(PROGS) $(BUILD)/bin/roceway-controller
+$(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gateway.yaml conf/samples/controller.yaml $(PROGS) $(BUILD)/bin/roceway-controller $(BUILD)/bin/roceway-run
 	@mkdir -p $(@D)
 	@echo '  MAN   $(@D)'
 	$(Q)tools/manual/manual $(BUILD) $(@D) $(VERSION)
@@ -385,7 +386,9 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway/wireshark
 	install -m 644 tools/dissector/roceway.lua tools/dissector/roceway.colors $(DESTDIR)$(PREFIX)/share/roceway/wireshark/
 	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BUILD)/bin/wanem $(BUILD)/bin/roceway-run $(DESTDIR)$(PREFIX)/bin/
+	for l in $(SHIM_LIBS); do $(call put,644,$$l,lib/roceway/$$(basename $$l)) || exit 1; done
+	$(call put,644,conf/samples/redirect.conf,share/roceway/redirect.conf)
 	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-proxy $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
 	install -m 644 conf/samples/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	$(call put,755,conf/systemd/roceway-prepare,lib/roceway/roceway-prepare)

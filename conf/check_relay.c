@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules over `relay`. Each message points at the value that should change. */
 #include "conf/schema.h"
+#include "roce/parse.h"
 
 static bool of_lan(const struct conf *c, const struct rwy_ip *a)
 {
@@ -123,6 +124,9 @@ int conf_check_relay(const struct conf *c, const struct conf_node *root, struct 
 			return conf_fail_at(err, conf_node_at(conf_node_get(relay, "addresses"), i),
 			    "expected one of the addresses of a LAN port, found `%s`", text);
 	}
+	if (r->ask_port == ROCE_UDP_PORT)
+		return conf_fail_at(err, conf_node_get(relay, "ask_port"),
+		    "expected another port than %u, which is RoCE's", ROCE_UDP_PORT);
 	if (c->workers != 1)
 		return conf_fail_at(err, conf_node_get(conf_node_get(root, "gateway"), "workers"),
 		    "expected 1 worker beside `relay`, found %u; run several relays instead", c->workers);

@@ -142,7 +142,7 @@ struct conf_map {
 struct conf_relay {
 	struct rwy_ip addr[CONF_RELAY_ADDRS];
 	unsigned addrs;
-	uint16_t redirect_port; /* 0: none */
+	uint16_t redirect_port, ask_port; /* 0: none */
 	uint32_t links_max, half_open_max, host_max;
 	rwy_dur idle_expiry;
 	struct conf_allow allow[CONF_ALLOW_MAX];

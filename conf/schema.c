@@ -334,6 +334,8 @@ const struct conf_key conf_keys[] = {
         .text = "Addresses of LAN ports that stand for remote hosts. Required for `roceway-proxy`."},
     {"relay.redirect_port", CONF_T_INT, 0, 65535, "0", C(relay.redirect_port),
         .text = "Port of these addresses where a connection names its target in a trailer; 0: none."},
+    {"relay.ask_port", CONF_T_INT, 0, 65535, "4795", C(relay.ask_port),
+        .text = "UDP port of these addresses where the libraries on hosts ask for connections; 0: none."},
     {"relay.links_max", CONF_T_INT, 16, 1000000, "16384", C(relay.links_max),
         .text = "Most links, with those that ended in the last minute."},
     {"relay.half_open_max", CONF_T_INT, 1, 1000000, "1024", C(relay.half_open_max),

@@ -18,6 +18,7 @@ struct asked {
 	uint16_t named;   /* in the service ID */
 	uint32_t entry;   /* of the listen map, or PROXY_NIL */
 	unsigned trailer; /* bytes */
+	bool once;        /* by a one-time port */
 };
 
 static struct roce_cm_req *req_of(const struct proxy_cm_msg *c)
@@ -99,6 +100,32 @@ static void clear_trailer(const struct proxy_cm_msg *c, unsigned len)
 
 /* --- the source relay ------------------------------------------------------------------------- */
 
+static uint16_t source_port(const struct proxy_cm_msg *c)
+{
+	return rwy_get16(req_of(c)->private_data + PROXY_IPCM_PORT);
+}
+
+/* The one-time port of the REQ; of a repeat it is gone, and the link knows. */
+static bool by_once(const struct proxy_edge *e, const struct proxy_cm_msg *c, const struct proxy_link *l,
+    struct asked *a, rwy_time now)
+{
+	const struct proxy_target *t =
+	    has_ipcm(c) ? proxy_once_find(&e->once, &c->pkt->src, &c->pkt->dst, source_port(c), now) : NULL;
+
+	if (t) {
+		a->target = t->addr;
+		a->port = t->port;
+		a->once = true;
+		return true;
+	}
+	if (!l || !l->once || l->tid != c->m.tid || l->lqpn != c->m.qpn)
+		return false;
+	a->target = l->remote;
+	a->port = l->port;
+	a->once = true;
+	return true;
+}
+
 static bool by_trailer(struct proxy_edge *e, struct proxy_cm_msg *c, struct asked *a)
 {
 	struct proxy_target t;
@@ -114,14 +141,15 @@ static bool by_trailer(struct proxy_edge *e, struct proxy_cm_msg *c, struct aske
 }
 
 /* What the REQ asks for; false: it is refused. */
-static bool target_find(struct proxy_edge *e, struct proxy_cm_msg *c, struct asked *a)
+static bool target_find(
+    struct proxy_edge *e, struct proxy_cm_msg *c, const struct proxy_link *l, struct asked *a, rwy_time now)
 {
 	const struct proxy_policy *p = e->policy;
 	int i;
 
 	*a = (struct asked){.named = (uint16_t)c->m.service_id, .entry = PROXY_NIL};
 	if (p->redirect_port && a->named == p->redirect_port) {
-		if (!by_trailer(e, c, a))
+		if (!by_once(e, c, l, a, now) && !by_trailer(e, c, a))
 			return false;
 	} else {
 		i = proxy_entry_find(p, &c->pkt->dst, a->named);
@@ -284,6 +312,13 @@ static bool link_begin(struct proxy_edge *e, struct proxy_cm_msg *c, const struc
 	return true;
 }
 
+/* Another REQ does not have this port any more. */
+static void once_use(struct proxy_edge *e, const struct proxy_cm_msg *c, struct proxy_link *l)
+{
+	l->once = true;
+	e->c.once_used += proxy_once_remove(&e->once, &c->pkt->src, &c->pkt->dst, source_port(c));
+}
+
 /* A repeat goes on: its first may have been lost behind the far relay. Its host is told to wait. */
 static void repeat(struct proxy_edge *e, struct proxy_cm_msg *c, struct proxy_link *l)
 {
@@ -303,7 +338,7 @@ void proxy_cm_req(struct proxy_edge *e, struct proxy_cm_msg *c, rwy_time now)
 		proxy_cm_drop(c->act, &e->c.drop_relay_cm_foreign);
 		return;
 	}
-	if (c->in && !target_find(e, c, &a))
+	if (c->in && !target_find(e, c, l, &a, now))
 		return;
 	/* After a close the same REQ begins anew: its REJ was lost; the target is asked again. */
 	if (l && l->state != PROXY_CLOSED && is_repeated(l, c, &a)) {
@@ -317,6 +352,8 @@ void proxy_cm_req(struct proxy_edge *e, struct proxy_cm_msg *c, rwy_time now)
 		}
 		if (!link_begin(e, c, &a, &l, now))
 			return;
+		if (a.once)
+			once_use(e, c, l);
 	}
 	if (c->in)
 		pass_in(e, c, l, a.trailer);

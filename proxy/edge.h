@@ -10,6 +10,7 @@
 #define PROXY_EDGE_H
 
 #include "proxy/map.h"
+#include "proxy/once.h"
 #include "proxy/policy.h"
 
 enum proxy_verdict {
@@ -46,12 +47,17 @@ enum proxy_news {
 	X(relay_cm_repeated, "REQs that their host sent again")                                              \
 	X(relay_mra_sent, "MRAs sent to hosts that repeated a REQ while the answer was on its way")          \
 	X(relay_rej_sent, "REJs sent for REQs that were refused here")                                       \
+	X(asks, "requests of the libraries on hosts")                                                        \
+	X(asks_refused, "requests of them that were not granted")                                            \
+	X(once_made, "one-time ports given to hosts")                                                        \
+	X(once_used, "one-time ports used by their REQ")                                                     \
 	X(links_asked, "links begun by a REQ")                                                               \
 	X(links_opened, "links whose REP came")                                                              \
 	X(links_rejected, "links ended by a REJ before they were open")                                      \
 	X(links_closed, "open links ended by a DREP or REJ")                                                 \
 	X(links_expired, "links forgotten for their age")                                                    \
 	X(links_superseded, "links whose host began another with the same communication ID")                 \
+	X(drop_relay_ask, "datagrams to ask_port that are no requests")                                      \
 	X(drop_relay_malformed, "RoCE packets to a relay address that do not parse")                         \
 	X(drop_relay_unknown_qpn, "packets to a relay address for a QPN that no link has")                   \
 	X(drop_relay_foreign, "packets for a link from another host than its own")                           \
@@ -65,7 +71,7 @@ enum proxy_news {
 	X(drop_relay_cm_mismatch, "CM messages that name a link and contradict it")                          \
 	X(drop_relay_cm_state, "CM messages that do not fit the state of their link")                        \
 	X(refused_no_map, "REQs to a port that the listen map does not have")                                \
-	X(refused_trailer, "REQs to the redirect port without a good trailer")                               \
+	X(refused_trailer, "REQs to the redirect port without a good trailer or one-time port")              \
 	X(refused_acl, "REQs that the access list does not allow")                                           \
 	X(refused_loop, "REQs whose target is this relay, or of another address family")                     \
 	X(refused_transport, "REQs for other transports than RC")                                            \
@@ -85,6 +91,9 @@ struct proxy_counters {
 struct proxy_edge {
 	const struct proxy_policy *policy; /* the caller's; may be exchanged between packets */
 	struct proxy_map *map;
+	struct proxy_once once;
+	/* Set by the caller after the begin: random, and secret. Of the desk's cookies. */
+	uint8_t cookie_key[16];
 	struct proxy_counters c;
 	/* Called inside the functions below; may be NULL. why: IBA REJ reason of REJECTED. */
 	void (*news)(void *ctx, enum proxy_news n, const struct proxy_link *l, unsigned why);

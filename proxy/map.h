@@ -42,6 +42,7 @@ struct proxy_link {
 	uint16_t port;           /* of the passive host */
 	uint32_t entry;          /* of the listen map; PROXY_NIL: none */
 	bool local_active;
+	bool once;                       /* a one-time port named the target */
 	uint8_t state;                   /* enum proxy_state */
 	rwy_time since, touched;         /* begin; last message or packet */
 	uint64_t in_packets, in_bytes;   /* of the local host */

@@ -44,6 +44,7 @@ struct proxy_policy {
 	unsigned entries;
 	/* port of relay addresses where the REQ has its target in a trailer; 0: none */
 	uint16_t redirect_port;
+	uint16_t ask_port; /* UDP port of relay addresses, see proxy/desk.h; 0: none */
 };
 
 bool proxy_is_relay(const struct proxy_policy *p, const struct rwy_ip *a);

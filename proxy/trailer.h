@@ -50,7 +50,8 @@ static inline bool proxy_service_is_ip(uint64_t service_id)
 /* Whether the private data begin with an IP-CM header of this family. */
 bool proxy_ipcm_is(const uint8_t *private_data, bool is6);
 /* Offsets of the addresses in it; IPv4 takes the last 4 of 16 bytes. */
-#define PROXY_IPCM_SRC 4
-#define PROXY_IPCM_DST 20
+#define PROXY_IPCM_PORT 2
+#define PROXY_IPCM_SRC  4
+#define PROXY_IPCM_DST  20
 
 #endif

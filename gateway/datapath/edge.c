@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "gateway/port/mbuf.h"
+#include "proxy/desk.h"
 #include "rwy/hash.h"
 
 #define TICK     (100 * RWY_MS)
@@ -50,6 +52,7 @@ struct proxy_policy *gw_edge_policy(const struct conf_relay *c)
 	memcpy(p->addr, c->addr, sizeof(p->addr));
 	p->addrs = c->addrs;
 	p->redirect_port = c->redirect_port;
+	p->ask_port = c->ask_port;
 	p->entry = gw_edge_entries(p);
 	p->entries = c->maps;
 	p->acl = a;
@@ -62,6 +65,7 @@ struct proxy_policy *gw_edge_policy(const struct conf_relay *c)
 	return p;
 }
 
+static_assert(sizeof(((struct proxy_edge *)0)->cookie_key) == 2 * sizeof(uint64_t), "two numbers are a key");
 static_assert(CONF_RELAY_ADDRS == PROXY_ADDRS_MAX, "addresses are copied");
 static_assert(CONF_NAME == PROXY_NAME_MAX, "names are copied");
 static_assert(CONF_MAP_MAX <= PROXY_ENTRIES_MAX, "entries are counted");
@@ -96,6 +100,7 @@ int gw_edge_new(struct gw_edge **out, struct gw_worker *w)
 	const struct conf_relay *c = &w->app->conf->relay;
 	struct proxy_map_cfg cfg;
 	struct gw_edge *g;
+	uint64_t key[2];
 	int rc = RWY_ENOMEM;
 
 	*out = NULL;
@@ -115,6 +120,9 @@ int gw_edge_new(struct gw_edge **out, struct gw_worker *w)
 		return rc;
 	}
 	g->w = w;
+	for (unsigned i = 0; i < sizeof(key) / sizeof(*key); i++)
+		key[i] = base_random64();
+	memcpy(g->core.cookie_key, key, sizeof(key));
 	g->core.news = log_link;
 	*out = g;
 	return 0;
@@ -139,10 +147,18 @@ enum gw_edge_where gw_edge_in(
 	struct gw_edge *g = w->edge;
 	const uint8_t *udp = gw_pkt_udp(m, k);
 	uint8_t *ip = rte_pktmbuf_mtod_offset(m, uint8_t *, k->off);
+	uint16_t port;
 
 	act->reply_len = 0;
-	if (!udp || rwy_get16(udp + 2) != ROCE_UDP_PORT || !proxy_is_relay(g->policy, &k->dst))
+	if (!udp || !proxy_is_relay(g->policy, &k->dst))
 		return GW_EDGE_KERNEL;
+	port = rwy_get16(udp + 2);
+	if (port != ROCE_UDP_PORT) {
+		if (!port || port != g->policy->ask_port)
+			return GW_EDGE_KERNEL;
+		proxy_desk_packet(&g->core, ip, k->ip_len, act, w->now);
+		return GW_EDGE_DROP;
+	}
 	proxy_edge_in(&g->core, ip, k->ip_len, act, w->now);
 	if (act->verdict == PROXY_DROP)
 		return GW_EDGE_DROP;

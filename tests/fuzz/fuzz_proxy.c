@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The relay's edge: CM splice, trailer, links, data. The input is a series of records: control, a
+ * The relay's edge: CM splice, trailer, links, data, and the desk. The input is a series of records: control, a
  * few fields, a few bytes to change in the packet. Both relays and both hosts are played, so that
  * links get far. What passes must have good checksums and the right addresses, and private data
  * must be the sender's.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxy/edge.h"
+#include "proxy/desk.h"
 #include "proxy/trailer.h"
 #include "roce/cm.h"
 #include "roce/icrc.h"
@@ -83,6 +83,7 @@ static uint32_t build_cm(
 		memcpy(m + 56, src->b, 16);
 		memcpy(m + 72, dst->b, 16);
 		m[140 + 1] = is6 ? 0x60 : 0x40;
+		cp_be(m + 142, 40000, 2);
 		memcpy(m + 140 + 4 + (is6 ? 0 : 12), src->b + (is6 ? 0 : 12), is6 ? 16 : 4);
 		memcpy(m + 140 + 20 + (is6 ? 0 : 12), dst->b + (is6 ? 0 : 12), is6 ? 16 : 4);
 		proxy_trailer_write(m + 140 + 92 - proxy_trailer_len(&t), &t);
@@ -192,6 +193,27 @@ static void world_begin(struct world *w, bool is6)
 	}
 }
 
+/* What a library asks, with the cookie of its host or without. */
+static void ask(struct world *w, struct in *in, unsigned from, const struct rwy_ip *src)
+{
+	struct proxy_ask a = {.version = PROXY_ASK_VERSION, .kind = byte(in) & 7}, b;
+	uint8_t how = byte(in), bytes[PROXY_ASK_LEN];
+
+	a.target = (struct proxy_target){ip_of(w->is6, 2 - (how & 1), 3), (uint16_t)(7000 + (how >> 1 & 3))};
+	a.source_port = 40000;
+	a.lqpn = 16 + (how >> 3 & 3);
+	a.rqpn = 32 + (how >> 5 & 1);
+	if (how & 0x40)
+		a.cookie = proxy_desk_answer(&w->edge[from], src, &w->relay[from], &a, w->now).cookie;
+	if (how & 0x80)
+		a.version = 2;
+	a = proxy_desk_answer(&w->edge[from], src, &w->relay[from], &a, w->now);
+	CHECK(a.is_answer && a.answer < PROXY_ANSWER_COUNT);
+	CHECK(a.answer != PROXY_ANSWER_OK || rwy_ip_eq(src, &w->host[from]));
+	proxy_ask_write(bytes, &a);
+	CHECK(proxy_ask_read(bytes, sizeof(bytes), &b) == 0 && a.id == b.id);
+}
+
 static void packet(struct world *w, struct in *in, uint8_t control)
 {
 	static uint8_t b[2048], mad[256];
@@ -207,6 +229,10 @@ static void packet(struct world *w, struct in *in, uint8_t control)
 	} else {
 		uint8_t op = byte(in);
 
+		if (op == 0xff) {
+			ask(w, in, from, &src);
+			return;
+		}
 		len = build(b, w->is6, &src, &w->relay[from], op, 0x100u + (byte(in) & 7), in->p,
 		    (uint32_t)(in->end - in->p > 32 ? 32 : in->end - in->p));
 	}
@@ -271,6 +297,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(raw, data, size);
 		proxy_edge_out(&w.edge[1], raw, (uint32_t)size, &act, w.now);
 		check_reply(&act);
+		proxy_desk_packet(&w.edge[0], data, (uint32_t)size, &act, w.now);
 	}
 	proxy_edge_fini(&w.edge[0]);
 	proxy_edge_fini(&w.edge[1]);

@@ -73,7 +73,8 @@ static void bad_input(void **state)
 	refused("target: 10.2.0.7", "target: 10.1.0.254", "the relay itself");
 	refused("target: 10.2.0.7", "target: 10.3.0.7", "tunnel's `prefixes`");
 	refused("target: 10.2.0.7", "target: \"fd00::1\"", "family");
-	refused("redirect_port: 0 ", "redirect_port: 20049 ", "redirect_port");
+	refused("redirect_port: 4790 ", "redirect_port: 20049 ", "redirect_port");
+	refused("ask_port: 4795 ", "ask_port: 4791 ", "RoCE's");
 	refused("  name: relay-a", "  name: relay-a\n  workers: 2", "1 worker");
 	refused("links: 0}", "links: 0}\n    - {name: nfs, listen: 10.1.0.254, port: 1, target: 10.2.0.7}",
 	    "a name of its own");

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .paths import CACHE, GUEST_BIN, OUT
+from .paths import BIN, CACHE, GUEST_BIN, LIB, OUT
 
 META = "linux-image-amd64"
 # The order of loading matters; dependencies are added from modules.dep. crc32_generic: `rdma link
@@ -21,7 +21,7 @@ META = "linux-image-amd64"
 MODULES = """crc32_generic virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs rdma_cm rdma_ucm
              sch_netem vxlan 8021q
              veth sch_ingress cls_flower act_gact act_mirred act_vlan act_tunnel_key act_pedit crc32c_generic act_csum""".split()
-PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
+PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/rstream /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
               /usr/bin/ib_send_bw /usr/bin/ib_write_bw /usr/bin/ib_read_bw /usr/bin/ib_atomic_bw
               /usr/bin/ib_send_lat /usr/bin/ib_write_lat /usr/bin/ib_read_lat /usr/bin/ib_atomic_lat
               /usr/sbin/ip /usr/sbin/tc /usr/bin/rdma /usr/bin/ss""".split()
@@ -179,7 +179,12 @@ class _Cpio:
 
 
 def _guest_programs():
-    return sorted(p for p in GUEST_BIN.glob("*") if p.suffix == "" and os.access(p, os.X_OK))
+    return sorted(p for p in [*GUEST_BIN.glob("*"), BIN / "roceway-run"] if p.suffix == "" and os.access(p, os.X_OK))
+
+
+def _shims():
+    """The libraries of roceway-run, which looks for them in ../lib."""
+    return sorted(LIB.glob("librwy*.so"))
 
 
 def initramfs(kdir):
@@ -194,7 +199,7 @@ def initramfs(kdir):
     if absent or not providers:
         raise ImageError(f"missing on this machine: {' '.join(absent) or 'the rxe verbs provider'}: run tools/setup/install")
     mods = _modules(kdir)
-    inputs = [Path(__file__), Path(BUSYBOX), *programs, *providers, *own, *mods]
+    inputs = [Path(__file__), Path(BUSYBOX), *programs, *providers, *own, *_shims(), *mods]
     key = hashlib.sha256()
     for p in inputs:
         st = p.stat()
@@ -218,11 +223,13 @@ def _pack(cpio, programs, providers, own, mods):
     # dash instead of busybox sh, which prefers its own `ip` and `tc` to PATH
     cpio.link("bin/sh", "/opt/rwy/dash")
     libs = {}
-    for p in [*programs, *providers, *own]:
+    for p in [*programs, *providers, *own, *_shims()]:
         for lib in _libs(p):
             libs[lib] = None
     for p in [*programs, *own]:
         cpio.add(f"opt/rwy/{p.name}", p.read_bytes())
+    for p in _shims():
+        cpio.add(f"opt/lib/{p.name}", p.read_bytes())
     for p in [*map(str, providers), *EXTRA, *libs]:
         cpio.add(p, Path(p).read_bytes())
     for p in mods:

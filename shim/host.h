@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both libraries share: the process's policy, messages, the functions that they stand before.
+ */
+#ifndef SHIM_HOST_H
+#define SHIM_HOST_H
+
+#include "shim/policy.h"
+
+/*
+ * The policy of this process, loaded at the first call. NULL: it is wrong; a line on standard error
+ * said so. Any thread.
+ */
+struct shim_policy *shim_host_policy(void);
+
+/* One line on standard error: `roceway: ...`. Leaves errno. Any thread. */
+__attribute__((format(printf, 1, 2))) void shim_say(const char *fmt, ...);
+
+/* The address as text, in one of eight buffers of the thread in turn. */
+const char *shim_ip_text(const struct rwy_ip *a);
+
+/*
+ * The function of that name and version in the library, which is opened if it is not yet. It ends
+ * the process when there is none: the caller has been called in its place.
+ */
+void *shim_next(const char *library, const char *name, const char *version);
+
+#endif

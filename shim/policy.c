@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/policy.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proxy/ask.h"
+#include "rwy/prefix.h"
+
+#define BLANKS " \t"
+
+/* A line on its way through the parser. */
+struct line {
+	struct shim_policy *p;
+	char *rest;
+	char *err;
+	size_t size;
+};
+
+static int fail(const struct line *l, const char *expected, const char *found)
+{
+	snprintf(l->err, l->size, "expected %s, found %s%.60s%s", expected, found ? "`" : "",
+	    found ? found : "nothing", found ? "`" : "");
+	return RWY_EINVAL;
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+/* False: no IP address. */
+static bool ip_parse(const char *s, struct rwy_ip *a)
+{
+	uint8_t v4[4];
+
+	if (inet_pton(AF_INET, s, v4) == 1) {
+		*a = rwy_ip_from4(v4);
+		return true;
+	}
+	return inet_pton(AF_INET6, s, a->b) == 1 && !rwy_ip_is4(a);
+}
+
+static bool number_parse(const char *s, long max, long *n)
+{
+	char *end;
+
+	errno = 0;
+	*n = strtol(s, &end, 10);
+	return !errno && end != s && !*end && *s != '-' && *s != '+' && *n <= max;
+}
+
+static int prefix_parse(const struct line *l, char *word, struct shim_rule *r)
+{
+	static const uint8_t zero[16];
+	char *slash = word ? strchr(word, '/') : NULL;
+	char whole[64];
+	struct rwy_ip rest;
+	long len;
+
+	snprintf(whole, sizeof(whole), "%s", word ? word : "");
+	if (slash)
+		*slash = '\0';
+	if (!word || !ip_parse(word, &r->addr))
+		return fail(l, "a prefix", word ? whole : NULL);
+	len = rwy_ip_is4(&r->addr) ? 32 : 128;
+	if (slash && !number_parse(slash + 1, len, &len))
+		return fail(l, "a prefix", whole);
+	r->len = (uint8_t)(rwy_ip_is4(&r->addr) ? 96 + len : len);
+	rest = r->addr;
+	for (unsigned i = 0; i < r->len; i++)
+		rest.b[i / 8] &= (uint8_t) ~(0x80u >> i % 8);
+	if (memcmp(rest.b, zero, sizeof(zero)) != 0)
+		return fail(l, "a prefix without bits behind its length", whole);
+	return 0;
+}
+
+/* One of the words behind a relay's address. */
+static int option_parse(const struct line *l, char *word, struct shim_relay *r)
+{
+	long n;
+
+	if (!strncmp(word, "weight=", 7) && number_parse(word + 7, 100, &n) && n)
+		r->weight = (uint8_t)n;
+	else if (!strncmp(word, "port=", 5) && number_parse(word + 5, 65535, &n) && n)
+		r->port = (uint16_t)n;
+	else
+		return fail(l, "weight=1..100 or port=1..65535", word);
+	return 0;
+}
+
+/* Takes a relay into the policy, behind the others. */
+static int relay_parse(const struct line *l, char *word, uint8_t order)
+{
+	struct shim_relay r = {.port = PROXY_ASK_PORT, .weight = 1, .order = order};
+	char *save, *addr = strtok_r(word, ",", &save);
+	int rc = 0;
+
+	if (!addr || !ip_parse(addr, &r.addr))
+		return fail(l, "the address of a relay", addr);
+	for (char *o; !rc && (o = strtok_r(NULL, ",", &save));)
+		rc = option_parse(l, o, &r);
+	if (rc)
+		return rc;
+	if (l->p->relays == SHIM_RELAYS_MAX)
+		return fail(l, "fewer relays", word);
+	l->p->relay[l->p->relays++] = r;
+	return 0;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static int relays_parse(const struct line *l, char *save, struct shim_rule *r)
+{
+	uint8_t order = 0;
+
+	r->first = (uint16_t)l->p->relays;
+	for (char *word; (word = strtok_r(NULL, BLANKS, &save));) {
+		bool is_else = !strcmp(word, "else");
+		int rc = is_else ? 0 : relay_parse(l, word, order);
+
+		if (rc)
+			return rc;
+		if (!is_else)
+			continue;
+		if (l->p->relays == r->first || l->p->relay[l->p->relays - 1].order != order || order == 255)
+			return fail(l, "a relay before `else`", word);
+		order++;
+	}
+	r->relays = (uint16_t)(l->p->relays - r->first);
+	if (!r->relays || l->p->relay[l->p->relays - 1].order != order)
+		return fail(l, "the address of a relay", NULL);
+	for (unsigned i = r->first; i < l->p->relays; i++)
+		if (rwy_ip_is4(&l->p->relay[i].addr) != rwy_ip_is4(&r->addr))
+			return fail(l, "relays of the prefix's family", NULL);
+	return 0;
+}
+
+static int line_parse(const struct line *l)
+{
+	struct shim_rule r = {0};
+	char *save, *word = strtok_r(l->rest, BLANKS, &save);
+	int rc;
+
+	if (!word)
+		return 0;
+	if (strcmp(word, "redirect") != 0)
+		return fail(l, "redirect PREFIX via RELAY ...", word);
+	rc = prefix_parse(l, strtok_r(NULL, BLANKS, &save), &r);
+	if (rc)
+		return rc;
+	word = strtok_r(NULL, BLANKS, &save);
+	if (!word || strcmp(word, "via") != 0)
+		return fail(l, "`via`", word);
+	rc = relays_parse(l, save, &r);
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i < l->p->rules; i++)
+		if (l->p->rule[i].len == r.len && rwy_ip_eq(&l->p->rule[i].addr, &r.addr))
+			return fail(l, "a prefix of its own", "one of a line before");
+	if (l->p->rules == SHIM_RULES_MAX)
+		return fail(l, "fewer lines", word);
+	l->p->rule[l->p->rules++] = r;
+	return 0;
+}
+
+int shim_policy_parse(struct shim_policy *p, const char *text, char *err, size_t size)
+{
+	char one[1024], why[200];
+
+	memset(p, 0, sizeof(*p));
+	for (unsigned n = 1; *text; n++) {
+		size_t len = strcspn(text, "\n"), used;
+		struct line l = {p, one, why, sizeof(why)};
+
+		if (len >= sizeof(one)) {
+			snprintf(err, size, "line %u: expected at most %zu bytes", n, sizeof(one) - 1);
+			return RWY_EINVAL;
+		}
+		memcpy(one, text, len);
+		one[len] = '\0';
+		used = strcspn(one, "#\r");
+		one[used] = '\0';
+		if (line_parse(&l) != 0) {
+			snprintf(err, size, "line %u: %s", n, why);
+			return RWY_EINVAL;
+		}
+		text += len + (text[len] == '\n');
+	}
+	return 0;
+}
+
+int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t size)
+{
+	static const char *const all[] = {"0.0.0.0/0", "::/0"};
+	char words[2][1024] = {"", ""}, copy[1024], text[2200], *save;
+
+	if (strlen(relays) >= sizeof(copy)) {
+		snprintf(err, size, "expected fewer relays");
+		return RWY_EINVAL;
+	}
+	snprintf(copy, sizeof(copy), "%s", relays);
+	for (char *w = strtok_r(copy, BLANKS, &save); w; w = strtok_r(NULL, BLANKS, &save)) {
+		char *of = words[strchr(w, ':') != NULL];
+		size_t n = strlen(of);
+
+		snprintf(of + n, sizeof(words[0]) - n, " %s", w);
+	}
+	text[0] = '\0';
+	for (unsigned i = 0; i < 2; i++)
+		if (*words[i])
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "redirect %s via%s\n",
+			    all[i], words[i]);
+	if (!*text) {
+		snprintf(err, size, "expected the address of a relay, found nothing");
+		return RWY_EINVAL;
+	}
+	return shim_policy_parse(p, text, err, size);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static int file_load(struct shim_policy *p, const char *path, bool may_miss, char *err, size_t size)
+{
+	char *text, why[256];
+	FILE *f = fopen(path, "re");
+	size_t n;
+	int rc;
+
+	if (!f) {
+		if (errno == ENOENT && may_miss)
+			return 0;
+		snprintf(err, size, "%s: %s", path, strerror(errno));
+		return RWY_EINVAL;
+	}
+	text = malloc(SHIM_FILE_MAX + 1);
+	n = text ? fread(text, 1, SHIM_FILE_MAX + 1, f) : 0;
+	if (!text || ferror(f) || n > SHIM_FILE_MAX) {
+		snprintf(err, size, "%s: cannot read it, or it is longer than %d bytes", path, SHIM_FILE_MAX);
+		rc = RWY_EINVAL;
+	} else {
+		text[n] = '\0';
+		rc = shim_policy_parse(p, text, why, sizeof(why));
+		if (rc)
+			snprintf(err, size, "%s: %s", path, why);
+	}
+	free(text);
+	fclose(f);
+	return rc;
+}
+
+int shim_policy_load(struct shim_policy *p, char *err, size_t size)
+{
+	const char *via = getenv(SHIM_ENV_VIA), *file = getenv(SHIM_ENV_FILE);
+
+	memset(p, 0, sizeof(*p));
+	if (via)
+		return shim_policy_via(p, via, err, size);
+	return file_load(p, file ? file : SHIM_FILE, !file, err, size);
+}
+
+const struct shim_rule *shim_policy_find(const struct shim_policy *p, const struct rwy_ip *target)
+{
+	static const struct rwy_ip link_local = {.b = {0xfe, 0x80}};
+	const struct shim_rule *best = NULL;
+
+	if (rwy_prefix_match(&link_local, 10, target))
+		return NULL;
+	if (rwy_ip_is4(target) && target->b[12] == 127)
+		return NULL;
+	for (unsigned i = 0; i < p->relays; i++)
+		if (rwy_ip_eq(&p->relay[i].addr, target))
+			return NULL;
+	for (unsigned i = 0; i < p->rules; i++) {
+		const struct shim_rule *r = &p->rule[i];
+
+		/* ::/0 does not have the IPv4 addresses. */
+		if (rwy_ip_is4(target) == rwy_ip_is4(&r->addr) &&
+		    rwy_prefix_match(&r->addr, r->len, target) && (!best || r->len > best->len))
+			best = r;
+	}
+	return best;
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# For hosts: librwyredirect.so and roceway-run. They run inside other people's programs, so they are built for every amd64 processor
+# and link nothing but libc and the library that they stand before.
+SHIM_ARCH   := -march=x86-64
+SHIM_COMMON := shim/policy.c shim/talk.c shim/host.c proxy/ask.c proxy/trailer.c
+# A library has all that it names; with the sanitizers the program has some of it.
+SHIM_DEFS   := $(if $(SAN),,-Wl,-z,defs)
+shim_obj = $(patsubst %.c,$(BUILD)/pic/%.o,$(1))
+SHIM_LIBS   := $(BUILD)/lib/librwyredirect.so
+all: $(BUILD)/bin/roceway-run $(SHIM_LIBS)
+
+$(BUILD)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	@echo '  CC    $< (for hosts)'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(filter-out $(ARCH),$(CFLAGS_ALL)) $(SHIM_ARCH) -fPIC -fvisibility=default -MMD -MP -c $< -o $@
+$(BUILD)/lib/librwyredirect.so: $(call shim_obj,shim/redirect.c shim/table.c $(SHIM_COMMON)) shim/redirect.map
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) -Wl,--version-script=shim/redirect.map -Wl,-soname,librwyredirect.so $(SHIM_DEFS) $(LDFLAGS_ALL)
+$(BUILD)/bin/roceway-run: $(call shim_obj,shim/run.c $(SHIM_COMMON))
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL)
+-include $(wildcard $(BUILD)/pic/*/*.d)
+$(BUILD)/tests/unit/test_shim_policy: $(call obj,shim/policy.c)
+$(BUILD)/tests/unit/test_shim_talk: $(call obj,shim/policy.c shim/talk.c)
