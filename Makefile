@@ -285,7 +285,7 @@ UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
 # Scripts run these two to get packets for tshark.
 EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
 WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(EMITTERS) all
-WITH_plain := $(SIM_PROGS)
+WITH_plain := $(SIM_PROGS) $(SHIM_LIBS) $(BUILD)/bin/roceway-run
 UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit
 unit: $(UNIT_RUN) $(UNIT_WITH) ## unit tests (cmocka) and the tools' own tests; FULL=1: also what has passed with the same inputs

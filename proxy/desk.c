@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/siphash.h"
+#include "proxy/pair.h"
 #include "rwy/checksum.h"
 
 #define EPOCH     (60 * RWY_SEC) /* a cookie is good in its epoch and the next */
@@ -75,6 +76,29 @@ static enum proxy_answer once(struct proxy_edge *e, const struct asked *q, rwy_t
 	return PROXY_ANSWER_OK;
 }
 
+static enum proxy_answer pair(
+    struct proxy_edge *e, const struct asked *q, struct proxy_ask *out, rwy_time now)
+{
+	if (is_loop(e, q))
+		return PROXY_ANSWER_LOOP;
+	if (!proxy_allows_pair(e->policy, q->host, &q->ask->target.addr))
+		return PROXY_ANSWER_REFUSED;
+	if (!q->ask->lqpn || !q->ask->rqpn)
+		return PROXY_ANSWER_UNKNOWN;
+	return proxy_pair_begin(e, q->host, q->relay, q->ask, &out->alias, now);
+}
+
+static enum proxy_answer kept(
+    struct proxy_edge *e, const struct asked *q, struct proxy_ask *out, rwy_time now)
+{
+	if (q->ask->kind == PROXY_ASK_ONCE)
+		return once(e, q, now);
+	if (q->ask->kind == PROXY_ASK_PAIR)
+		return pair(e, q, out, now);
+	proxy_pair_end(e, q->host, q->relay, q->ask, now);
+	return PROXY_ANSWER_OK;
+}
+
 static enum proxy_answer decide(
     struct proxy_edge *e, const struct asked *q, struct proxy_ask *out, rwy_time now)
 {
@@ -84,7 +108,7 @@ static enum proxy_answer decide(
 		return PROXY_ANSWER_UNKNOWN;
 	if (!cookie_is_good(e, q, now))
 		return PROXY_ANSWER_COOKIE;
-	return once(e, q, now);
+	return kept(e, q, out, now);
 }
 
 struct proxy_ask proxy_desk_answer(struct proxy_edge *e, const struct rwy_ip *host,

@@ -51,12 +51,13 @@ enum proxy_news {
 	X(asks_refused, "requests of them that were not granted")                                            \
 	X(once_made, "one-time ports given to hosts")                                                        \
 	X(once_used, "one-time ports used by their REQ")                                                     \
+	X(pairs_made, "links that a host began without CM")                                                  \
 	X(links_asked, "links begun by a REQ")                                                               \
 	X(links_opened, "links whose REP came")                                                              \
 	X(links_rejected, "links ended by a REJ before they were open")                                      \
-	X(links_closed, "open links ended by a DREP or REJ")                                                 \
+	X(links_closed, "open links ended by a DREP, a REJ, or their host")                                  \
 	X(links_expired, "links forgotten for their age")                                                    \
-	X(links_superseded, "links whose host began another with the same communication ID")                 \
+	X(links_superseded, "links whose host began another with the same communication ID or queue pair")   \
 	X(drop_relay_ask, "datagrams to ask_port that are no requests")                                      \
 	X(drop_relay_malformed, "RoCE packets to a relay address that do not parse")                         \
 	X(drop_relay_unknown_qpn, "packets to a relay address for a QPN that no link has")                   \

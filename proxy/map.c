@@ -133,6 +133,13 @@ static void unchain(struct proxy_map *m, uint32_t *p, uint32_t i, size_t next_at
 	*p = *(uint32_t *)(void *)((uint8_t *)&m->l[i] + next_at);
 }
 
+/* Puts link i at the head of a chain. */
+static void chain(uint32_t *head, uint32_t *next, uint32_t i)
+{
+	*next = *head;
+	*head = i;
+}
+
 static void out_unhash(struct proxy_map *m, struct proxy_link *l)
 {
 	if (l->out_hashed)
@@ -150,6 +157,8 @@ static void unhash(struct proxy_map *m, struct proxy_link *l)
 		unchain(m, in_bucket(m, &l->relay, l->alias), i, offsetof(struct proxy_link, next_in));
 	l->in_hashed = false;
 	out_unhash(m, l);
+	if (l->pair)
+		return;
 	unchain(m, cm_bucket(m, m->cm_in, &ki), i, offsetof(struct proxy_link, next_cm_in));
 	unchain(m, cm_bucket(m, m->cm_out, &ko), i, offsetof(struct proxy_link, next_cm_out));
 }
@@ -283,7 +292,7 @@ enum proxy_no_link proxy_map_add(
 {
 	const struct rwy_ip *active = tmpl->local_active ? &tmpl->local : &tmpl->remote;
 	struct proxy_cm_key ki = key_in(tmpl), ko = key_out(tmpl);
-	uint32_t i, s = source_slot(m, active), *b;
+	uint32_t i, s = source_slot(m, active);
 	struct proxy_link *l;
 
 	if (m->list[L_HALF].n >= m->cfg.half_open_max)
@@ -304,12 +313,10 @@ enum proxy_no_link proxy_map_add(
 	l->since = l->touched = now;
 	l->in_packets = l->in_bytes = l->out_packets = l->out_bytes = 0;
 	list_append(m, i, PROXY_REQ_SEEN);
-	b = cm_bucket(m, m->cm_in, &ki);
-	l->next_cm_in = *b;
-	*b = i;
-	b = cm_bucket(m, m->cm_out, &ko);
-	l->next_cm_out = *b;
-	*b = i;
+	if (!l->pair) {
+		chain(cm_bucket(m, m->cm_in, &ki), &l->next_cm_in, i);
+		chain(cm_bucket(m, m->cm_out, &ko), &l->next_cm_out, i);
+	}
 	count_begin(m, l);
 	*out = l;
 	return PROXY_LINK_OK;
@@ -317,7 +324,7 @@ enum proxy_no_link proxy_map_add(
 
 int proxy_map_alias(struct proxy_map *m, struct proxy_link *l)
 {
-	uint32_t span = m->cfg.qpn_last - m->cfg.qpn_first + 1, *b;
+	uint32_t span = m->cfg.qpn_last - m->cfg.qpn_first + 1;
 
 	if (l->alias)
 		return 0;
@@ -329,9 +336,7 @@ int proxy_map_alias(struct proxy_map *m, struct proxy_link *l)
 		if (proxy_map_in(m, &l->relay, qpn))
 			continue;
 		l->alias = qpn;
-		b = in_bucket(m, &l->relay, qpn);
-		l->next_in = *b;
-		*b = (uint32_t)(l - m->l);
+		chain(in_bucket(m, &l->relay, qpn), &l->next_in, (uint32_t)(l - m->l));
 		l->in_hashed = true;
 		return 0;
 	}
@@ -340,15 +345,11 @@ int proxy_map_alias(struct proxy_map *m, struct proxy_link *l)
 
 void proxy_map_local_qpn(struct proxy_map *m, struct proxy_link *l, uint32_t lqpn)
 {
-	uint32_t *b;
-
 	if (l->out_hashed && l->lqpn == lqpn)
 		return;
 	out_unhash(m, l);
 	l->lqpn = lqpn;
-	b = out_bucket(m, &l->remote, &l->local, lqpn);
-	l->next_out = *b;
-	*b = (uint32_t)(l - m->l);
+	chain(out_bucket(m, &l->remote, &l->local, lqpn), &l->next_out, (uint32_t)(l - m->l));
 	l->out_hashed = true;
 }
 

@@ -33,15 +33,17 @@ struct proxy_cm_key {
 struct proxy_link {
 	uint64_t id; /* the same at both relays */
 	struct rwy_ip local, remote, relay;
-	uint32_t alias;          /* remote host's QPN as the local host knows it; 0: none yet */
-	uint32_t lqpn, rqpn;     /* 0: not known yet */
-	uint32_t comm_a, comm_b; /* of the active and the passive host; comm_b 0: not known */
-	uint64_t tid;            /* of the REQ */
-	uint64_t ca_guid;        /* of the active host */
-	uint16_t asked_port;     /* that the active host named here; 0: at the other relay */
-	uint16_t port;           /* of the passive host */
-	uint32_t entry;          /* of the listen map; PROXY_NIL: none */
+	uint32_t alias;      /* remote host's QPN as the local host knows it; 0: none yet */
+	uint32_t lqpn, rqpn; /* 0: not known yet */
+	/* of the active and the passive host; comm_b 0: not known. Pairs have none. */
+	uint32_t comm_a, comm_b;
+	uint64_t tid;        /* of the REQ */
+	uint64_t ca_guid;    /* of the active host */
+	uint16_t asked_port; /* that the active host named here; 0: at the other relay */
+	uint16_t port;       /* of the passive host */
+	uint32_t entry;      /* of the listen map; PROXY_NIL: none */
 	bool local_active;
+	bool pair;                       /* of queue pairs without CM (proxy/pair.h) */
 	bool once;                       /* a one-time port named the target */
 	uint8_t state;                   /* enum proxy_state */
 	rwy_time since, touched;         /* begin; last message or packet */

@@ -11,16 +11,28 @@ bool proxy_is_relay(const struct proxy_policy *p, const struct rwy_ip *a)
 	return false;
 }
 
+static bool is_between(const struct proxy_acl *a, const struct rwy_ip *from, const struct rwy_ip *to)
+{
+	return rwy_prefix_match(&a->from.addr, a->from.len, from) &&
+	       rwy_prefix_match(&a->to.addr, a->to.len, to);
+}
+
 bool proxy_allows(
     const struct proxy_policy *p, const struct rwy_ip *from, const struct rwy_ip *to, uint16_t port)
 {
-	for (unsigned i = 0; i < p->acls; i++) {
-		const struct proxy_acl *a = &p->acl[i];
-
-		if (rwy_prefix_match(&a->from.addr, a->from.len, from) &&
-		    rwy_prefix_match(&a->to.addr, a->to.len, to) && port >= a->port_lo && port <= a->port_hi)
+	for (unsigned i = 0; i < p->acls; i++)
+		if (port >= p->acl[i].port_lo && port <= p->acl[i].port_hi &&
+		    is_between(&p->acl[i], from, to))
 			return true;
-	}
+	return false;
+}
+
+bool proxy_allows_pair(const struct proxy_policy *p, const struct rwy_ip *a, const struct rwy_ip *b)
+{
+	for (unsigned i = 0; i < p->acls; i++)
+		if (p->acl[i].port_lo <= 1 && p->acl[i].port_hi == UINT16_MAX &&
+		    (is_between(&p->acl[i], a, b) || is_between(&p->acl[i], b, a)))
+			return true;
 	return false;
 }
 

@@ -50,6 +50,11 @@ struct proxy_policy {
 bool proxy_is_relay(const struct proxy_policy *p, const struct rwy_ip *a);
 bool proxy_allows(
     const struct proxy_policy *p, const struct rwy_ip *from, const struct rwy_ip *to, uint16_t port);
+/*
+ * Whether queue pairs of a and b may belong together, without CM and so without a port: an entry
+ * for all ports allows it, of whichever of the two it is from.
+ */
+bool proxy_allows_pair(const struct proxy_policy *p, const struct rwy_ip *a, const struct rwy_ip *b);
 /* The index of the entry; -1: none. */
 int proxy_entry_find(const struct proxy_policy *p, const struct rwy_ip *listen, uint16_t port);
 

@@ -17,7 +17,7 @@
 
 #define USAGE 2 /* exit status */
 
-static const char *const libraries[] = {"librwyredirect.so"};
+static const char *const libraries[] = {"librwyredirect.so", "librwyverbs.so"};
 #define LIBRARIES (sizeof(libraries) / sizeof(*libraries))
 
 static const struct option options[] = {

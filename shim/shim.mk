@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# For hosts: librwyredirect.so and roceway-run. They run inside other people's programs, so they are built for every amd64 processor
+# For hosts: librwyredirect.so, librwyverbs.so and roceway-run. They run inside other people's programs, so they are built for every amd64 processor
 # and link nothing but libc and the library that they stand before.
 SHIM_ARCH   := -march=x86-64
 SHIM_COMMON := shim/policy.c shim/talk.c shim/host.c proxy/ask.c proxy/trailer.c
 # A library has all that it names; with the sanitizers the program has some of it.
 SHIM_DEFS   := $(if $(SAN),,-Wl,-z,defs)
 shim_obj = $(patsubst %.c,$(BUILD)/pic/%.o,$(1))
-SHIM_LIBS   := $(BUILD)/lib/librwyredirect.so
+SHIM_LIBS   := $(BUILD)/lib/librwyredirect.so $(BUILD)/lib/librwyverbs.so
 all: $(BUILD)/bin/roceway-run $(SHIM_LIBS)
 
 $(BUILD)/pic/%.o: %.c
@@ -17,6 +17,11 @@ $(BUILD)/lib/librwyredirect.so: $(call shim_obj,shim/redirect.c shim/table.c $(S
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) -Wl,--version-script=shim/redirect.map -Wl,-soname,librwyredirect.so $(SHIM_DEFS) $(LDFLAGS_ALL)
+# It depends on libibverbs even if it names nothing of it: whoever opens it in place of that finds the rest there.
+$(BUILD)/lib/librwyverbs.so: $(call shim_obj,shim/verbs.c shim/table.c $(SHIM_COMMON)) shim/verbs.map
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) -Wl,--version-script=shim/verbs.map -Wl,-soname,librwyverbs.so $(SHIM_DEFS) $(LDFLAGS_ALL) -Wl,--no-as-needed -libverbs
 $(BUILD)/bin/roceway-run: $(call shim_obj,shim/run.c $(SHIM_COMMON))
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

@@ -13,8 +13,8 @@ static json_t *link_json(const struct proxy_link *l)
 	char id[20];
 
 	snprintf(id, sizeof(id), "%016" PRIx64, l->id);
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:i, s:i, s:i, s:i, s:f, s:I, s:I, s:I, s:I}",
-	    "link", id, "state", proxy_state_name((enum proxy_state)l->state), "local",
+	return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:s, s:i, s:i, s:i, s:i, s:f, s:I, s:I, s:I, s:I}",
+	    "link", id, "state", proxy_state_name((enum proxy_state)l->state), "pair", (int)l->pair, "local",
 	    api_json_ip(&l->local), "remote", api_json_ip(&l->remote), "relay", api_json_ip(&l->relay),
 	    "asked_by", l->local_active ? "local" : "remote", "port", (int)l->port, "local_qpn", (int)l->lqpn,
 	    "remote_qpn", (int)l->rqpn, "alias_qpn", (int)l->alias, "age_seconds",

@@ -2,7 +2,7 @@
 # roceway-run: hosts A and B have no route to each other, and the program on A names host B. No port of the relay is mapped.
 from collections import Counter
 
-from lab import each, needs, short
+from lab import each, needs, perftest, short, tcp
 from test_proxy import RELAY, apart
 
 OTHER = (9999,)  # a listen map that none of these programs uses
@@ -14,12 +14,11 @@ def counters(relay):
     return Counter({c["name"]: c["value"] for c in relay.ask("counters")["counters"]})
 
 
-
 @short(only=4)
 @each(ip=[4, 6])
 @needs(gateway=True, relay=OTHER)
 def test_relay_run_rping(lab, ip):
-    """rping -V, 100 rounds; the program is told its real peer."""
+    """rping -V, 100 rounds."""
     apart(lab)
     r = lab.pair(f"rping -s -V -C 100 -a {lab.b.ip(ip)} -p 7174", f"{RUN} rping -c -V -C 100 -a {lab.b.ip(ip)} -p 7174", port=7174, cm=True)
     assert r.ok, r
@@ -91,3 +90,50 @@ def test_relay_run_errors(lab):
     lab.a.run("echo 'redirect 10.2.0.0/24 by 10.1.0.1' >/tmp/t/redirect.conf")
     r = lab.a.run("roceway-run --config /tmp/t/redirect.conf rping 2>&1; echo exit=$?")
     assert "/tmp/t/redirect.conf: line 1: expected `via`, found `by`" in r.out and "exit=2" in r.out, r
+
+
+# --- without CM: librwyverbs -------------------------------------------------------------------
+def by_verbs(lab, tool, how, qps=1, size=4096, iters=200):
+    """A perftest pair without -R. Its TCP connection goes another way; its queue pairs go by the relays."""
+    run = {"a": RUN, "b": "roceway-run --via 10.2.0.1 --"}
+    opt = {h.name: perftest.options(gid=h.gid(4), dev=h.rxe, size=size, iters=iters, qps=qps, extra=how) for h in (lab.a, lab.b)}
+    server = lab.serve(f"{run['b']} {tool} {opt['b']}", port=18515)
+    with tcp.Passage(lab.net.gwa, ("10.1.0.1", 18515), lab.net.gwb, (lab.b.ip4, 18515)):
+        client = lab.a.start(f"{run['a']} {tool} {opt['a']} 10.1.0.1").wait(60)
+        if not client.ok:
+            server.kill()
+        return client, server.wait(15)
+
+
+@short(only=("ib_write_bw", 1))
+@each(tool=[("ib_write_bw", 1), ("ib_write_bw", 16), ("ib_send_bw", 1), ("ib_read_bw", 1)])
+@needs(gateway=True, relay=OTHER, timeout=120)
+def test_relay_run_perftest(lab, tool):
+    """perftest without -R: the programs exchange queue pairs themselves, and both hosts' libraries tell their relay."""
+    apart(lab)
+    name, qps = tool
+    before = [counters(g) for g in lab.gateways]
+    client, server = by_verbs(lab, name, "", qps)
+    assert client.ok and server.ok, (client, server)
+    assert perftest.parse(client.out, True), client
+    after = [counters(g) for g in lab.gateways]
+    for b, a in zip(before, after):
+        assert a["pairs_made"] - b["pairs_made"] == qps, (b, a)
+    links = [{k["link"] for k in g.ask("links")["links"] if k["pair"]} for g in lab.gateways]
+    assert len(links[0] & links[1]) >= qps, links
+
+
+@needs(gateway=True, relay=OTHER, relay_ports="7000-7999", timeout=120)
+def test_relay_run_verbs_refused(lab):
+    """A relay that allows some ports only allows no pairs: the program's ibv_modify_qp fails, and its operator gets a line. The same
+    where no relay answers."""
+    apart(lab)
+    before = counters(lab.gwb)
+    for via, words in (("10.2.0.1", "access list"), ("10.2.0.99", "no relay answers")):
+        server = lab.serve(f"roceway-run --via {via} -- ib_write_bw -F -x {lab.b.gid(4)} -d rxe0 -n 5", port=18515)
+        with tcp.Passage(lab.net.gwa, ("10.1.0.1", 18515), lab.net.gwb, (lab.b.ip4, 18515)):
+            client = lab.a.start(f"ib_write_bw -F -x {lab.a.gid(4)} -d rxe0 -n 5 10.1.0.1")
+            said = server.wait(30)
+            client.kill()
+        assert not said.ok and words in said.text and "Failed to modify QP" in said.text, said
+    assert counters(lab.gwb)["pairs_made"] == before["pairs_made"]

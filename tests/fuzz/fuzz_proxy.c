@@ -162,7 +162,8 @@ struct world {
 	bool is6;
 };
 
-static void world_begin(struct world *w, bool is6)
+/* pairs: the list allows all ports, and so pairs. */
+static void world_begin(struct world *w, bool is6, bool pairs)
 {
 	struct proxy_map_cfg cfg;
 
@@ -179,6 +180,10 @@ static void world_begin(struct world *w, bool is6)
 		w->relay[i] = ip_of(is6, i + 1, 254);
 	}
 	w->acl = (struct proxy_acl){{w->host[0], 128}, {w->host[1], 128}, 7000, 7001};
+	if (pairs) {
+		w->acl.port_lo = 1;
+		w->acl.port_hi = 65535;
+	}
 	w->entry = (struct proxy_entry){
 	    .listen = w->relay[0], .port = 7000, .target = w->host[1], .target_port = 7001, .links_max = 5};
 	for (unsigned i = 0; i < 2; i++) {
@@ -271,10 +276,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct in in = {data, data + size};
 	struct proxy_target t;
 	struct world w;
+	uint8_t kind;
 
 	if (size >= PROXY_PRIVATE_LEN)
 		(void)proxy_trailer_read(data, &t);
-	world_begin(&w, byte(&in) & 1);
+	kind = byte(&in);
+	world_begin(&w, kind & 1, kind & 2);
 	while (in.p < in.end) {
 		uint8_t control = byte(&in);
 

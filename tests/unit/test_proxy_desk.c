@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The desk: requests and answers byte by byte, cookies, the access list, one-time ports with their
- * REQ: used twice, too late, by another host.
+ * REQ: used twice, too late, by another host. Pairs.
  */
 #include "proxy/desk.h"
 
@@ -343,6 +343,104 @@ static void once_is_bounded(void **state)
 	assert_int_equal(once(&other, 1), PROXY_ANSWER_OK);
 }
 
+/* --- pairs ------------------------------------------------------------------------------------ */
+
+static struct proxy_ask pair(
+    const struct rwy_ip *from, enum proxy_ask_kind kind, uint32_t lqpn, uint32_t rqpn)
+{
+	struct proxy_ask a = ask_of(kind);
+
+	a.lqpn = lqpn;
+	a.rqpn = rqpn;
+	a.cookie = say(from, a).cookie;
+	return say(from, a);
+}
+
+/* The same again has the same alias; other queue pairs, and the pair anew, have others. */
+static void pairs(void **state)
+{
+	struct proxy_ask a, b;
+	struct proxy_map_now n;
+
+	acl.port_lo = 1;
+	acl.port_hi = 65535;
+	a = pair(&host, PROXY_ASK_PAIR, 17, 18);
+	assert_int_equal(a.answer, PROXY_ANSWER_OK);
+	assert_true(a.alias >= 0x100);
+	b = pair(&host, PROXY_ASK_PAIR, 17, 18);
+	assert_int_equal(b.alias, a.alias);
+	assert_int_equal(edge.c.pairs_made, 1);
+	b = pair(&host, PROXY_ASK_PAIR, 19, 18); /* many to one: the far host decides */
+	assert_int_not_equal(b.alias, a.alias);
+	b = pair(&other, PROXY_ASK_PAIR, 17, 18);
+	assert_int_not_equal(b.alias, a.alias);
+	/* The queue pair is connected to another one: the first link ends. */
+	b = pair(&host, PROXY_ASK_PAIR, 17, 28);
+	assert_int_not_equal(b.alias, a.alias);
+	assert_int_equal(edge.c.links_superseded, 1);
+	/* The end, also twice, and of what is not there. */
+	assert_int_equal(pair(&host, PROXY_ASK_UNPAIR, 17, 18).answer, PROXY_ANSWER_OK);
+	assert_int_equal(edge.c.links_closed, 1);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pair(&host, PROXY_ASK_UNPAIR, 17, 28).answer, PROXY_ANSWER_OK);
+	assert_int_equal(edge.c.links_closed, 2);
+	a = pair(&host, PROXY_ASK_PAIR, 17, 28);
+	assert_int_not_equal(a.alias, b.alias); /* late packets of the old one */
+	proxy_map_count(edge.map, &n);
+	assert_true(n.open == 3 && n.closed == 2 && !n.half_open);
+	now += 65 * RWY_SEC;
+	proxy_edge_tick(&edge, now);
+	proxy_map_count(edge.map, &n);
+	assert_true(n.open == 3 && !n.closed);
+}
+
+/* A pair has no port: only an entry for all of them allows it, from either host. */
+static void pairs_refused(void **state)
+{
+	struct proxy_ask a;
+
+	assert_int_equal(pair(&host, PROXY_ASK_PAIR, 17, 18).answer, PROXY_ANSWER_REFUSED);
+	acl = (struct proxy_acl){{target, 128}, {addr(1, 0), 120}, 1, 65535};
+	assert_int_equal(pair(&host, PROXY_ASK_PAIR, 17, 18).answer, PROXY_ANSWER_OK);
+	assert_int_equal(pair(&host, PROXY_ASK_PAIR, 0, 18).answer, PROXY_ANSWER_UNKNOWN);
+	assert_int_equal(pair(&host, PROXY_ASK_PAIR, 17, 0).answer, PROXY_ANSWER_UNKNOWN);
+	a = ask_of(PROXY_ASK_PAIR);
+	a.lqpn = 17;
+	a.rqpn = 18;
+	assert_int_equal(say(&host, a).answer, PROXY_ANSWER_COOKIE);
+	a.kind = PROXY_ASK_UNPAIR;
+	assert_int_equal(say(&host, a).answer, PROXY_ANSWER_COOKIE); /* nobody ends another's */
+	assert_int_equal(edge.c.links_closed, 0);
+	a.target.addr = host;
+	a.kind = PROXY_ASK_PAIR;
+	a.cookie = say(&host, a).cookie;
+	assert_int_equal(say(&host, a).answer, PROXY_ANSWER_LOOP);
+}
+
+/* Table and numbers are bounded, and the answers say which. */
+static void pairs_bounded(void **state)
+{
+	struct proxy_map_cfg cfg;
+
+	acl.port_lo = 1;
+	acl.port_hi = 65535;
+	proxy_edge_fini(&edge);
+	proxy_map_cfg_default(&cfg);
+	cfg.links_max = 8;
+	cfg.source_max = 3;
+	cfg.qpn_last = cfg.qpn_first + 4;
+	assert_int_equal(proxy_edge_init(&edge, &policy, &cfg), 0);
+	for (uint32_t q = 2; q < 5; q++)
+		assert_int_equal(pair(&host, PROXY_ASK_PAIR, q, 18).answer, PROXY_ANSWER_OK);
+	assert_int_equal(pair(&host, PROXY_ASK_PAIR, 9, 18).answer, PROXY_ANSWER_FULL);
+	assert_int_equal(edge.c.refused_source, 1);
+	for (uint32_t q = 2; q < 4; q++)
+		assert_int_equal(pair(&other, PROXY_ASK_PAIR, q, 18).answer, PROXY_ANSWER_OK);
+	assert_int_equal(pair(&other, PROXY_ASK_PAIR, 9, 18).answer, PROXY_ANSWER_NO_QPN);
+	assert_int_equal(edge.c.refused_qpn, 1);
+	assert_int_equal(edge.c.pairs_made, 5);
+}
+
 #define BOTH(f)                                                                                              \
 	cmocka_unit_test_setup_teardown(f, set_up, tear_down),                                               \
 	    cmocka_unit_test_setup_teardown(f, set_up6, tear_down)
@@ -359,6 +457,9 @@ int main(void)
 	    BOTH(once_ends),
 	    BOTH(once_and_refused),
 	    BOTH(once_is_bounded),
+	    BOTH(pairs),
+	    BOTH(pairs_refused),
+	    BOTH(pairs_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
  * their relay's address and the alias QPN, nothing of each other. Packets on the LANs get lost and
  * come twice. All operations, both ways at once, several pairs: bytes exact, exactly once.
  */
-#include "proxy/edge.h"
+#include "proxy/desk.h"
 #include "roce/cm.h"
 #include "roce/icrc.h"
 #include "tests/lib/eng_pair.h"
@@ -36,6 +36,7 @@ static unsigned queued[2];
 static struct roce_cm_msg cm[2]; /* the last that a host got */
 static uint64_t rng;
 static double loss;
+static bool by_cm; /* else the hosts tell their relays */
 
 static uint32_t qpn_of(unsigned s, unsigned i)
 {
@@ -203,8 +204,9 @@ static int world_begin(void **state)
 	assert_int_equal(eng_pair_set_up(state), 0);
 	rng = 11;
 	loss = 0;
+	by_cm = true;
 	proxy_map_cfg_default(&cfg);
-	acl = (struct proxy_acl){{addr(0, 0), 120}, {addr(1, 0), 120}, PORT, PORT + 9};
+	acl = (struct proxy_acl){{addr(0, 0), 120}, {addr(1, 0), 120}, 1, 65535};
 	for (unsigned i = 0; i < PAIRS; i++)
 		map[i] = (struct proxy_entry){.listen = addr(0, 254),
 		    .port = (uint16_t)(PORT + i),
@@ -239,10 +241,28 @@ static int world_end(void **state)
 	return eng_pair_tear_down(state);
 }
 
+/* Without CM: each host tells its own relay. It knows the far queue pair by another way. */
+static uint32_t tell_relay(unsigned s, unsigned i)
+{
+	struct proxy_ask a = {.version = PROXY_ASK_VERSION,
+	    .kind = PROXY_ASK_PAIR,
+	    .target = {host[!s][i], 0},
+	    .lqpn = qpn_of(s, i),
+	    .rqpn = qpn_of(!s, i)};
+
+	a.cookie = proxy_desk_answer(&edge[s], &host[s][i], &relay[s], &a, eng_now).cookie;
+	a = proxy_desk_answer(&edge[s], &host[s][i], &relay[s], &a, eng_now);
+	assert_int_equal(a.answer, PROXY_ANSWER_OK);
+	return a.alias;
+}
+
 static void begin_all(uint32_t alias[PAIRS][2])
 {
-	for (unsigned i = 0; i < PAIRS; i++)
+	for (unsigned i = 0; i < PAIRS && by_cm; i++)
 		connect_pair(i, alias[i]);
+	for (unsigned i = 0; i < PAIRS && !by_cm; i++)
+		for (unsigned s = 0; s < 2; s++)
+			alias[i][s] = tell_relay(s, i);
 	for (unsigned i = 0; i < PAIRS; i++)
 		for (unsigned s = 0; s < 2; s++)
 			host_begin(s, i, alias[i][s]);
@@ -315,7 +335,8 @@ static void all_operations(double p)
 		assert_int_equal(edge[s].c.drop_relay_unknown_qpn, 0);
 		assert_int_equal(edge[s].c.drop_relay_foreign, 0);
 		assert_int_equal(eng_counters(site[s].e)->drop_icrc, 0);
-		assert_true(eng_counters(site[s].e)->cm_connections >= PAIRS); /* pairing is exact */
+		if (by_cm)
+			assert_true(eng_counters(site[s].e)->cm_connections >= PAIRS); /* pairing is exact */
 	}
 }
 
@@ -328,6 +349,34 @@ static void exact_with_loss_and_duplicates(void **state)
 {
 	all_operations(0.02);
 	assert_true(h[0][0].resent + h[1][0].resent > 0); /* something was lost */
+}
+
+static void pairs_on_a_clean_lan(void **state)
+{
+	by_cm = false;
+	all_operations(0);
+}
+
+static void pairs_with_loss_and_duplicates(void **state)
+{
+	by_cm = false;
+	all_operations(0.02);
+}
+
+/* One host alone carries nothing to the other: its packets wait until that one has named it, too. */
+static void pair_of_one_host(void **state)
+{
+	uint32_t alias = tell_relay(0, 0);
+
+	host_begin(0, 0, alias);
+	post(0, 0, (struct rc_wr){.op = RC_WRITE, .local = 0, .len = 1000, .remote = MEM / 4});
+	run(100);
+	assert_true(edge[1].c.drop_relay_no_link > 0);
+	host_begin(1, 0, tell_relay(1, 0));
+	run(5000);
+	assert_int_equal(done[0][0], 1);
+	assert_int_equal(failed[0][0], 0);
+	assert_memory_equal(mem[1][0] + MEM / 4, mem[0][0], 1000);
 }
 
 /* A DREQ ends both links; nobody else's are touched, and the QPN does not come again at once. */
@@ -383,6 +432,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(exact_on_a_clean_lan, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(exact_with_loss_and_duplicates, world_begin, world_end),
+	    cmocka_unit_test_setup_teardown(pairs_on_a_clean_lan, world_begin, world_end),
+	    cmocka_unit_test_setup_teardown(pairs_with_loss_and_duplicates, world_begin, world_end),
+	    cmocka_unit_test_setup_teardown(pair_of_one_host, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(end_of_a_link, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(strangers, world_begin, world_end),
 	};

@@ -59,8 +59,8 @@ _RELAY = """relay:
   addresses: [10.{site}.0.1, "fd00:{site}::1"]
   redirect_port: 4790
   allow:
-    - {{from: 10.{site}.0.0/24, to: 10.{far_site}.0.0/24}}
-    - {{from: 10.{far_site}.0.0/24, to: 10.{site}.0.0/24}}
+    - {{from: 10.{site}.0.0/24, to: 10.{far_site}.0.0/24, ports: {relay_ports}}}
+    - {{from: 10.{far_site}.0.0/24, to: 10.{site}.0.0/24, ports: {relay_ports}}}
     - {{from: "fd00:{site}::/64", to: "fd00:{far_site}::/64"}}
     - {{from: "fd00:{far_site}::/64", to: "fd00:{site}::/64"}}
   map:
@@ -93,7 +93,7 @@ DEFAULTS = {"security": "keys", "peer_name": None, "cert": None, "cipher": "aes-
             "workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
             "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False,
-            "relay": (), "hosts": "ab"}  # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"
+            "relay": (), "relay_ports": "1-65535", "hosts": "ab"}  # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"
 
 
 def certificates(net):
