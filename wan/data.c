@@ -12,12 +12,11 @@
 /* Whether this datagram is to be protected by FEC. */
 static bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint32_t len, rwy_time now)
 {
-	const struct wan_fec_flow x = {.waiting = f->end - f->next_send,
-	    .sent = f->run,
-	    .peak = f->peak,
-	    .last = &f->ring[(f->end - 1) & f->mask]};
+	const struct wan_fec_flow x = {
+	    .waiting = f->end - f->next_send, .sent = f->run, .peak = f->peak, .ends = f->ends};
 
-	return wan_path_has_rtt(p) && !wan_path_is_stream(p) && wan_fec_wants(&p->fec, &x, len, now);
+	return !wan_fec_idle(&p->fec) && wan_path_has_rtt(p) && !wan_path_is_stream(p) &&
+	       wan_fec_wants(&p->fec, &x, len, now);
 }
 
 static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t len)

@@ -64,6 +64,7 @@ struct wan_txflow {
 	bool broken;     /* no memory for its ring: the flow ends by tx_reset at the next tick */
 	bool bulk;       /* leaves a part of the tunnel's credit to others (wan_tx_bulk) */
 	bool ahead;      /* on the list of flows that are not bulk */
+	bool ends;       /* the newest buffer ended a message (wan/fec/fec.h) */
 	bool order;      /* an order flow (order.h): without a user; muted */
 	bool named;      /* the peer may wait for this flow: it must hear of an ABORT */
 	bool ctl_dirty, close_sent, close_acked;

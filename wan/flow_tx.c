@@ -181,8 +181,7 @@ static bool ring_grow(struct wan_txflow *f)
 /* Called before a buffer is added: a flow that was idle begins a new run. */
 static void note_run(struct wan_txflow *f)
 {
-	if (f->next_send == f->end &&
-	    (f->base == f->end || wan_fec_message_ends(f->ring[(f->end - 1) & f->mask]))) {
+	if (f->next_send == f->end && (f->base == f->end || f->ends)) {
 		f->run = 0;
 		f->peak = 0;
 	}
@@ -214,6 +213,7 @@ void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy
 	b->w2 = 0;
 	f->ring[f->end & f->mask] = b;
 	f->end++;
+	f->ends = wan_fec_message_ends(b);
 	f->bytes += b->len;
 	t->tx_bytes += b->len;
 	activate(f);

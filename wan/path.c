@@ -29,6 +29,7 @@ static void fec_init(struct wan_path *p)
 	p->fec = (struct wan_fec_path){.fec = &p->t->fec,
 	    .id = p->id,
 	    .next_pn = &p->next_pn,
+	    .inflight = &p->inflight,
 	    .srtt = &p->srtt,
 	    .min_rtt = &p->min_rtt,
 	    .ns_fp = &p->pace.clock.ns_fp,

@@ -156,6 +156,7 @@ static void close_group(struct wan_fec_path *p, rwy_time now)
 	unsigned k = 0, blocks = 0;
 
 	f->open = false;
+	f->n_before = f->n;
 	f->close_at = RWY_NEVER;
 	f->send_m = f->send_g = 0;
 	for (unsigned i = 0; i < f->depth; i++) {
@@ -172,11 +173,23 @@ static void close_group(struct wan_fec_path *p, rwy_time now)
 
 /* A group of the few last datagrams could not afford repairs against a burst: the group before
  * takes them in. */
-static void stretch(struct wan_fec_tx *f, uint64_t left)
+static void stretch(struct wan_fec_tx *f, uint64_t waits, uint32_t bytes)
 {
-	if (f->n + 1 >= f->n_max && left && left <= f->n_max / 8 &&
-	    (f->n_max + left) <= (uint64_t)f->depth * WAN_FEC_K_MAX)
+	uint64_t left;
+
+	if (f->n + 1 < f->n_max)
+		return;
+	left = waits / bytes;
+	if (left && left <= f->n_max / 8 && (f->n_max + left) <= (uint64_t)f->depth * WAN_FEC_K_MAX)
 		f->n_max += (unsigned)left;
+}
+
+/* A group as vain as the one that was refused since the last ACK. */
+static bool known_vain(const struct wan_fec_path *p, uint64_t total, uint64_t waiting, uint32_t bytes)
+{
+	const struct wan_fec_vain *v = &p->vain;
+
+	return total <= v->total && waiting <= v->waiting && bytes >= v->bytes;
 }
 
 /* --- a datagram ------------------------------------------------------------------------------- */
@@ -184,9 +197,7 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 {
 	const struct wan_fec *x = p->fec;
 
-	if (!x->on || !x->peer || p->est.off)
-		return false;
-	if (wan_fec_pending(p))
+	if (wan_fec_idle(p) || wan_fec_pending(p))
 		return false;
 	if (wan_fec_congested(p, now) || !wan_fec_near_end(p, f, len))
 		return false;
@@ -195,7 +206,7 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 	uint32_t bytes = len < x->mtu ? len : x->mtu;
 
 	if (p->tx && p->tx->open) {
-		stretch(p->tx, left / bytes);
+		stretch(p->tx, left, bytes);
 		return true;
 	}
 	uint64_t total = f->sent + left;
@@ -203,18 +214,26 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 
 	/* More of the message must come, however few of its buffers are here. */
 	uint64_t more = p->flight < WAN_FEC_WINDOW ? p->flight : WAN_FEC_WINDOW;
+	bool streams = left < more && !f->ends;
 
-	if (left < more && !wan_fec_message_ends(*f->last))
+	if (streams)
 		left = more;
 	if (total < left)
 		total = left;
+	if (wan_fec_needless(p, total, bytes) || (streams && known_vain(p, total, n, bytes)))
+		return false;
 	/* Short cut while credit is short: no plan costs less than one repair of this size. */
 	if (p->share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + p->credit +
 	        bytes * p->share[small] <
 	    bytes)
 		return false;
-	return wan_fec_plan(p, total / bytes, (left + bytes - 1) / bytes, bytes, small, &plan) &&
-	       open_group(p, &plan, now);
+	if (!wan_fec_plan(p, total / bytes, (left + bytes - 1) / bytes, bytes, small, &plan))
+		return false;
+	if (streams && wan_fec_in_vain(p, n, bytes, &plan)) {
+		p->vain = (struct wan_fec_vain){.total = total, .waiting = n, .bytes = bytes};
+		return false;
+	}
+	return open_group(p, &plan, now);
 }
 
 bool wan_fec_takes(struct wan_fec_path *p, uint32_t bytes, rwy_time now)

@@ -118,7 +118,8 @@ struct wan_fec_tx {
 	double eps;
 	/* packet numbers from its first to its last datagram, foreign ones included */
 	unsigned span;
-	bool ended; /* the last buffer ended a message */
+	bool ended;        /* the last buffer ended a message */
+	unsigned n_before; /* datagrams of the group before */
 	rwy_time opened, close_at;
 	/* State of a closed group: repairs per block, shared repairs, the next repair, repairs
 	 * left, the length of each. */
@@ -134,12 +135,19 @@ struct wan_fec_rebuilt { /* a range for a REBUILT frame */
 	uint8_t more;
 };
 
+/* A group that was not opened since the last ACK, because it would have closed without repairs. */
+struct wan_fec_vain {
+	uint64_t total;   /* bytes that must all arrive in time; 0: there was none */
+	uint64_t waiting; /* buffers never sent */
+	uint32_t bytes;   /* size of a datagram */
+};
+
 /* FEC of one path, inside struct wan_path. */
 struct wan_fec_path {
 	struct wan_fec *fec;
 	uint8_t id;
 	/* values of the path, only read here */
-	const uint64_t *next_pn;
+	const uint64_t *next_pn, *inflight;
 	const rwy_dur *srtt, *min_rtt;
 	const uint64_t *ns_fp; /* pacing rate: ns per byte, RWY_PACE_BITS fraction bits */
 	const struct wan_ranges *seen;
@@ -155,15 +163,19 @@ struct wan_fec_path {
 	 * small messages. */
 	double share[2], most[2]; /* credit earned per byte; largest credit */
 	uint64_t flight;          /* bytes sent in somewhat more than a round trip */
+	/* Messages up to so many datagrams need no repairs. [1]: longer ones (LARGE_FAIL). */
+	double safe[2];
+	bool cheap; /* losses are so rare that protecting everything costs next to nothing */
+	struct wan_fec_vain vain;
 	struct wan_fec_stats stats;
 };
 
 /* State of a flow whose next datagram is about to be built. */
 struct wan_fec_flow {
-	uint64_t waiting;            /* buffers never sent */
-	uint64_t sent;               /* bytes sent since the flow became busy */
-	uint32_t peak;               /* most buffers waiting since then */
-	struct rwy_buf *const *last; /* place of the newest buffer */
+	uint64_t waiting; /* buffers never sent */
+	uint64_t sent;    /* bytes sent since the flow became busy */
+	uint32_t peak;    /* most buffers waiting since then */
+	bool ends;        /* the newest buffer ends a message */
 };
 
 /* True when b is a message's last packet by its BTH opcode (RC SEND, WRITE and READ response; other
@@ -197,6 +209,11 @@ struct wan_fec_plan {
  * `bytes`: size of one. */
 bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, uint32_t bytes, bool small,
     struct wan_fec_plan *plan);
+/* Whether all that must arrive in time, `total` bytes, is so little that no repairs are needed. */
+bool wan_fec_needless(const struct wan_fec_path *p, uint64_t total, uint32_t bytes);
+/* Whether the group would close before it has so many datagrams that repairs are sent. */
+bool wan_fec_in_vain(
+    const struct wan_fec_path *p, uint64_t waiting, uint32_t bytes, const struct wan_fec_plan *plan);
 /* Whether a datagram of f sent now would be too late when retransmitted. */
 bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len);
 /* Called after an ACK, when rate, RTT or loss may have changed. */
@@ -215,6 +232,11 @@ struct wan_fec_law {
 void wan_fec_choose(unsigned k, const struct wan_fec_law *law, unsigned most, struct wan_fec_plan *plan);
 
 /* fec.c: sending */
+/* Nothing is protected, whatever is sent. */
+static inline bool wan_fec_idle(const struct wan_fec_path *p)
+{
+	return p->est.off || !p->fec->on || !p->fec->peer;
+}
 /* Whether the next DATA datagram of f, with a buffer of `len` bytes, shall be protected. */
 bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len, rwy_time now);
 /* The datagram is built except for flags and checksum and has this many bytes. True: it belongs to

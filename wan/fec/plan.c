@@ -23,6 +23,9 @@
 #define TIME_PARTS  4  /* part of a round trip that a group may last, repairs included */
 /* without bursts deeper groups gain little, and their repairs leave the cache */
 #define DEPTH_PLAIN 16
+#define BURSTS      1.5  /* longer losses on average are bursts */
+#define MARGIN      0.98 /* of a bound that must be safe whatever is rounded */
+#define VAIN_PARTS  2    /* part of a round trip; a group is closed before */
 
 /* --- loss statistics -------------------------------------------------------------------------- */
 void wan_fec_note_acked(struct wan_fec_path *p, uint32_t n)
@@ -167,11 +170,11 @@ bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, u
     struct wan_fec_plan *plan)
 {
 	struct wan_fec_law law = {.loss = wan_fec_expect(p), .burst = wan_fec_burst(p)};
-	bool plain = law.burst < 1.5 && p->est.lost >= FEW;
+	bool plain = law.burst < BURSTS && p->est.lost >= FEW;
 
 	if (law.loss < LOSS_MIN || !left || !bytes)
 		return false;
-	if (law.burst < 1.5)
+	if (law.burst < BURSTS)
 		law.burst = 1;
 	unsigned n = group_size(p, left, bytes, plain ? DEPTH_PLAIN : WAN_FEC_DEPTH_MAX);
 	double fail = total * bytes > p->flight / LARGE_PARTS ? LARGE_FAIL : MESSAGE_FAIL;
@@ -183,6 +186,37 @@ bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, u
 	shape(n, &law, may < WAN_FEC_PARITY_MAX ? (unsigned)may : WAN_FEC_PARITY_MAX, plan);
 	plan->n = (n + plan->depth - 1) / plan->depth * plan->depth;
 	return plan->m;
+}
+
+/*
+ * An upper bound of the datagrams lost for one that is sent, so that what is below needs no exact
+ * plan: blocks may be filled unequally, more so when they are deep against bursts.
+ */
+static double lost_of_one(const struct wan_fec_path *p)
+{
+	return wan_fec_expect(p) * (wan_fec_burst(p) < BURSTS ? 1 + 1.0 / WAN_FEC_K_MAX : 2);
+}
+
+/* wan_fec_choose would find no repairs needed: as many losses as are accepted are expected. */
+bool wan_fec_needless(const struct wan_fec_path *p, uint64_t total, uint32_t bytes)
+{
+	bool large = total > bytes && total - bytes > p->flight / LARGE_PARTS;
+
+	return (double)(total + bytes) <= p->safe[large] * bytes;
+}
+
+/* Counts on twice as many datagrams as the group before had, or as a part of a round trip has. */
+bool wan_fec_in_vain(
+    const struct wan_fec_path *p, uint64_t waiting, uint32_t bytes, const struct wan_fec_plan *plan)
+{
+	uint64_t n = *p->inflight / bytes / VAIN_PARTS;
+
+	if (!p->tx || !p->tx->group)
+		return false;
+	if (n < 2 * (uint64_t)p->tx->n_before)
+		n = 2 * (uint64_t)p->tx->n_before;
+	n = least(n < waiting ? waiting : n, plan->n);
+	return (double)n * lost_of_one(p) <= MARGIN * plan->eps;
 }
 
 /* --- when to protect -------------------------------------------------------------------------- */
@@ -199,9 +233,9 @@ bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f
 		return false;
 	if (f->sent + left <= flight)
 		return true;
-	if (left <= flight / 16 && loss_seen(p) <= CHEAP_LOSS)
+	if (left <= flight / 16 && p->cheap)
 		return true;
-	if (!wan_fec_message_ends(*f->last))
+	if (!f->ends)
 		return false; /* more of this message follows */
 	return f->waiting <= f->peak - f->peak / 4;
 }
@@ -211,6 +245,10 @@ void wan_fec_refresh(struct wan_fec_path *p)
 	double loss = loss_seen(p), round = (double)bytes_in(p, *p->srtt + *p->srtt / 4);
 
 	p->est.off = wan_fec_expect(p) < LOSS_MIN;
+	p->cheap = loss <= CHEAP_LOSS;
+	p->safe[0] = MARGIN * MESSAGE_FAIL / lost_of_one(p);
+	p->safe[1] = MARGIN * LARGE_FAIL / lost_of_one(p);
+	p->vain.total = 0;
 	p->flight = bytes_in(p, *p->srtt + *p->srtt / 8);
 	for (unsigned small = 0; small < 2; small++) {
 		p->share[small] = extra_share(p->fec, loss, small);
