@@ -72,10 +72,19 @@ struct rte_mbuf *gw_tx_refer(struct gw_worker *w, const uint8_t *h, uint32_t hle
 struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
     struct rwy_buf *b, uint32_t off, uint32_t len, bool own);
 
+/* Copies an Ethernet header, with or without a tag. Lengths are constants: two stores each. */
+static inline void gw_tx_l2_copy(uint8_t *at, const uint8_t *l2, uint32_t l2_len)
+{
+	if (l2_len == GW_ETH)
+		memcpy(at, l2, GW_ETH);
+	else
+		memcpy(at, l2, GW_ETH + GW_VLAN);
+}
+
 /* Writes Ethernet in front of a packet of the given family: nh->l2_len bytes at `at`. */
 static inline void gw_tx_l2(uint8_t *at, const struct gw_nh *nh, bool is4)
 {
-	memcpy(at, nh->l2, nh->l2_len);
+	gw_tx_l2_copy(at, nh->l2, nh->l2_len);
 	rwy_put16(at + nh->l2_len - 2, is4 ? RWY_ETHER_IP4 : RWY_ETHER_IP6);
 }
 

@@ -2,6 +2,8 @@
 /* Makes packets whose headers cannot be written in place: by reference, or by copy (tx.h). */
 #include "gateway/datapath/tx.h"
 
+#include <rte_memcpy.h>
+
 #include "gateway/port/mbuf.h"
 
 /* Returns a small buffer with `len` bytes of room at its data. */
@@ -32,7 +34,7 @@ static struct rte_mbuf *mbuf_chain(
 		rte_pktmbuf_free(m);
 		return NULL;
 	}
-	memcpy(rte_pktmbuf_mtod(m, void *), h, hlen);
+	rte_memcpy(rte_pktmbuf_mtod(m, void *), h, hlen);
 	rte_pktmbuf_attach(ref, base);
 	ref->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
 	ref->data_off = (uint16_t)(b->data + off - (uint8_t *)base->buf_addr);
@@ -104,9 +106,9 @@ struct rte_mbuf *gw_tx_copy(
 	if (!m)
 		return NULL;
 	d = rte_pktmbuf_mtod(m, uint8_t *);
-	memcpy(d, h, hlen);
+	rte_memcpy(d, h, hlen);
 	if (len)
-		memcpy(d + hlen, data, len);
+		rte_memcpy(d + hlen, data, len);
 	w->c.tx_copied++;
 	return m;
 }

@@ -137,7 +137,7 @@ static bool headers_write(const struct gw_worker *w, const struct gw_adjacency *
 		if (!at)
 			return false;
 	}
-	memcpy(at - y->l2_len, y->l2, y->l2_len);
+	gw_tx_l2_copy(at - y->l2_len, y->l2, y->l2_len);
 	gw_tx_pcp(at - y->l2_len, y->l2_len, pcp);
 	if (!y->vxlan)
 		rwy_put16(at - 2, ip[0] >> 4 == 4 ? RWY_ETHER_IP4 : RWY_ETHER_IP6);

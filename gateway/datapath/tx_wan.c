@@ -2,6 +2,7 @@
 /* Sends datagrams of tunnels: adds Ethernet, IP, UDP and the WAN header. tx.h tells how headers are
  * put in front of a packet. */
 #include <rte_ip.h>
+#include <rte_memcpy.h>
 #include <string.h>
 
 #include "gateway/carrier/carrier.h"
@@ -103,17 +104,18 @@ static void udp_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh 
 	uint8_t tos = dscp | (tx->ect ? ECT0 : 0);
 
 	gw_tx_l2(at, nh, t->ip_len == IP4_LEN);
-	memcpy(ip, t->hdr, t->ip_len + UDP_LEN);
-	rwy_put16(udp + 4, (uint16_t)udp_len);
 	if (t->ip_len == IP4_LEN) {
+		memcpy(ip, t->hdr, IP4_LEN + UDP_LEN);
 		/* UDP checksum 0: the datagram has its own CRC-32C or tag (wan/). */
 		ip[1] = tos;
 		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
 		rwy_put16(ip + 10, (uint16_t)~rwy_csum_fold(t->sum + tos + IP4_LEN + udp_len));
 	} else {
+		memcpy(ip, t->hdr, IP6_LEN + UDP_LEN);
 		rwy_put16(ip, (uint16_t)(0x6000 | tos << 4));
 		rwy_put16(ip + 4, (uint16_t)udp_len);
 	}
+	rwy_put16(udp + 4, (uint16_t)udp_len);
 }
 
 /* The same, and the WAN header; `payload` bytes of the packet follow. */
@@ -121,7 +123,7 @@ static void wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh 
     uint8_t dscp, uint32_t payload)
 {
 	udp_headers(at, t, nh, tx, dscp, tx->hdr_len + payload);
-	memcpy(at + nh->l2_len + t->ip_len + UDP_LEN, tx->hdr, tx->hdr_len);
+	rte_memcpy(at + nh->l2_len + t->ip_len + UDP_LEN, tx->hdr, tx->hdr_len);
 }
 
 /* A datagram that is sealed: the encryption is the copy, and custody keeps what it has. */
