@@ -8,6 +8,8 @@
 
 #include "wan/tunnel.h"
 
+#define MAP_FIRST 4096u /* entries of a new map of sent datagrams */
+
 /* Takes over the rate and window of congestion control, clamped. */
 void wan_path_pace(struct wan_path *p)
 {
@@ -39,19 +41,42 @@ static void fec_init(struct wan_path *p)
 		p->t->fec.path[p->t->fec.paths++] = &p->fec;
 }
 
+int wan_path_map_new(struct wan_path *p)
+{
+	p->sent = calloc(p->mask + 1, sizeof(*p->sent));
+	return p->sent ? 0 : RWY_ENOMEM;
+}
+
+void wan_path_map_grow(struct wan_path *p)
+{
+	uint64_t mask = 2 * p->mask + 1, have = p->mask + 1, n = 2 * (p->next_pn - p->tail);
+	struct wan_sent *v = calloc(mask + 1, sizeof(*v));
+
+	if (!v) {
+		p->mask_max = p->mask; /* it is full earlier, and sending waits then */
+		return;
+	}
+	/* What was lost a while ago may still come: as much as is in flight is remembered. */
+	n = n < have ? n : have;
+	for (uint64_t pn = p->next_pn > n ? p->next_pn - n : 0; pn < p->next_pn; pn++)
+		v[pn & mask] = p->sent[pn & p->mask];
+	free(p->sent);
+	p->sent = v;
+	p->mask = mask;
+}
+
 int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now)
 {
 	memset(p, 0, sizeof(*p));
 	p->t = t;
 	p->id = id;
 	p->mtu = t->cfg.mtu[wan_path_is_stream(p) ? 0 : id];
-	p->mask = t->cfg.tx_pkts_max - 1;
+	p->mask = (t->cfg.tx_pkts_max < MAP_FIRST ? t->cfg.tx_pkts_max : MAP_FIRST) - 1;
+	p->mask_max = t->cfg.tx_pkts_max - 1;
 	fec_init(p);
-	if (!wan_path_is_stream(p)) { /* the stream's map is allocated at its first use */
-		p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
-		if (!p->sent)
-			return RWY_ENOMEM;
-	}
+	/* the stream's map is allocated at its first use */
+	if (!wan_path_is_stream(p) && wan_path_map_new(p) < 0)
+		return RWY_ENOMEM;
 	p->ack_at = p->loss_timer = RWY_NEVER;
 	p->last_rx = p->cc_ticked = now;
 	wan_ack_restart(p);

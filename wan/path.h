@@ -94,8 +94,10 @@ struct wan_path {
 	uint32_t mtu;
 
 	/* Sent. */
+	/* A ring that grows with what is in flight: all of it is walked, so it is kept short. */
 	struct wan_sent *sent;
-	uint64_t mask, next_pn, tail; /* tail: everything below it is acknowledged or lost */
+	uint64_t mask, mask_max; /* its size - 1; the largest */
+	uint64_t next_pn, tail;  /* tail: everything below it is acknowledged or lost */
 	uint64_t largest_acked;
 	uint64_t inflight; /* bytes */
 	uint32_t inflight_n;
@@ -192,6 +194,15 @@ static inline bool wan_path_reorders_much(const struct wan_path *p)
 /* path.c */
 /* Applies a new cfg.cc_cfg.rate_Bps. */
 void wan_path_limits(struct wan_path *p);
+/* Makes the map of sent datagrams; RWY_ENOMEM. */
+int wan_path_map_new(struct wan_path *p);
+/* A fourth of the map is in flight: the rest remembers what was lost, and the map may double. */
+static inline bool wan_path_map_short(const struct wan_path *p)
+{
+	return p->next_pn - p->tail > p->mask >> 2 && p->mask < p->mask_max;
+}
+/* Doubles the map. Without memory it stays as it is. */
+void wan_path_map_grow(struct wan_path *p);
 int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now);
 void wan_path_fini(struct wan_path *p);
 /* Begins a new session: nothing is in flight, the peer's packet numbers start again. */

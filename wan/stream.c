@@ -4,8 +4,6 @@
  * stream_rate.c. Its effects are elsewhere: on loss detection in loss.c, on sending in send.c, on
  * acknowledging in ack.c.
  */
-#include <stdlib.h>
-
 #include "wan/tunnel.h"
 
 #define ANEW_AFTER (10 * RWY_SEC) /* congestion control that was unused for this long restarts */
@@ -28,9 +26,7 @@ int wan_stream_use(struct wan_tunnel *t, bool on, rwy_time now)
 
 	if (s->on == on)
 		return 0;
-	if (!p->sent)
-		p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
-	if (!p->sent)
+	if (!p->sent && wan_path_map_new(p) < 0)
 		return RWY_ENOMEM;
 	s->on = on;
 	s->room = 0;

@@ -134,6 +134,23 @@ void wan_free(struct wan_tunnel *t)
 	free(t);
 }
 
+/* Maps grow between turns: a datagram finds its place without an allocation. */
+static void maps_grow(struct wan_tunnel *t)
+{
+	for (unsigned i = 0; i <= t->paths; i++)
+		if (wan_path_map_short(&t->path[i]))
+			wan_path_map_grow(&t->path[i]);
+}
+
+static bool maps_short(const struct wan_tunnel *t)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i <= t->paths; i++)
+		any |= wan_path_map_short(&t->path[i]);
+	return any;
+}
+
 static rwy_time keepalive_at(const struct wan_tunnel *t, const struct wan_path *p)
 {
 	return rwy_time_max(p->last_rx, p->last_ping) + t->cfg.keepalive;
@@ -154,6 +171,7 @@ static rwy_time down_at(const struct wan_tunnel *t)
 
 void wan_tick(struct wan_tunnel *t, rwy_time now)
 {
+	maps_grow(t);
 	if (t->woken)
 		wan_rx_go_on(t, now);
 	if (t->close_head)
@@ -182,7 +200,7 @@ void wan_tick(struct wan_tunnel *t, rwy_time now)
 
 rwy_time wan_next(const struct wan_tunnel *t)
 {
-	rwy_time next = t->rescan || t->broken ? 0 : wan_send_next(t);
+	rwy_time next = t->rescan || t->broken || maps_short(t) ? 0 : wan_send_next(t);
 
 	for (unsigned i = 0; wan_hs_session(t) && i < t->paths; i++) {
 		next = rwy_time_min(next, wan_loss_next(&t->path[i]));
