@@ -196,6 +196,9 @@ void rp_sim_run(struct rp_sim *sim, struct rp_sim_result *r)
 		;
 	r->up = sim->site[0].up && sim->site[1].up;
 	if (r->up) {
+		while (step(sim, sim->quiet_until))
+			;
+		sim->now = rwy_time_max(sim->now, sim->quiet_until);
 		for (uint32_t i = 0; i < sim->ports; i++)
 			sim->port[i].host->start = sim->port[i].next = sim->now;
 		run_hosts(sim, r);

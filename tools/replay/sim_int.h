@@ -43,6 +43,9 @@ struct rp_sim {
 	struct due_heap due;
 	uint64_t order, hash, packets, unknown;
 	rwy_time now, start;
+	/* The gateways' process is new until then, and pairs no flow of hosts that it does not know
+	 * (engine/pair.c). Hosts begin later: a capture shows gateways that have run for long. */
+	rwy_time quiet_until;
 	struct rwy_ip *addr[2]; /* of the sites' hosts */
 	uint32_t addrs[2], left_out;
 };

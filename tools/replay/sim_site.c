@@ -96,6 +96,7 @@ void rp_site_start(struct rp_site *s, const struct rwy_ip *behind, uint32_t n)
 	if (!c)
 		abort();
 	configure(c, s, behind, n);
+	s->sim->quiet_until = s->sim->now + c->probe_timeout;
 	if (eng_new(&s->e, c, &eng_ops, s, (struct rwy_bufs){&buf_ops, s}, s->sim->now) != 0)
 		abort();
 	s->next = eng_next(s->e);
