@@ -273,6 +273,8 @@ static int gateway(const char *path)
 	struct conf *conf = load(path);
 	int rc;
 
+	/* GnuTLS writes the secrets of all connections into the file that it names. */
+	unsetenv("SSLKEYLOGFILE");
 	if (!conf)
 		return EXIT_USAGE;
 	gw_log_init(conf->log_level);

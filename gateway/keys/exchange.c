@@ -278,6 +278,9 @@ static enum gw_kx_event fail_tls(struct gw_kx *x, int rc)
 		    alert ? alert : "no reason");
 	} else if (rc == GNUTLS_E_PREMATURE_TERMINATION || rc == GNUTLS_E_SESSION_EOF) {
 		snprintf(x->why, sizeof(x->why), "the peer closed the connection in mid-handshake");
+	} else if (rc == GNUTLS_E_CERTIFICATE_REQUIRED) {
+		(void)!gnutls_alert_send_appropriate(x->tls, rc);
+		snprintf(x->why, sizeof(x->why), "the peer has no certificate");
 	} else {
 		(void)!gnutls_alert_send_appropriate(x->tls, rc);
 		snprintf(x->why, sizeof(x->why), "TLS: %s", gnutls_strerror(rc));
