@@ -191,7 +191,7 @@ $(BUILD)/guest/%: tests/e2e/guest/%.c $(GUEST_LIB)
 	$(Q)$(CC) $(CSTD) -O2 -g $(WARN) -MMD -MP -MF $@.d -o $@ $< $(GUEST_LIB) -libverbs -lrdmacm -lpthread
 
 .PHONY: guest
-guest: $(GUEST_BIN)
+guest: $(GUEST_BIN) $(BUILD)/tests/wan_attack
 
 # --- tests ------------------------------------------------------------------------------------
 # A test links only objects that it needs: if its program is the same after a change, it need not run again (tests/passed.py).
@@ -239,6 +239,11 @@ $(BUILD)/tests/rc_veth: $(call obj,tests/component/rc/rc_veth.c) $(TEST_LIB) $(C
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS)
+# Somebody in the WAN, for tests/component/gw_attack.py and tests/e2e/test_security.py.
+$(BUILD)/tests/wan_attack: $(call obj,$(wildcard tests/component/attacker/*.c)) $(CORE_LIB)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
@@ -284,7 +289,7 @@ UNIT_component := $(GWTEST_BIN)
 UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
 # Scripts run these two to get packets for tshark.
 EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
-WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(EMITTERS) all
+WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(BUILD)/tests/wan_attack $(EMITTERS) all
 WITH_plain := $(SIM_PROGS) $(SHIM_LIBS) $(BUILD)/bin/roceway-run
 UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit

@@ -43,15 +43,18 @@ def configure(gateway, folder, side, **more):
 
 
 @contextlib.contextmanager
-def world(folder, up=True, workers=1, of_a=None, of_b=None):
-    """Two gateways; `of_a`, `of_b`: keys of their files that differ from what is right."""
+def world(folder, up=True, workers=1, of_a=None, of_b=None, edit=None, clear=False):
+    """Two gateways; `of_a`, `of_b`: keys of their files that differ from what is right; `edit` changes a configuration before; `clear`: without keys."""
     if not os.path.exists(os.path.join(folder, "ca")):
         ca(folder, "init")
         for name in NAMES.values():
             ca(folder, "issue", name, "gateway")
     a, b, wan = lab.Gateway(folder, "a", workers=workers), lab.Gateway(folder, "b", workers=workers), drain.Wan(folder)
-    configure(a, folder, "a", **(of_a or {}))
-    configure(b, folder, "b", **(of_b or {}))
+    for g, side, of in ((a, "a", of_a), (b, "b", of_b)):
+        if edit:
+            edit(g, side)
+        if not clear:
+            configure(g, folder, side, **(of or {}))
     try:
         b.start()
         a.start()
@@ -71,8 +74,12 @@ def api(folder, side, *words):
     return json.loads(r.stdout) if r.stdout else r.stderr
 
 
+def tunnel_list(folder, side):
+    return api(folder, side, "tunnels")["tunnels"]
+
+
 def tunnel(folder, side):
-    return api(folder, side, "tunnels")["tunnels"][0]
+    return tunnel_list(folder, side)[0]
 
 
 def counters(folder, side):
@@ -328,8 +335,8 @@ def test_open_key_file(folder):
         a.kill()
 
 
-def main():
-    tests = [v for k, v in globals().items() if k.startswith("test_")]
+def main(names):
+    tests = [v for k, v in names.items() if k.startswith("test_")]
     want = sys.argv[2] if len(sys.argv) > 2 else ""
     passed = failed = 0
     try:
@@ -357,4 +364,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -59,8 +59,8 @@ static void certificates_make(void)
 	if (!mkdtemp(certs))
 		fp_die("no directory");
 	ca = cert_ca_new(certs, "ca");
-	cert_make(ca, &(struct cert_spec){"a", "site-a", false, false});
-	cert_make(ca, &(struct cert_spec){"b", "site-b", false, false});
+	cert_make(ca, &(struct cert_spec){.file = "a", .name = "site-a"});
+	cert_make(ca, &(struct cert_spec){.file = "b", .name = "site-b"});
 	cert_ca_free(ca);
 }
 

@@ -634,9 +634,11 @@ static void test_files(void **state)
 /* --- program ---------------------------------------------------------------------------------- */
 static void certificates_make(void)
 {
-	static const struct cert_spec good[] = {{"a", "site-a", false, false}, {"b", "site-b", false, false},
-	    {"c", "site-c", false, false}, {"old", "site-b", true, false}, {"old-a", "site-a", true, false},
-	    {"server", "site-a", false, true}, {"revoked", "site-b", false, false}};
+	static const struct cert_spec good[] = {{.file = "a", .name = "site-a"},
+	    {.file = "b", .name = "site-b"}, {.file = "c", .name = "site-c"},
+	    {.file = "old", .name = "site-b", .expired = true},
+	    {.file = "old-a", .name = "site-a", .expired = true},
+	    {.file = "server", .name = "site-a", .server_only = true}, {.file = "revoked", .name = "site-b"}};
 	struct cert_ca *ca, *other;
 
 	snprintf(dir, sizeof(dir), "/tmp/rwy-quic-XXXXXX");
@@ -647,7 +649,7 @@ static void certificates_make(void)
 	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		cert_make(ca, &good[i]);
 	cert_revoke_last(ca, "list");
-	cert_make(other, &(struct cert_spec){"foreign", "site-b", false, false});
+	cert_make(other, &(struct cert_spec){.file = "foreign", .name = "site-b"});
 	cert_ca_free(ca);
 	cert_ca_free(other);
 }

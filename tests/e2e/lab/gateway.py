@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One gateway process in its namespace: its configuration, start, stop, crash and counters.
 import json
+import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -111,6 +113,29 @@ def ca(net, *words):
     r = subprocess.run([CA, net.dir / "ca", *words], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
     if r.returncode:
         raise LabError(f"roceway-ca {' '.join(words)}: {r.stderr.strip()}")
+
+
+def issue_dated(net, name, begin, end):
+    """A certificate of the lab's CA, for site B's key and name, with these dates (YYYYMMDDHHMMSSZ)."""
+    folder = certificates(net)
+    env = dict(os.environ, SAN="DNS:site-b")
+    shutil.copy(folder / "site-b.key", folder / f"{name}.key")
+    for words in (["req", "-new", "-key", folder / "site-b.key", "-subj", "/OU=gateway/CN=site-b", "-out", folder / "dated.csr"],
+                  ["ca", "-batch", "-notext", "-extensions", "server", "-startdate", begin, "-enddate", end, "-in", folder / "dated.csr",
+                   "-out", folder / f"{name}.pem"]):
+        r = subprocess.run(["openssl", words[0], "-config", folder / "ca.cnf", *words[1:]], capture_output=True, text=True, timeout=20, env=env)
+        if r.returncode:
+            raise LabError(f"openssl {words[0]}: {r.stderr.strip()}")
+
+
+def issue_foreign(net, name):
+    """A certificate for site B's name, of a CA that nobody knows."""
+    folder, other = certificates(net), net.dir / "other-ca"
+    if not other.exists():
+        for words in ("init",), ("issue", "site-b", "gateway"):
+            subprocess.run([CA, other, *words], check=True, capture_output=True, timeout=20, stdin=subprocess.DEVNULL)
+    for end in "pem", "key":
+        shutil.copy(other / f"site-b.{end}", folder / f"{name}.{end}")
 
 
 class Gateway:

@@ -55,9 +55,10 @@ static gnutls_x509_privkey_t key_new(void)
 }
 
 static gnutls_x509_crt_t crt_new(
-    struct cert_ca *ca, gnutls_x509_privkey_t key, const char *name, bool expired)
+    struct cert_ca *ca, gnutls_x509_privkey_t key, const char *name, const struct cert_spec *spec)
 {
-	time_t now = time(NULL), end = expired ? now - DAY : now + 10 * DAY;
+	time_t now = time(NULL), end = spec && spec->expired ? now - DAY : now + 10 * DAY;
+	time_t begin = spec && spec->not_yet ? now + DAY : now - 20 * DAY;
 	gnutls_x509_crt_t c;
 
 	ca->serial++;
@@ -67,7 +68,7 @@ static gnutls_x509_crt_t crt_new(
 	must(gnutls_x509_crt_set_key(c, key), "key");
 	must(gnutls_x509_crt_set_dn_by_oid(c, GNUTLS_OID_X520_COMMON_NAME, 0, name, (unsigned)strlen(name)),
 	    "name");
-	must(gnutls_x509_crt_set_activation_time(c, now - 20 * DAY), "time");
+	must(gnutls_x509_crt_set_activation_time(c, begin), "time");
 	must(gnutls_x509_crt_set_expiration_time(c, end), "time");
 	return c;
 }
@@ -82,7 +83,7 @@ struct cert_ca *cert_ca_new(const char *dir, const char *file)
 	snprintf(ca->dir, sizeof(ca->dir), "%s", dir);
 	snprintf(ca->file, sizeof(ca->file), "%s", file);
 	ca->key = key_new();
-	ca->crt = crt_new(ca, ca->key, file, false);
+	ca->crt = crt_new(ca, ca->key, file, NULL);
 	must(gnutls_x509_crt_set_basic_constraints(ca->crt, 1, -1), "CA");
 	must(gnutls_x509_crt_set_key_usage(ca->crt, GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN), "usage");
 	must(gnutls_x509_crt_sign2(ca->crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0), "signature");
@@ -103,7 +104,7 @@ void cert_ca_free(struct cert_ca *ca)
 void cert_make(struct cert_ca *ca, const struct cert_spec *spec)
 {
 	gnutls_x509_privkey_t key = key_new();
-	gnutls_x509_crt_t c = crt_new(ca, key, spec->name, spec->expired);
+	gnutls_x509_crt_t c = crt_new(ca, key, spec->name, spec);
 	gnutls_datum_t d;
 
 	must(gnutls_x509_crt_set_subject_alt_name(

@@ -11,6 +11,7 @@ struct cert_spec {
 	const char *name; /* DNS name */
 	bool expired;
 	bool server_only; /* may not be used by a client */
+	bool not_yet;     /* its time has not come: a clock is wrong */
 };
 
 /* Makes a CA and writes DIR/file.pem. Fails the program on any error. */
