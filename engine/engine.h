@@ -574,6 +574,8 @@ unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session 
 uint32_t eng_flow_count(const struct eng *e);
 /* Zero for a free number. */
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);
+/* Statistics of one of its paths. False: it has no such path. */
+bool eng_path_stats(const struct eng *e, unsigned tunnel, unsigned path, struct wan_path_stats *out);
 /* Bytes in custody now, and the configured maximum. */
 uint64_t eng_custody_bytes(const struct eng *e);
 uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */

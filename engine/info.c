@@ -36,6 +36,16 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 		*out = (struct wan_stats){.ecn = "off"};
 }
 
+bool eng_path_stats(const struct eng *e, unsigned tunnel, unsigned path, struct wan_path_stats *out)
+{
+	const struct wan_tunnel *t = e->tunnel[tunnel].wan;
+
+	if (!t || path >= wan_paths(t))
+		return false;
+	wan_get_path_stats(t, path, out);
+	return true;
+}
+
 static const char *state_name(const struct eng_side *side, bool idle)
 {
 	if (side->close_at != RWY_NEVER)

@@ -62,7 +62,7 @@ void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f
 		o->limit = limit;
 		if (o->p->unacked >= 16)
 			wan_ack_put(o->p, o, now);
-		if (t->dirty_head)
+		if (t->dirty_head && (o->p == t->first || wan_path_is_stream(o->p)))
 			wan_ctl_put(t, o);
 	}
 	o->at = wan_f_data_put(o->at, d);
@@ -190,10 +190,8 @@ bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 /* Data in a probe saves a round trip if the data was lost, and is a useless copy if only the answer
  * is late. Where answers may be later than a round trip, because processes sleep, the second case
  * is the usual one: there the probe is a PING, and its answer triggers the retransmission. */
-bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+bool wan_data_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_out *o, rwy_time now)
 {
-	struct wan_path *p = o->p;
-
 	if (p->min_rtt && p->min_rtt <= rwy_time_max(wan_rtt_late(p), WAN_GRANULARITY))
 		return false;
 	if (p->probe_pn < p->tail)
@@ -258,6 +256,7 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		if (b->after.flow != RWY_NO_FLOW)
 			f->sent_after = b->after;
 		t->tx_out += wan_tx_credit(t, b);
+		t->tx_sent += b->len;
 		f->out += b->len;
 	}
 	o->fec = wants_fec(o->p, f, b->len, now);

@@ -116,6 +116,7 @@ static void custody_free(struct wan_txflow *f)
 
 		if (was_sent(f, f->base)) {
 			t->tx_out -= wan_tx_credit(t, b);
+			t->tx_sent -= b->len;
 			f->out -= b->len;
 		}
 		t->tx_bytes -= b->len;
@@ -347,6 +348,7 @@ static void deliver_first(struct wan_txflow *f, rwy_time now)
 	f->bytes -= b->len;
 	t->tx_bytes -= b->len;
 	t->tx_out -= wan_tx_credit(t, b);
+	t->tx_sent -= b->len;
 	f->out -= b->len;
 	if (f->order)
 		t->order_bufs--;
@@ -458,7 +460,7 @@ void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 {
 	wan_again_clear(&t->again);
 	t->copies.n = 0;
-	t->tx_out = 0;
+	t->tx_out = t->tx_sent = 0;
 	for (uint32_t i = 0; i < t->tx_cap; i++)
 		if (t->tx[i].f)
 			rewind_flow(t->tx[i].f);

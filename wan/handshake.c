@@ -283,7 +283,7 @@ static void accept_proof(struct wan_tunnel *t, const struct wan_hs_what *w)
 	h->repeats = w->f->flags & WAN_HELLO_WANT ? REPEATS : 0;
 	h->interval = REPEAT_FIRST;
 	t->last_rx = w->p->last_rx = w->now;
-	w->p->state = WAN_PATH_USABLE;
+	wan_path_enter(w->p, WAN_PATH_USABLE, w->now);
 	enter(t, up_state(h), w->now);
 }
 

@@ -31,14 +31,7 @@ static void congest_note(
 		cfg->ops->congested(cfg->ctx, p->id, &p->congest.st, now);
 }
 
-/* Datagrams declared lost together. */
-struct lost {
-	uint64_t bytes;
-	rwy_time sent; /* sending time of the newest; 0: none */
-	uint32_t n;
-};
-
-static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct lost *l, rwy_time now)
+static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct wan_lost *l, rwy_time now)
 {
 	if ((e->flags & WAN_S_DATA) && !wan_tx_on_lost(p->t, e, moved))
 		return false;
@@ -51,15 +44,19 @@ static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct l
 	l->sent = rwy_time_max(l->sent, e->sent);
 	l->n++;
 	p->t->c.lost++;
+	p->lost_n += !moved;
+	if (moved && p->t->paths > 1)
+		e->flags |= WAN_S_MOVED;
 	/* The map has one slot per packet number between tail and next. */
-	wan_measure_on_lost(&p->measure, p->tail + (((uint64_t)(e - p->sent) - p->tail) & p->mask));
+	if (!(e->flags & WAN_S_MOVED))
+		wan_measure_on_lost(&p->measure, p->tail + (((uint64_t)(e - p->sent) - p->tail) & p->mask));
 	return true;
 }
 
 /* Acknowledgements and probes go out even when the map is full: the oldest entry is given up. */
 static void make_room(struct wan_path *p, rwy_time now)
 {
-	struct lost l = {0};
+	struct wan_lost l = {0};
 
 	while (p->next_pn - p->tail > p->mask) {
 		struct wan_sent *e = slot(p, p->tail);
@@ -79,6 +76,8 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 		make_room(p, now);
 	s->sent = now;
 	s->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
+	if (p->t->paths > 1 && (eliciting || s->flags & WAN_S_PROBE))
+		wan_path_on_asked(p, now);
 	if (wan_path_is_stream(p))
 		wan_stream_on_sent(p, s->bytes, eliciting, now);
 	else if (eliciting)
@@ -181,6 +180,14 @@ void wan_loss_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_tim
 	}
 }
 
+static void note_newest(struct ack_ctx *a, const struct wan_sent *e, uint64_t pn)
+{
+	if (a->newest_sent && pn <= a->newest)
+		return;
+	a->newest = pn;
+	a->newest_sent = e->sent;
+}
+
 static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 {
 	struct wan_path *p = a->p;
@@ -188,7 +195,7 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 	if (e->state == WAN_SENT_LOST && wan_path_is_stream(p)) {
 		p->t->c.spurious_retransmit++;
 	} else if (e->state == WAN_SENT_LOST) {
-		if (!(e->flags & WAN_S_REBUILT))
+		if (!(e->flags & (WAN_S_REBUILT | WAN_S_MOVED)))
 			on_spurious(p, e, a->now);
 	} else {
 		p->inflight -= e->bytes;
@@ -210,10 +217,7 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 	else
 		a->rs.bytes += e->bytes;
 	e->state = WAN_SENT_ACKED;
-	if (!a->newest_sent || pn > a->newest) {
-		a->newest = pn;
-		a->newest_sent = e->sent;
-	}
+	note_newest(a, e, pn);
 	if (e->flags & WAN_S_ACK)
 		wan_ack_on_acked(p, pn);
 	if (e->log_n)
@@ -222,11 +226,13 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 		wan_tx_on_acked(p->t, e, a->now);
 }
 
-static void on_quiet_acked(struct wan_path *p, struct wan_sent *e, uint64_t pn)
+static void on_quiet_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 {
 	e->state = WAN_SENT_ACKED;
+	if (e->flags & WAN_S_PROBE)
+		note_newest(a, e, pn);
 	if (e->flags & WAN_S_ACK)
-		wan_ack_on_acked(p, pn);
+		wan_ack_on_acked(a->p, pn);
 }
 
 /* Prefetches the buffer that a datagram carried, if it is in custody. */
@@ -257,17 +263,17 @@ static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 		if (e->state == WAN_SENT_INFLIGHT || e->state == WAN_SENT_LOST)
 			on_pn_acked(a, e, pn);
 		else if (e->state == WAN_SENT_QUIET)
-			on_quiet_acked(p, e, pn);
+			on_quiet_acked(a, e, pn);
 	}
 }
 
 /* --- loss detection --------------------------------------------------------------------------- */
 /* Walks from the oldest datagram in flight. The first one that is neither late nor far enough
  * behind ends the walk, because later ones are not either. */
-static struct lost detect(struct wan_path *p, rwy_time now)
+static struct wan_lost detect(struct wan_path *p, rwy_time now)
 {
 	rwy_dur limit = wan_reorder_limit(p);
-	struct lost l = {0};
+	struct wan_lost l = {0};
 
 	p->loss_timer = RWY_NEVER;
 	while (p->tail < p->next_pn) {
@@ -300,7 +306,7 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 }
 
 /* --- ACK frames ------------------------------------------------------------------------------- */
-static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lost *lost, rwy_dur rtt,
+static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct wan_lost *lost, rwy_dur rtt,
     rwy_dur reverse, uint32_t ce, rwy_time now)
 {
 	struct cc_ack c = {
@@ -376,17 +382,19 @@ static void on_progress(
 	p->pto_count = 0;
 	p->pto_not_before = 0;
 	p->probes = 0;
-	p->state = WAN_PATH_USABLE;
 	p->progress = now;
 	if (p->app_limited && p->delivered > p->app_limited)
 		p->app_limited = 0;
 	wan_reorder_on_ack(p, a->acked_n, now);
 	rtt = take_sample(p, a, f, &reverse, now);
-	struct lost lost = detect(p, now);
+	struct wan_lost lost = detect(p, now);
 
+	wan_path_on_answer(p, a->newest_sent, a->acked_n, lost.n, now);
 	loss_average(p, a->acked_n, lost.n);
 	congest_note(p, a->acked_n, (int32_t)lost.n, ce, rtt, now);
 	wan_fec_note_acked(&p->fec, a->acked_n);
+	if (!a->rs.any && !lost.n)
+		return; /* only probes */
 	tell_cc(p, a, &lost, rtt, reverse, ce, now);
 }
 
@@ -415,34 +423,41 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 }
 
 /* --- timers ----------------------------------------------------------------------------------- */
-static bool another_usable(const struct wan_path *p)
+bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, struct wan_lost *l, rwy_time now)
 {
-	for (unsigned i = 0; i < p->t->paths; i++)
-		if (i != p->id && wan_path_usable(&p->t->path[i]) && !p->t->path[i].pto_count)
-			return true;
-	return false;
-}
-
-/* The path looks dead while another one, or the carrier, works: its datagrams go there. */
-static void abandon(struct wan_path *p, rwy_time now)
-{
-	struct lost l = {0};
-
-	p->state = WAN_PATH_SILENT;
 	for (; p->tail < p->next_pn; p->tail++) {
 		struct wan_sent *e = slot(p, p->tail);
 
-		if (e->state == WAN_SENT_INFLIGHT && !give_up(p, e, true, &l, now))
+		if (e->state == WAN_SENT_INFLIGHT && (e->sent >= sent_before || !give_up(p, e, true, l, now)))
 			break;
 	}
+	return p->tail == p->next_pn || slot(p, p->tail)->sent >= sent_before;
+}
+
+void wan_loss_abandon(struct wan_path *p, rwy_time now)
+{
+	struct wan_lost l = {0};
+
+	wan_path_enter(p, WAN_PATH_SILENT, now);
+	wan_loss_take_back(p, RWY_NEVER, &l, now);
 	p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
 	wan_path_pace(p);
+	if (p->t->paths == 1)
+		return;
+	p->silences++;
+	p->moved_n += l.n;
+	p->t->c.lost -= l.n;
+	p->silent_at = now;
+	p->asked = RWY_NEVER;
+	p->probes = p->pto_count = 0;
+	p->loss_timer = RWY_NEVER;
+	wan_fec_tx_reset(&p->fec, now);
 }
 
 void wan_loss_tick(struct wan_path *p, rwy_time now)
 {
 	if (now >= p->loss_timer) {
-		struct lost l = detect(p, now);
+		struct wan_lost l = detect(p, now);
 
 		if (l.n) {
 			loss_average(p, 0, l.n);
@@ -473,24 +488,8 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 	}
 	if (p->t->st.on)
 		p->probes = 0;
-	if (p->t->st.on || (p->pto_count >= DEAD_PTOS && another_usable(p)))
-		abandon(p, now);
-}
-
-bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now)
-{
-	struct lost l = {0};
-
-	for (; p->tail < p->next_pn; p->tail++) {
-		struct wan_sent *e = slot(p, p->tail);
-
-		if (e->state == WAN_SENT_INFLIGHT &&
-		    (e->sent >= sent_before || !give_up(p, e, true, &l, now)))
-			break;
-	}
-	p->t->c.stream_lost += l.n;
-	p->t->c.lost -= l.n;
-	return p->tail == p->next_pn || slot(p, p->tail)->sent >= sent_before;
+	if (p->t->st.on || (p->pto_count >= DEAD_PTOS && wan_path_another(p, now)))
+		wan_loss_abandon(p, now);
 }
 
 rwy_time wan_loss_next(const struct wan_path *p)

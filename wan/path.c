@@ -10,14 +10,24 @@
 
 #define MAP_FIRST 4096u /* entries of a new map of sent datagrams */
 
+struct cc_cfg wan_path_cc_cfg(const struct wan_path *p)
+{
+	const struct wan_cfg *cfg = &p->t->cfg;
+	struct cc_cfg cc = cfg->cc_cfg;
+
+	cc.mtu = p->mtu;
+	if (!wan_path_is_stream(p) && cfg->path_rate_Bps[p->id])
+		cc.rate_Bps = cfg->path_rate_Bps[p->id];
+	return cc;
+}
+
 /* Takes over the rate and window of congestion control, clamped. */
 void wan_path_pace(struct wan_path *p)
 {
 	const struct wan_cfg *cfg = &p->t->cfg;
-	struct cc_cfg limits = cfg->cc_cfg;
+	struct cc_cfg limits = wan_path_cc_cfg(p);
 	struct cc_answer a;
 
-	limits.mtu = p->mtu;
 	p->t->c.cc_nonsense += cc_guard_ask(cfg->cc, p->cc, &limits, &a);
 	wan_pace_set(&p->pace, a.rate_Bps);
 	p->rate_Bps = a.rate_Bps;
@@ -77,15 +87,14 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	/* the stream's map is allocated at its first use */
 	if (!wan_path_is_stream(p) && wan_path_map_new(p) < 0)
 		return RWY_ENOMEM;
-	p->ack_at = p->loss_timer = RWY_NEVER;
-	p->last_rx = p->cc_ticked = now;
+	p->ack_at = p->loss_timer = p->asked = RWY_NEVER;
+	p->last_rx = p->cc_ticked = p->state_at = now;
 	wan_ack_restart(p);
 	wan_ecn_restart(p);
 	wan_congest_init(&p->congest, &t->cfg.congest, now);
 	wan_measure_init(&p->measure, now);
-	struct cc_cfg cc = t->cfg.cc_cfg;
+	struct cc_cfg cc = wan_path_cc_cfg(p);
 
-	cc.mtu = p->mtu;
 	t->cfg.cc->init(p->cc, &cc, now);
 	wan_path_pace(p);
 	return 0;
@@ -93,9 +102,8 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 
 void wan_path_limits(struct wan_path *p)
 {
-	struct cc_cfg cc = p->t->cfg.cc_cfg;
+	struct cc_cfg cc = wan_path_cc_cfg(p);
 
-	cc.mtu = p->mtu;
 	if (p->t->cfg.cc->on_limits)
 		p->t->cfg.cc->on_limits(p->cc, &cc);
 	wan_path_pace(p);
@@ -103,9 +111,8 @@ void wan_path_limits(struct wan_path *p)
 
 void wan_path_cc_anew(struct wan_path *p, rwy_time now)
 {
-	struct cc_cfg cc = p->t->cfg.cc_cfg;
+	struct cc_cfg cc = wan_path_cc_cfg(p);
 
-	cc.mtu = p->mtu;
 	p->t->cfg.cc->init(p->cc, &cc, now);
 	wan_path_pace(p);
 }
@@ -125,7 +132,7 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->inflight = 0;
 	p->inflight_n = 0;
 	p->probes = p->pto_count = 0;
-	p->loss_timer = p->ack_at = RWY_NEVER;
+	p->loss_timer = p->ack_at = p->asked = RWY_NEVER;
 	wan_ack_restart(p);
 	p->reverse_at = 0;
 	p->ect0 = p->ect1 = p->ce = p->ce_seen = 0;

@@ -27,12 +27,14 @@ enum wan_sent_state {
 	WAN_SENT_ACKED,
 	WAN_SENT_LOST,
 };
-#define WAN_S_DATA    1u  /* carries a buffer or a fragment: flow, seq, frag are set */
-#define WAN_S_COPIED  2u  /* a second copy is in flight: the data is lost when both are */
-#define WAN_S_APP     4u  /* application-limited: nothing more was waiting */
-#define WAN_S_ACK     8u  /* carries an ACK frame, the last one of a report */
-#define WAN_S_ECT     64u /* sent with ECT(0) */
-#define WAN_S_REBUILT 32u /* it never arrived: the peer rebuilt it */
+#define WAN_S_DATA    1u   /* carries a buffer or a fragment: flow, seq, frag are set */
+#define WAN_S_COPIED  2u   /* a second copy is in flight: the data is lost when both are */
+#define WAN_S_APP     4u   /* application-limited: nothing more was waiting */
+#define WAN_S_ACK     8u   /* carries an ACK frame, the last one of a report */
+#define WAN_S_PROBE   16u  /* asks whether the path answers; quiet: nobody misses it */
+#define WAN_S_REBUILT 32u  /* it never arrived: the peer rebuilt it */
+#define WAN_S_ECT     64u  /* sent with ECT(0) */
+#define WAN_S_MOVED   128u /* its path fell silent, and its data went elsewhere */
 struct wan_sent {
 	rwy_time sent, delivered_at, first_sent;
 	uint64_t delivered;
@@ -82,8 +84,9 @@ struct wan_reorder {
 
 enum wan_path_state {
 	WAN_PATH_UNPROVEN, /* no answer has come yet */
+	WAN_PATH_SILENT,   /* no answer while another path worked: its data went there */
+	WAN_PATH_TRIED,    /* it answers again, and carries a little (alive.c) */
 	WAN_PATH_USABLE,   /* the peer answered */
-	WAN_PATH_SILENT,   /* probe timeouts while another path worked: its data went there */
 };
 
 struct wan_path {
@@ -92,6 +95,17 @@ struct wan_path {
 	bool ping; /* a PING is to be sent */
 	enum wan_path_state state;
 	uint32_t mtu;
+
+	/* Several paths: see paths.c. */
+	/* An answer is due since then, at the earliest; RWY_NEVER: none is. */
+	rwy_time asked;
+	rwy_time answered;          /* time of the last answer */
+	rwy_time asked_last;        /* when the last datagram was sent that wants an answer */
+	rwy_time silent_not_before; /* the process was late: answers may be unread */
+	rwy_time state_at;          /* of the last change of `state` */
+	uint32_t trial;             /* TRIED: most datagrams in flight */
+	uint32_t silences;          /* how often it fell silent */
+	uint64_t sent_n, sent_bytes, rx_n, rx_bytes, lost_n, moved_n;
 
 	/* Sent. */
 	/* A ring that grows with what is in flight: all of it is walked, so it is kept short. */
@@ -180,7 +194,7 @@ static inline bool wan_path_is_stream(const struct wan_path *p)
 }
 static inline bool wan_path_usable(const struct wan_path *p)
 {
-	return p->state == WAN_PATH_USABLE;
+	return p->state >= WAN_PATH_TRIED;
 }
 static inline bool wan_path_reorders(const struct wan_path *p)
 {
@@ -192,7 +206,9 @@ static inline bool wan_path_reorders_much(const struct wan_path *p)
 }
 
 /* path.c */
-/* Applies a new cfg.cc_cfg.rate_Bps. */
+/* The configuration of its congestion control. */
+struct cc_cfg wan_path_cc_cfg(const struct wan_path *p);
+/* Applies a new cfg.cc_cfg.rate_Bps, or cfg.path_rate_Bps. */
 void wan_path_limits(struct wan_path *p);
 /* Makes the map of sent datagrams; RWY_ENOMEM. */
 int wan_path_map_new(struct wan_path *p);
@@ -243,8 +259,9 @@ void wan_reorder_note(struct wan_path *p, rwy_dur took, rwy_time now);
 rwy_dur wan_reorder_sample(struct wan_path *p, rwy_time now);
 
 /* pto.c */
-/* The probe timeout, with back-off. */
+/* The probe timeout, with back-off; and without. */
 rwy_dur wan_pto(const struct wan_path *p);
+rwy_dur wan_pto_first(const struct wan_path *p);
 /* RWY_NEVER: nothing is in flight. */
 rwy_time wan_pto_at(const struct wan_path *p);
 /* Returns true when the timer is due but the process itself was late: the timer waits once more. */
@@ -259,9 +276,17 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now
 void wan_loss_tick(struct wan_path *p, rwy_time now);
 /* The peer reports that it rebuilt `n` datagrams, beginning with packet number `first`. */
 void wan_loss_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_time now);
-/* Queues unacknowledged datagrams sent before `sent_before` for retransmission. Returns false when
- * memory is short: call again. */
-bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now);
+/* Datagrams given up together. */
+struct wan_lost {
+	uint64_t bytes;
+	rwy_time sent; /* sending time of the newest; 0: none */
+	uint32_t n;
+};
+/* Queues unacknowledged datagrams sent before `sent_before` for retransmission elsewhere. Returns
+ * false when memory is short: call again. */
+bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, struct wan_lost *l, rwy_time now);
+/* The path carries nothing new, and what it had goes elsewhere. */
+void wan_loss_abandon(struct wan_path *p, rwy_time now);
 rwy_time wan_loss_next(const struct wan_path *p);
 /* Called after the RTT sample of a datagram that was sent at `sent` and arrived at `arrived_us` of
  * the peer's clock. Returns how much longer the reverse direction took than when the RTT was

@@ -7,17 +7,22 @@
 
 #define PTO_CAP (200 * RWY_MS)
 
-rwy_dur wan_pto(const struct wan_path *p)
+rwy_dur wan_pto_first(const struct wan_path *p)
 {
 	rwy_dur srtt = wan_rtt_base(p);
 	rwy_dur var = wan_path_has_rtt(p) ? rwy_time_max(4 * p->rttvar, wan_rtt_late(p)) : srtt;
 	rwy_dur delay = rwy_time_min(p->t->peer.ack_delay, srtt / 8);
 	rwy_dur pto = srtt + rwy_time_max(var, WAN_GRANULARITY) + delay;
+
+	return wan_path_reorders(p) ? rwy_time_max(pto, wan_reorder_limit(p) + delay) : pto;
+}
+
+rwy_dur wan_pto(const struct wan_path *p)
+{
+	rwy_dur srtt = wan_rtt_base(p), pto = wan_pto_first(p);
 	unsigned shift = p->pto_count < 10 ? p->pto_count : 10;
 	rwy_dur cap = p->t->tx_bytes ? PTO_CAP : rwy_time_max(PTO_CAP, p->t->cfg.keepalive);
 
-	if (wan_path_reorders(p))
-		pto = rwy_time_max(pto, wan_reorder_limit(p) + delay);
 	return p->pto_count ? rwy_time_min(pto << shift, rwy_time_max(pto, srtt + cap)) : pto;
 }
 

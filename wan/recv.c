@@ -203,6 +203,8 @@ static void frames(
 
 	t->c.rx_datagrams++;
 	t->c.rx_bytes += b->len;
+	p->rx_n++;
+	p->rx_bytes += b->len;
 	t->c.stream_received += wan_path_is_stream(p);
 	p->last_rx = now;
 	note_alive(t, now);

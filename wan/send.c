@@ -70,6 +70,8 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		wan_keys_mark(t, tx, h.path, h.pn);
 	t->c.tx_datagrams++;
 	t->c.tx_bytes += wan_tx_size(tx);
+	o->p->sent_n++;
+	o->p->sent_bytes += wan_tx_size(tx);
 	tx->ect = mark(o);
 	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
@@ -87,16 +89,29 @@ static bool may_send(const struct wan_tunnel *t)
 }
 
 /* --- urgent datagrams ------------------------------------------------------------------------- */
+/* Of the two probes of a timeout the first one takes another path: p may be dead. */
+static struct wan_path *probe_by(const struct wan_tunnel *t, struct wan_path *p, rwy_time now)
+{
+	struct wan_path *beside =
+	    t->paths > 1 && !t->st.on && p->probes > 1 ? wan_paths_beside(p, now) : NULL;
+
+	return beside ? beside : via(t, p);
+}
+
 static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
 {
+	bool quiet = t->paths > 1 && !p->probes && !t->st.on; /* other paths carry what is urgent */
 	struct wan_out o;
 
 	if ((!p->probes && !p->ping) || !may_send(t))
 		return false;
-	begin(&o, tx, via(t, p));
-	if (!p->probes || o.p != p || !wan_data_probe(t, &o, now)) {
+	begin(&o, tx, probe_by(t, p, now));
+	if (!p->probes || wan_path_is_stream(o.p) || !wan_data_probe(t, p, &o, now)) {
+		o.p = via(t, p);
+		tx->path = o.p->id;
 		*o.at++ = WAN_F_PING;
-		o.eliciting = true;
+		o.eliciting = !quiet;
+		o.s.flags |= quiet ? WAN_S_PROBE : 0;
 	}
 	if (p->probes)
 		p->probes--;
@@ -108,7 +123,8 @@ static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *
 static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_out o;
-	bool usable = t->st.on || wan_path_usable(via(t, p));
+	const struct wan_path *by = via(t, p);
+	bool usable = t->st.on || (by == t->first && wan_path_usable(by));
 	bool ctl = usable && wan_ctl_next(t) <= now;
 
 	if ((!ctl && !wan_ack_due(p, now)) || !may_send(t))
@@ -124,29 +140,21 @@ static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx
 }
 
 /* --- data ------------------------------------------------------------------------------------- */
-static bool open_for_data(const struct wan_path *p)
+/* Returns the path that may send now. *first: what must arrive soon may go there. */
+static struct wan_path *pick(struct wan_tunnel *t, bool *first, rwy_time now)
 {
-	return wan_path_usable(p) && p->inflight < p->cwnd && wan_sent_room(p);
-}
+	struct wan_path *p = t->path;
+	struct wan_choice c;
 
-/* Returns the fastest path that may send now. */
-static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
-{
-	struct wan_path *best = NULL;
-
+	*first = true;
 	if (t->st.on)
 		return wan_stream_open(t) ? wan_stream_path(t) : NULL;
-	for (unsigned i = 0; i < t->paths; i++) {
-		struct wan_path *p = &t->path[i];
-
-		if (!open_for_data(p) || !wan_pace_ok(&p->pace, now))
-			continue;
-		if (wan_fec_pending(&p->fec))
-			return p;
-		if (!best || p->srtt < best->srtt)
-			best = p;
-	}
-	return best;
+	if (t->paths == 1)
+		return wan_path_open(p) && wan_pace_ok(&p->pace, now) ? p : NULL;
+	c = wan_paths_choose(t, now);
+	p = wan_paths_pick(t, &c, now);
+	*first = p == c.best;
+	return p;
 }
 
 static void put_repair(struct wan_out *o, rwy_time now)
@@ -163,24 +171,25 @@ static void put_repair(struct wan_out *o, rwy_time now)
 	wan_fec_repair_sent(&o->p->fec, (uint32_t)(o->at - tx->hdr) + tx->len, now);
 }
 
-static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+static bool fill(struct wan_tunnel *t, struct wan_out *o, bool first, rwy_time now)
 {
-	if (t->again.n && wan_data_again(t, o, now))
+	if (first && t->again.n && wan_data_again(t, o, now))
 		return true;
 	if (!wan_path_is_stream(o->p) && wan_fec_pending(&o->p->fec)) {
 		put_repair(o, now);
 		return true;
 	}
-	if (t->copies.n && wan_data_copy(t, o, now))
+	if (first && t->copies.n && wan_data_copy(t, o, now))
 		return true;
-	if (t->dgrams.n) { /* best effort goes before data, but in at most every other datagram */
+	/* Best effort goes before data, but in at most every other datagram. */
+	if (first && t->dgrams.n) {
 		t->dgram_turn = !t->dgram_turn;
 		if ((t->dgram_turn || !wan_sched_any(&t->sched)) && wan_dgram_put(t, o, now))
 			return true;
 	}
 	if (wan_data_new(t, o, now))
 		return true;
-	return t->dgrams.n && wan_dgram_put(t, o, now);
+	return first && t->dgrams.n && wan_dgram_put(t, o, now);
 }
 
 /* A process that slept too long sent less than the path allows, as if it had had no data: the rate
@@ -207,19 +216,56 @@ static bool dry(struct wan_tunnel *t, rwy_time now)
 	return any;
 }
 
-static void note_backlog(struct wan_tunnel *t)
+/* Data waits for the paths, or for room in the caller's array (`full`). One of several paths may
+ * not be wanted for it. */
+static void note_backlog(struct wan_tunnel *t, bool full, rwy_time now)
 {
 	bool data = !t->st.on && wan_data_waiting(t);
 
-	for (unsigned i = 0; i < t->paths; i++)
-		t->path[i].pace.backlog = data && open_for_data(&t->path[i]);
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+		bool open = data && wan_path_open(p);
+		bool idle = open && t->paths > 1 && !full && wan_pace_ok(&p->pace, now);
+
+		p->pace.backlog = open && !idle;
+		if (idle)
+			wan_rate_app_limited(p);
+	}
 }
 
 static void note_app_limited(struct wan_tunnel *t)
 {
 	for (unsigned i = 0; i < t->paths; i++)
-		if (open_for_data(&t->path[i]))
+		if (wan_path_open(&t->path[i]))
 			wan_rate_app_limited(&t->path[i]);
+}
+
+/* Adds to the n datagrams that are in `out`. */
+static unsigned send_data(struct wan_tunnel *t, struct wan_tx *out, unsigned n, unsigned max, rwy_time now)
+{
+	while (n < max) {
+		bool first;
+		struct wan_path *p = pick(t, &first, now);
+		struct wan_out o;
+
+		if (!p) {
+			note_backlog(t, false, now);
+			break;
+		}
+		begin(&o, &out[n], p);
+		if (!fill(t, &o, first, now)) {
+			if (dry(t, now))
+				continue;
+			note_app_limited(t);
+			t->first_only = !first;
+			break;
+		}
+		finish(t, &o, now);
+		n++;
+	}
+	if (n == max)
+		note_backlog(t, true, now);
+	return n;
 }
 
 unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_time now)
@@ -238,6 +284,11 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		n++;
 	if (!wan_hs_session(t) || !wan_may_speak(t))
 		return n;
+	if (t->paths > 1) {
+		t->polled = now;
+		t->first_only = false;
+		wan_paths_first(t, now);
+	}
 	for (unsigned i = 0; i <= t->paths; i++) {
 		while (n < max && send_control(t, &t->path[i], &out[n], now))
 			n++;
@@ -245,27 +296,7 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 			n++;
 	}
 	catch_up(t, now);
-	while (n < max) {
-		struct wan_path *p = pick(t, now);
-		struct wan_out o;
-
-		if (!p) {
-			note_backlog(t);
-			break;
-		}
-		begin(&o, &out[n], p);
-		if (!fill(t, &o, now)) {
-			if (dry(t, now))
-				continue;
-			note_app_limited(t);
-			break;
-		}
-		finish(t, &o, now);
-		n++;
-	}
-	if (n == max)
-		note_backlog(t);
-	return n;
+	return send_data(t, out, n, max, now);
 }
 
 /* On the reliable carrier everything due waits for room, and the carrier reports new room
@@ -290,6 +321,13 @@ static rwy_time stream_next(const struct wan_tunnel *t)
 	return rwy_time_min(next, wan_sched_next(&t->sched));
 }
 
+/* Of several paths: something that waits may go by p. */
+static bool wanted(const struct wan_tunnel *t, const struct wan_choice *c, const struct wan_path *p)
+{
+	return p == c->best || wan_fec_pending(&p->fec) ||
+	       (!t->first_only && wan_paths_takes(c, p, t->polled));
+}
+
 rwy_time wan_send_next(const struct wan_tunnel *t)
 {
 	rwy_time next = t->close_head || t->woken || (t->room_left && t->room_made) ? 0 : wan_hs_next(t);
@@ -299,7 +337,10 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 	if (t->st.on)
 		return rwy_time_min(next, stream_next(t));
 	bool data = wan_data_waiting(t);
+	struct wan_choice c = {0};
 
+	if (t->paths > 1)
+		c = wan_paths_choose(t, t->polled);
 	next = rwy_time_min(next, wan_stream_path(t)->ack_at);
 	for (unsigned i = 0; i < t->paths; i++) {
 		const struct wan_path *p = &t->path[i];
@@ -310,7 +351,9 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 		if (wan_path_usable(p))
 			next = rwy_time_min(next, wan_ctl_next(t));
 		next = rwy_time_min(next, wan_fec_next(&p->fec));
-		if (!open_for_data(p))
+		if (!wan_path_open(p))
+			continue;
+		if (t->paths > 1 && !wanted(t, &c, p))
 			continue;
 		if (data || wan_fec_pending(&p->fec))
 			next = rwy_time_min(next, p->pace.clock.at);

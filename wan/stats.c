@@ -67,6 +67,47 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	cc_guard_print(t->cfg.cc, first->cc, out->cc, sizeof(out->cc));
 }
 
+unsigned wan_paths(const struct wan_tunnel *t)
+{
+	return t->paths;
+}
+
+static const char *state_name(enum wan_path_state s)
+{
+	switch (s) {
+	case WAN_PATH_UNPROVEN:
+		return "unproven";
+	case WAN_PATH_SILENT:
+		return "silent";
+	case WAN_PATH_TRIED:
+		return "tried";
+	case WAN_PATH_USABLE:
+		return "usable";
+	}
+	rwy_unreachable();
+}
+
+void wan_get_path_stats(const struct wan_tunnel *t, unsigned path, struct wan_path_stats *out)
+{
+	const struct wan_path *p = &t->path[path];
+
+	*out = (struct wan_path_stats){.state = state_name(p->state),
+	    .since = p->state_at,
+	    .srtt = p->srtt,
+	    .min_rtt = p->min_rtt,
+	    .rate_Bps = p->rate_Bps,
+	    .cwnd = p->cwnd,
+	    .inflight = p->inflight,
+	    .loss_ppm = wan_loss_ppm(p),
+	    .silences = p->silences,
+	    .tx_datagrams = p->sent_n,
+	    .tx_bytes = p->sent_bytes,
+	    .rx_datagrams = p->rx_n,
+	    .rx_bytes = p->rx_bytes,
+	    .lost = p->lost_n,
+	    .moved = p->moved_n};
+}
+
 rwy_dur wan_min_rtt(const struct wan_tunnel *t)
 {
 	rwy_dur min = RWY_NEVER;

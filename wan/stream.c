@@ -45,8 +45,11 @@ int wan_stream_use(struct wan_tunnel *t, bool on, rwy_time now)
 /* --- lost ------------------------------------------------------------------------------------- */
 static void take_back(struct wan_tunnel *t, rwy_time sent_before, rwy_time now)
 {
-	bool all = wan_loss_take_back(wan_stream_path(t), sent_before, now);
+	struct wan_lost l = {0};
+	bool all = wan_loss_take_back(wan_stream_path(t), sent_before, &l, now);
 
+	t->c.stream_lost += l.n;
+	t->c.lost -= l.n;
 	t->st.again = !all;
 	t->st.check_at = now + (all ? WAN_STREAM_CHECK : RWY_MS);
 }

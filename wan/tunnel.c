@@ -16,6 +16,7 @@ void wan_cfg_default(struct wan_cfg *cfg)
 	for (unsigned i = 0; i < WAN_PATHS_MAX; i++)
 		cfg->mtu[i] = 1472;
 	cfg->paths = 1;
+	cfg->path_probe = 5 * RWY_MS;
 	cfg->tx_pkts_max = 1u << 17;
 	cfg->rx_window = 1u << 17;
 	cfg->rx_bytes = (uint64_t)256 << 20;
@@ -40,6 +41,8 @@ static bool cfg_ok(const struct wan_cfg *c)
 	for (unsigned i = 0; i < c->paths; i++)
 		if (c->mtu[i] < 576 || c->mtu[i] > 9000)
 			return false;
+	if (c->path_probe < RWY_MS || c->path_probe > RWY_SEC)
+		return false;
 	if (c->tx_pkts_max < 256 || (c->tx_pkts_max & (c->tx_pkts_max - 1)))
 		return false;
 	if (c->aead && c->rekey < REKEY_MIN)
@@ -71,6 +74,7 @@ static int paths_new(struct wan_tunnel *t, rwy_time now)
 		return RWY_ENOMEM;
 	memset(t->path, 0, size);
 	t->paths = t->cfg.paths;
+	t->first = t->path;
 	t->mtu_own = t->cfg.mtu[0];
 	for (unsigned i = 0; i < t->paths; i++) {
 		if (wan_path_init(&t->path[i], t, (uint8_t)i, now) < 0)
@@ -185,6 +189,8 @@ void wan_tick(struct wan_tunnel *t, rwy_time now)
 	}
 	if (t->st.on && wan_hs_session(t))
 		keep_alive(t, wan_stream_path(t), now);
+	if (t->paths > 1)
+		wan_paths_tick(t, now);
 	wan_stream_tick(t, now);
 	if (t->keys)
 		wan_keys_tick(t, now);
@@ -209,6 +215,8 @@ rwy_time wan_next(const struct wan_tunnel *t)
 	}
 	if (t->st.on && wan_hs_session(t))
 		next = rwy_time_min(next, keepalive_at(t, wan_stream_path(t)));
+	if (t->paths > 1)
+		next = rwy_time_min(next, wan_paths_next(t));
 	next = rwy_time_min(next, wan_stream_next(t));
 	if (t->keys)
 		next = rwy_time_min(next, wan_keys_next(t));
@@ -252,4 +260,17 @@ void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_conges
 		wan_congest_retune(&t->path[i].congest, congest);
 	}
 	t->cfg.congest = *congest;
+}
+
+void wan_retune_path(struct wan_tunnel *t, unsigned path, uint64_t rate_Bps)
+{
+	if (path >= t->paths || rate_Bps == t->cfg.path_rate_Bps[path])
+		return;
+	t->cfg.path_rate_Bps[path] = rate_Bps;
+	wan_path_limits(&t->path[path]);
+}
+
+void wan_retune_probe(struct wan_tunnel *t, rwy_dur path_probe)
+{
+	t->cfg.path_probe = path_probe;
 }

@@ -88,6 +88,10 @@ struct wan_tunnel {
 	rwy_time last_rx;
 	struct wan_path *path; /* [paths]: the reliable carrier's */
 	unsigned paths;
+	/* several paths: where a datagram arrives first; else the only one */
+	struct wan_path *first;
+	rwy_time polled;           /* time of the last wan_poll */
+	bool first_only;           /* then nothing was left for the other paths */
 	uint32_t mtu_own, mtu_min; /* smallest MTU of our paths; of both sides */
 	uint8_t hs_path;
 
@@ -100,6 +104,7 @@ struct wan_tunnel {
 	struct wan_againq again;   /* lost fragments to retransmit */
 	struct wan_itemq copies;   /* second copies due */
 	uint64_t tx_bytes, tx_out; /* bytes in custody; those of them sent in this session */
+	uint64_t tx_sent;          /* the latter, without what a buffer costs the peer */
 	/*
 	 * after.c. A buffer waits for others, or did; a flow left room for those; custody has ended
 	 * since.
@@ -272,6 +277,47 @@ rwy_time wan_stream_next(const struct wan_tunnel *t);
 void wan_stream_on_sent(struct wan_path *p, uint32_t bytes, bool eliciting, rwy_time now);
 void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now);
 
+/* alive.c: whether a path answers */
+void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now);
+/* When it has been asked for so long that it counts as silent; RWY_NEVER: no answer is due. */
+rwy_time wan_path_silent_at(const struct wan_path *p);
+/* Another path works. */
+bool wan_path_another(const struct wan_path *p, rwy_time now);
+/* A datagram that wants an answer was sent; one that was sent at `sent` was answered. acked, lost:
+ * datagrams that were so found. */
+static inline void wan_path_on_asked(struct wan_path *p, rwy_time now)
+{
+	p->asked_last = now;
+	if (p->asked == RWY_NEVER)
+		p->asked = now;
+}
+void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint32_t lost, rwy_time now);
+
+/* paths.c: several paths */
+/* A path may carry data but for pacing. */
+static inline bool wan_path_open(const struct wan_path *p)
+{
+	return wan_path_usable(p) && p->inflight < p->cwnd && wan_sent_room(p) &&
+	       (p->state != WAN_PATH_TRIED || p->inflight_n < p->trial);
+}
+/* Where data goes at a time: `best` is the open path where it arrives first, its pacing counted;
+ * NULL: none is open. Another one gets new data that would arrive by best only after `until`. */
+struct wan_choice {
+	struct wan_path *best;
+	rwy_time until;
+};
+struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now);
+bool wan_paths_takes(const struct wan_choice *c, const struct wan_path *p, rwy_time now);
+/* The path that may send now; NULL: none. */
+struct wan_path *wan_paths_pick(const struct wan_tunnel *t, const struct wan_choice *c, rwy_time now);
+/* Finds t->first. */
+void wan_paths_first(struct wan_tunnel *t, rwy_time now);
+/* Another usable path, where a datagram arrives first; NULL: none. */
+struct wan_path *wan_paths_beside(const struct wan_path *p, rwy_time now);
+/* Asks paths, and notices silent ones, when wan_paths_next() is due. */
+void wan_paths_tick(struct wan_tunnel *t, rwy_time now);
+rwy_time wan_paths_next(const struct wan_tunnel *t);
+
 /* send.c */
 /* When the tunnel has something to send; 0: now. */
 rwy_time wan_send_next(const struct wan_tunnel *t);
@@ -279,7 +325,8 @@ rwy_time wan_send_next(const struct wan_tunnel *t);
 /* data.c: chooses what a DATA datagram carries next */
 bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
-bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+/* Data in flight on path p, again. */
+bool wan_data_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_out *o, rwy_time now);
 bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 /* Puts frame d, pending control frames that fit, and the payload into the datagram. */
 void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,

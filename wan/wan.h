@@ -92,7 +92,12 @@ struct wan_cfg {
 	struct cc_cfg cc_cfg;
 	uint32_t mtu[WAN_PATHS_MAX]; /* largest UDP payload of each path, bytes, 576 .. 9000 */
 	unsigned paths;              /* 1 .. WAN_PATHS_MAX */
-	uint64_t epoch;              /* random, new at each start of this process */
+	/* limit of each path, as cc_cfg.rate_Bps; 0: that one */
+	uint64_t path_rate_Bps[WAN_PATHS_MAX];
+	/* With several paths: while data is under way, each is asked this often whether it answers,
+	 * and carries nothing new after three such times without one. RWY_MS .. RWY_SEC. */
+	rwy_dur path_probe;
+	uint64_t epoch; /* random, new at each start of this process */
 	/* random: the tunnel index the peer must write into what it sends us */
 	uint32_t index;
 	/* the same at both ends: configuration of the pair (hash of addresses, worker) */
@@ -283,6 +288,9 @@ void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, 
 /* Changes the rate (cc_cfg.rate_Bps) and the congestion thresholds while traffic runs. Datagrams in
  * flight, sequence numbers and custody stay as they are. */
 void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_congest_cfg *congest, rwy_time now);
+/* Changes cfg.path_rate_Bps of one path and cfg.path_probe in the same way. */
+void wan_retune_path(struct wan_tunnel *t, unsigned path, uint64_t rate_Bps);
+void wan_retune_probe(struct wan_tunnel *t, rwy_dur path_probe);
 
 /*
  * Keys of a tunnel with cfg.aead (keys.h). Without a key set in use nothing is sent natively, and
@@ -392,5 +400,21 @@ struct wan_stats {
 };
 /* Copies the statistics; cheap enough for one call a second. */
 void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out);
+
+/* One path. */
+struct wan_path_stats {
+	const char *state; /* "unproven", "silent", "tried", "usable" */
+	rwy_time since;    /* time of the last change of it; before the first: creation */
+	rwy_dur srtt, min_rtt;
+	uint64_t rate_Bps, cwnd, inflight;
+	uint32_t loss_ppm;
+	uint32_t silences; /* how often it fell silent */
+	/* Datagrams and bytes of UDP payload: sent, received; datagrams declared lost; those whose
+	 * data went elsewhere when the path fell silent. */
+	uint64_t tx_datagrams, tx_bytes, rx_datagrams, rx_bytes, lost, moved;
+};
+/* The number of paths; and the statistics of one below that. */
+unsigned wan_paths(const struct wan_tunnel *t);
+void wan_get_path_stats(const struct wan_tunnel *t, unsigned path, struct wan_path_stats *out);
 
 #endif

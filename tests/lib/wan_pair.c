@@ -284,9 +284,17 @@ void wan_pair_fini(struct wan_pair *p)
 		wan_free(p->end[i].t);
 		free(p->end[i].due);
 		wan_link_fini(&p->link[i]);
+		for (unsigned k = 1; k <= p->more; k++)
+			wan_link_fini(&p->path_link[i][k]);
 		wan_pipe_fini(&p->pipe[i]);
 	}
 	free(p->stream);
+}
+
+/* The link of a path from end i. */
+static struct wan_link *link_of(struct wan_pair *p, int i, unsigned path)
+{
+	return path && path <= p->more ? &p->path_link[i][path] : &p->link[i];
 }
 
 static void stream_open(struct wan_pair *p, struct wan_stream *s)
@@ -355,13 +363,14 @@ static void end_recv(struct wan_pair *p, int i)
 {
 	struct wan_link_pkt *k;
 
-	while ((k = wan_link_recv(&p->link[!i], p->now))) {
-		struct rwy_buf *b = wan_pool_get(&p->pool, k->len);
+	for (unsigned path = 0; path <= p->more; path++)
+		while ((k = wan_link_recv(link_of(p, !i, path), p->now))) {
+			struct rwy_buf *b = wan_pool_get(&p->pool, k->len);
 
-		memcpy(b->data, k->data, k->len);
-		wan_recv(p->end[i].t, k->path, b, k->ecn, p->now);
-		free(k);
-	}
+			memcpy(b->data, k->data, k->len);
+			wan_recv(p->end[i].t, k->path, b, k->ecn, p->now);
+			free(k);
+		}
 	while ((k = wan_pipe_recv(&p->pipe[!i], p->now))) {
 		struct rwy_buf *b = wan_pool_get(&p->pool, k->len);
 
@@ -377,7 +386,7 @@ static void datagram_send(struct wan_pair *p, int i, const struct wan_tx *x)
 
 	assert(wan_tx_size(x) <= sizeof(bytes));
 	wan_tx_write(x, bytes);
-	wan_link_send(p->end[i].out, x->path, bytes, wan_tx_size(x), NULL, 0, p->now);
+	wan_link_send(link_of(p, i, x->path), x->path, bytes, wan_tx_size(x), NULL, 0, p->now);
 }
 
 static void end_send(struct wan_pair *p, int i)
@@ -396,7 +405,7 @@ static void end_send(struct wan_pair *p, int i)
 		for (unsigned k = 0; k < n; k++) {
 			struct wan_tx *x = &tx[k];
 
-			p->end[i].out->ect = x->ect;
+			link_of(p, i, x->path)->ect = x->ect;
 			p->end[i].congested_sent += x->congested;
 			if (x->stream)
 				wan_pipe_send(&p->pipe[i], x->hdr, x->hdr_len,
@@ -424,11 +433,12 @@ static bool awake(const struct wan_pair *p, int i)
 }
 
 /* The time when end i has something to do: by itself, or because something arrives. */
-static rwy_time turn_at(const struct wan_pair *p, int i)
+static rwy_time turn_at(struct wan_pair *p, int i)
 {
 	rwy_time next = end_next(&p->end[i]);
 
-	next = rwy_time_min(next, wan_link_next(&p->link[!i]));
+	for (unsigned path = 0; path <= p->more; path++)
+		next = rwy_time_min(next, wan_link_next(link_of(p, !i, path)));
 	next = rwy_time_min(next, wan_pipe_next(&p->pipe[!i], p->now));
 	return rwy_time_max(next, p->end[i].asleep_until);
 }
@@ -500,13 +510,4 @@ void wan_pair_restart(struct wan_pair *p, int end)
 	for (uint32_t i = 0; i < p->streams; i++)
 		if (p->stream[i].from == e && !p->stream[i].tx_closed)
 			stream_open(p, &p->stream[i]);
-}
-
-void wan_pair_dgram(struct wan_pair *p, int end, uint32_t len)
-{
-	struct rwy_buf *b = wan_pool_get(&p->pool, len);
-
-	for (uint32_t i = 0; i < len; i++)
-		b->data[i] = (uint8_t)(len + i);
-	wan_dgram_send(p->end[end].t, b, p->now);
 }

@@ -74,6 +74,9 @@ struct wan_pair {
 	struct wan_pool pool;
 	struct wan_end end[2];
 	struct wan_link link[2]; /* [i]: from end i */
+	/* Links of paths 1 to `more`; the other paths share link[]. */
+	struct wan_link path_link[2][WAN_PATHS_MAX];
+	unsigned more;
 	/* the same over a reliable carrier; a test that uses it fills it in */
 	struct wan_pipe pipe[2];
 	struct wan_stream *stream;
@@ -91,6 +94,8 @@ struct wan_pair {
 void wan_pair_init(struct wan_pair *p, const struct wan_cfg *cfg, const struct wan_link_cfg *ab,
     const struct wan_link_cfg *ba, uint64_t seed);
 void wan_pair_fini(struct wan_pair *p);
+/* Gives the next path, from 1 up, a link of its own. */
+void wan_pair_path(struct wan_pair *p, const struct wan_link_cfg *ab, const struct wan_link_cfg *ba);
 /* The same at the end of a test; false: an error was seen, a carrier got too much, or a buffer leaked. */
 bool wan_pair_finish(struct wan_pair *p);
 /* n streams from end `from`; returns the first. Call once, for all streams: two calls would move the array.

@@ -30,3 +30,19 @@ void wan_pair_settle(struct wan_pair *p, rwy_dur t)
 	while (wan_pair_step(p, until))
 		;
 }
+
+void wan_pair_path(struct wan_pair *p, const struct wan_link_cfg *ab, const struct wan_link_cfg *ba)
+{
+	p->more++;
+	wan_link_init(&p->path_link[0][p->more], ab, wan_rng_next(&p->rng));
+	wan_link_init(&p->path_link[1][p->more], ba, wan_rng_next(&p->rng));
+}
+
+void wan_pair_dgram(struct wan_pair *p, int end, uint32_t len)
+{
+	struct rwy_buf *b = wan_pool_get(&p->pool, len);
+
+	for (uint32_t i = 0; i < len; i++)
+		b->data[i] = (uint8_t)(len + i);
+	wan_dgram_send(p->end[end].t, b, p->now);
+}

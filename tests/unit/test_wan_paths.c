@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tunnels of several unlike paths: what they carry together, and what a dead, lossy or longer one
+ * costs. All in virtual time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/wan_pair.h"
+#include "wan/tunnel.h"
+
+#define OVERHEAD 42
+#define HEADS    30 /* WAN headers of a datagram with data */
+#define LEN      1024u
+#define MBPS     125000u
+
+static struct wan_link_cfg line(uint64_t rate_Bps, rwy_dur rtt, uint32_t loss_ppm)
+{
+	return (struct wan_link_cfg){.delay = rtt / 2,
+	    .rate_Bps = rate_Bps,
+	    .overhead = OVERHEAD,
+	    .queue_bytes = rate_Bps / 20, /* 50 ms */
+	    .loss_ppm = loss_ppm};
+}
+
+/* Two paths, `cc` with each path's rate as its limit. */
+static void begin(struct wan_pair *p, const struct cc_ops *cc, const struct wan_link_cfg l[2], uint64_t seed)
+{
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.paths = 2;
+	c.cc = cc;
+	for (unsigned i = 0; i < 2 && cc == &cc_fixed; i++)
+		c.path_rate_Bps[i] = l[i].rate_Bps;
+	c.cc_cfg.rate_Bps = cc == &cc_fixed ? l[0].rate_Bps : 0;
+	c.cc_cfg.initial_rtt = 20 * RWY_MS;
+	c.rx_window = 1u << 17;
+	wan_pair_init(p, &c, &l[0], &l[0], seed);
+	wan_pair_path(p, &l[1], &l[1]);
+}
+
+static struct wan_path_stats path(const struct wan_pair *p, unsigned i)
+{
+	struct wan_path_stats s;
+
+	wan_get_path_stats(p->end[0].t, i, &s);
+	return s;
+}
+
+/* Goodput of stream 0 over a time, as a share of what both links carry. */
+static double share(struct wan_pair *p, const struct wan_link_cfg l[2], rwy_dur span)
+{
+	uint64_t bytes = p->stream[0].bytes;
+	rwy_time from = p->now;
+	double could = 0;
+
+	wan_pair_run(p, p->now + span);
+	for (unsigned i = 0; i < 2; i++)
+		could += (double)l[i].rate_Bps * (1 - l[i].loss_ppm / 1e6) * LEN / (LEN + HEADS + OVERHEAD);
+	return (double)(p->stream[0].bytes - bytes) * 1e9 / (double)(p->now - from) / could;
+}
+
+static void goodput(const struct cc_ops *cc, uint32_t loss_ppm, double least)
+{
+	const struct wan_link_cfg l[2] = {
+	    line(600 * MBPS, 10 * RWY_MS, 0), line(400 * MBPS, 30 * RWY_MS, loss_ppm)};
+	struct wan_pair p;
+	struct wan_stats s;
+
+	begin(&p, cc, l, 3);
+	wan_pair_streams(&p, 1, 1u << 24, LEN, LEN, 1u << 15);
+	wan_pair_run(&p, p.now + 2 * RWY_SEC);
+	double got = share(&p, l, 3 * RWY_SEC);
+
+	wan_get_stats(p.end[0].t, &s);
+	print_message(
+	    "%s, loss %u ppm: %.3f of both; path 0 %.1f MB, path 1 %.1f MB, lost %llu, spurious %llu, "
+	    "silences %u %u\n",
+	    cc->name, loss_ppm, got, (double)path(&p, 0).tx_bytes / 1e6, (double)path(&p, 1).tx_bytes / 1e6,
+	    (unsigned long long)s.c.lost, (unsigned long long)s.c.spurious_retransmit, path(&p, 0).silences,
+	    path(&p, 1).silences);
+	assert_true(got >= least);
+	/* Datagrams of one path overtake those of the other, and none of them is taken for lost. */
+	assert_int_equal(s.c.spurious_retransmit, 0);
+	assert_int_equal(path(&p, 0).lost, 0);
+	if (!loss_ppm)
+		assert_int_equal(s.c.lost, 0);
+	assert_int_equal(path(&p, 0).silences + path(&p, 1).silences, 0);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+static void test_goodput(void **state)
+{
+	goodput(&cc_fixed, 0, .95);
+	goodput(&cc_auto, 0, .95);
+	goodput(&cc_fixed, 10000, .94);
+	goodput(&cc_auto, 10000, .94);
+}
+
+/* --- a path that dies, loses, is longer, comes back --------------------------------------------- */
+/* Changes both directions of a path. */
+static struct wan_link_cfg *cfg_of(struct wan_pair *p, unsigned path, int dir)
+{
+	return path ? &p->path_link[dir][path].cfg : &p->link[dir].cfg;
+}
+
+static void set_loss(struct wan_pair *p, unsigned path, uint32_t loss_ppm)
+{
+	for (int dir = 0; dir < 2; dir++)
+		cfg_of(p, path, dir)->loss_ppm = loss_ppm;
+}
+
+/* What was seen in a span of time. */
+struct seen {
+	rwy_dur stall;   /* longest time in which stream 0 got nothing */
+	rwy_dur noticed; /* until the path was silent; RWY_NEVER: it was not */
+	uint64_t bytes;  /* that stream 0 got */
+};
+
+static struct seen watch(struct wan_pair *p, unsigned dead, rwy_dur span)
+{
+	rwy_time begin = p->now, last = p->now;
+	uint64_t got = p->stream[0].got, bytes = p->stream[0].bytes;
+	struct seen s = {.noticed = RWY_NEVER};
+
+	while (wan_pair_step(p, begin + span)) {
+		if (s.noticed == RWY_NEVER && !wan_path_usable(&p->end[0].t->path[dead]))
+			s.noticed = p->now - begin;
+		if (p->stream[0].got == got)
+			continue;
+		got = p->stream[0].got;
+		s.stall = rwy_time_max(s.stall, p->now - last);
+		last = p->now;
+	}
+	s.stall = rwy_time_max(s.stall, begin + span - last);
+	s.bytes = p->stream[0].bytes - bytes;
+	return s;
+}
+
+static void loaded(struct wan_pair *p, const struct wan_link_cfg l[2], uint64_t seed)
+{
+	begin(p, &cc_auto, l, seed);
+	wan_pair_streams(p, 1, 1u << 24, LEN, LEN, 1u << 13);
+	wan_pair_run(p, p->now + RWY_SEC);
+}
+
+/* Either path dies under load: it is noticed a round trip and somewhat more than three probes after
+ * that, and the flow goes on when what was under way there has come by the other one. */
+static void test_dead(void **state)
+{
+	static const rwy_dur rtt[][2] = {{2, 2}, {10, 10}, {10, 30}, {30, 30}, {100, 30}};
+
+	for (unsigned i = 0; i < sizeof(rtt) / sizeof(rtt[0]) * 2; i++) {
+		unsigned dead = i % 2;
+		struct wan_link_cfg l[2] = {
+		    line(100 * MBPS, rtt[i / 2][0] * RWY_MS, 0), line(100 * MBPS, rtt[i / 2][1] * RWY_MS, 0)};
+		struct wan_pair p;
+
+		loaded(&p, l, i + 1);
+		uint64_t lost = path(&p, !dead).lost; /* while it learned its rate */
+		rwy_dur here = path(&p, dead).srtt, there = path(&p, !dead).srtt;
+
+		set_loss(&p, dead, 1000000);
+		struct seen s = watch(&p, dead, 2 * RWY_SEC);
+
+		print_message("RTT %.0f and %.0f ms, path %u dies: noticed after %.1f ms, stall %.1f ms\n",
+		    (double)here / 1e6, (double)there / 1e6, dead, (double)s.noticed / 1e6,
+		    (double)s.stall / 1e6);
+		assert_true(s.noticed <= here + here / 4 + 25 * RWY_MS);
+		assert_true(s.stall <= here + here / 4 + there + 40 * RWY_MS);
+		assert_int_equal(path(&p, !dead).silences, 0);
+		assert_int_equal(path(&p, !dead).lost, lost);
+		assert_true(s.bytes > 12500000); /* one path had half of two seconds at least */
+
+		set_loss(&p, dead, 0); /* it is back, and both carry again */
+		wan_pair_run(&p, p.now + rwy_time_max(RWY_SEC, 20 * here));
+		assert_int_equal(p.end[0].t->path[dead].state, WAN_PATH_USABLE);
+		double back = share(&p, l, RWY_SEC);
+
+		print_message("  back: %.3f of both\n", back);
+		assert_true(back > .9);
+		assert_int_equal(p.errors, 0);
+		wan_pair_fini(&p);
+	}
+}
+
+/* A path that loses 30 % of what goes each way, and one that becomes 50 ms longer. */
+static void test_worse(void **state)
+{
+	struct wan_link_cfg l[2] = {line(100 * MBPS, 30 * RWY_MS, 0), line(100 * MBPS, 30 * RWY_MS, 0)};
+
+	for (unsigned longer = 0; longer < 2; longer++) {
+		struct wan_pair p;
+
+		loaded(&p, l, 7);
+		if (longer)
+			for (int dir = 0; dir < 2; dir++)
+				cfg_of(&p, 1, dir)->delay += 25 * RWY_MS;
+		else
+			set_loss(&p, 1, 300000);
+		struct seen s = watch(&p, 1, 3 * RWY_SEC);
+
+		print_message("path 1 %s: stall %.1f ms, %.1f MB in 3 s, silences %u, spurious %llu\n",
+		    longer ? "50 ms longer" : "loses 30 %", (double)s.stall / 1e6, (double)s.bytes / 1e6,
+		    path(&p, 1).silences, (unsigned long long)wan_pair_stats(&p, 0).c.spurious_retransmit);
+		assert_true(s.bytes > 36000000); /* what path 0 carries alone, nearly */
+		assert_true(s.stall <= 200 * RWY_MS);
+		assert_int_equal(path(&p, 0).silences, 0);
+		assert_int_equal(p.errors, 0);
+		wan_pair_fini(&p);
+	}
+}
+
+/* Both die and come back: nothing is given up, and both carry again. */
+static void test_outage(void **state)
+{
+	struct wan_link_cfg l[2] = {line(100 * MBPS, 10 * RWY_MS, 0), line(100 * MBPS, 30 * RWY_MS, 0)};
+	struct wan_pair p;
+
+	loaded(&p, l, 9);
+	for (unsigned i = 0; i < 2; i++)
+		set_loss(&p, i, 1000000);
+	wan_pair_run(&p, p.now + 2 * RWY_SEC);
+	for (unsigned i = 0; i < 2; i++)
+		set_loss(&p, i, 0);
+	struct seen s = watch(&p, 0, 500 * RWY_MS);
+
+	assert_true(s.bytes > 0);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_true(share(&p, l, RWY_SEC) > .9);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+/* Few packets take the short path; a path without traffic is asked while there is some, and not
+ * when nothing is under way. */
+static void test_idle(void **state)
+{
+	struct wan_link_cfg l[2] = {line(100 * MBPS, 30 * RWY_MS, 0), line(100 * MBPS, 10 * RWY_MS, 0)};
+	struct wan_pair p;
+	uint64_t n[2];
+
+	begin(&p, &cc_auto, l, 11);
+	wan_pair_run(&p, p.now + 2 * RWY_SEC); /* both have been asked once */
+	wan_pair_streams(&p, 1, 2000, LEN, LEN, 1);
+	for (unsigned i = 0; i < 2; i++)
+		n[i] = path(&p, i).tx_datagrams;
+	rwy_time from = p.now;
+
+	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
+	double asked = (double)(path(&p, 0).tx_datagrams - n[0]) * 5e6 / (double)(p.now - from);
+
+	print_message("idle path: %.2f datagrams a probe interval; the other one %llu\n", asked,
+	    (unsigned long long)(path(&p, 1).tx_datagrams - n[1]));
+	assert_true(path(&p, 1).tx_datagrams - n[1] >= 1990);
+	assert_true(asked > 1.8 && asked < 2.5); /* its own, and an answer to each of the peer's */
+	wan_pair_settle(&p, RWY_SEC);
+	for (unsigned i = 0; i < 2; i++)
+		n[i] = path(&p, i).tx_datagrams;
+	wan_pair_settle(&p, 10 * RWY_SEC);
+	for (unsigned i = 0; i < 2; i++)
+		assert_true(path(&p, i).tx_datagrams - n[i] < 50); /* keep-alives */
+	assert_int_equal(path(&p, 0).silences + path(&p, 1).silences, 0);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_goodput),
+	    cmocka_unit_test(test_dead),
+	    cmocka_unit_test(test_worse),
+	    cmocka_unit_test(test_outage),
+	    cmocka_unit_test(test_idle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

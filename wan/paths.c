@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tunnel of several paths: where a datagram goes, and which paths answer.
+ *
+ * New data goes where it arrives first: half a round trip, what the pacing makes it wait, and what
+ * losses cost on the average. While that path waits for its pacing, another one takes data that
+ * would arrive later if it waited, too. So a little data takes the shortest path, and much fills
+ * each path at its rate. Repeats, control frames and best-effort packets take only the first.
+ *
+ * While data is under way, each path is asked every cfg.path_probe: by its datagrams, or by a PING
+ * that nobody misses. A path is silent when the answer is due for three such times, and none came
+ * in as many: what it had goes elsewhere at once. A path that answers again carries a few
+ * datagrams, and more with each that is acknowledged.
+ */
+#include "wan/tunnel.h"
+
+#define LONG      RWY_SEC /* a path that is silent for longer is asked less often: */
+#define LONG_PART 16u
+
+/* --- choice ----------------------------------------------------------------------------------- */
+/* When a datagram that is given to the path at `now` arrives, on the average. A lost one is sent
+ * again after about a round trip. */
+static rwy_time arrives(const struct wan_path *p, rwy_time now)
+{
+	rwy_dur rtt = wan_rtt_base(p), again = (rtt + rtt / 2) * wan_loss_ppm(p) >> 20;
+
+	return rwy_time_max(p->pace.clock.at, now) + rtt / 2 + again;
+}
+
+/* The time that new data would keep the path busy. */
+static rwy_dur backlog(const struct wan_tunnel *t, const struct wan_path *p)
+{
+	unsigned __int128 ns = (unsigned __int128)(t->tx_bytes - t->tx_sent) * p->pace.clock.ns_fp;
+
+	return (rwy_dur)(ns >> RWY_PACE_BITS);
+}
+
+struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now)
+{
+	struct wan_choice c = {.until = RWY_NEVER};
+
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		if (!wan_path_open(p) || arrives(p, now) >= c.until)
+			continue;
+		c.best = p;
+		c.until = arrives(p, now);
+	}
+	if (c.best)
+		c.until += backlog(t, c.best);
+	return c;
+}
+
+bool wan_paths_takes(const struct wan_choice *c, const struct wan_path *p, rwy_time now)
+{
+	return p == c->best || arrives(p, now) < c->until;
+}
+
+struct wan_path *wan_paths_pick(const struct wan_tunnel *t, const struct wan_choice *c, rwy_time now)
+{
+	struct wan_path *best = NULL;
+
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		if (!wan_path_open(p) || !wan_pace_ok(&p->pace, now))
+			continue;
+		if (wan_fec_pending(&p->fec))
+			return p;
+		if (wan_paths_takes(c, p, now) && (!best || arrives(p, now) < arrives(best, now)))
+			best = p;
+	}
+	return best;
+}
+
+/* The usable path other than `but` where a datagram arrives first; NULL: none. */
+static struct wan_path *soonest(const struct wan_tunnel *t, const struct wan_path *but, rwy_time now)
+{
+	struct wan_path *best = NULL;
+
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		if (p != but && wan_path_usable(p) && wan_sent_room(p) &&
+		    (!best || arrives(p, now) < arrives(best, now)))
+			best = p;
+	}
+	return best;
+}
+
+void wan_paths_first(struct wan_tunnel *t, rwy_time now)
+{
+	struct wan_path *p = soonest(t, NULL, now);
+
+	t->first = p ? p : t->path;
+}
+
+struct wan_path *wan_paths_beside(const struct wan_path *p, rwy_time now)
+{
+	return soonest(p->t, p, now);
+}
+
+/* --- questions -------------------------------------------------------------------------------- */
+/* Something is under way, or waits. */
+static bool busy(const struct wan_tunnel *t)
+{
+	bool any = t->tx_bytes || t->dgrams.n;
+
+	for (unsigned i = 0; i < t->paths && !any; i++)
+		any = t->path[i].inflight_n;
+	return any;
+}
+
+static rwy_time ask_at(const struct wan_path *p)
+{
+	rwy_dur each = p->t->cfg.path_probe;
+
+	if (p->ping)
+		return RWY_NEVER;
+	if (!wan_path_usable(p) && p->asked_last > p->state_at + LONG)
+		each *= LONG_PART;
+	return p->asked_last + each;
+}
+
+static void look(struct wan_path *p, rwy_time now)
+{
+	rwy_time at = wan_path_silent_at(p);
+
+	if (now < at)
+		return;
+	/* A process that is late may have unread answers. */
+	if (!p->silent_not_before && now - at > WAN_GRANULARITY)
+		p->silent_not_before = now + WAN_GRANULARITY;
+	else if (wan_path_another(p, now))
+		wan_loss_abandon(p, now);
+	else
+		p->silent_not_before = now + p->t->cfg.path_probe;
+}
+
+void wan_paths_tick(struct wan_tunnel *t, rwy_time now)
+{
+	if (!wan_hs_session(t) || t->st.on)
+		return;
+	for (unsigned i = 0; i < t->paths; i++)
+		look(&t->path[i], now);
+	for (unsigned i = 0; i < t->paths && busy(t); i++)
+		if (now >= ask_at(&t->path[i]))
+			t->path[i].ping = true;
+}
+
+rwy_time wan_paths_next(const struct wan_tunnel *t)
+{
+	rwy_time next = RWY_NEVER;
+	bool ask;
+
+	if (!wan_hs_session(t) || t->st.on)
+		return RWY_NEVER;
+	ask = busy(t);
+	for (unsigned i = 0; i < t->paths; i++) {
+		next = rwy_time_min(next, wan_path_silent_at(&t->path[i]));
+		if (ask)
+			next = rwy_time_min(next, ask_at(&t->path[i]));
+	}
+	return next;
+}
