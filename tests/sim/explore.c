@@ -364,6 +364,22 @@ static void print_world(const struct run *r)
 		    r->cfg.buffers);
 }
 
+static void print_paths(const struct run *r, unsigned site)
+{
+	struct wan_path_stats p;
+
+	for (unsigned k = 0; r->cfg.paths && eng_path_stats(sim_engine(r->w, site), 0, k, &p); k++)
+		fprintf(stderr,
+		    "site %c path %u: %s for %.3f s, %u silences, srtt %.1f ms, loss %u ppm, in flight %llu "
+		    "of "
+		    "%llu, sent %llu, received %llu, lost %llu, moved %llu\n",
+		    'A' + site, k, p.state, (double)(sim_now(r->w) - p.since) / 1e9, p.silences,
+		    (double)p.srtt / 1e6, p.loss_ppm, (unsigned long long)p.inflight,
+		    (unsigned long long)p.cwnd, (unsigned long long)p.tx_datagrams,
+		    (unsigned long long)p.rx_datagrams, (unsigned long long)p.lost,
+		    (unsigned long long)p.moved);
+}
+
 static void print_counters(const struct run *r)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -377,6 +393,8 @@ static void print_counters(const struct run *r)
 #undef X
 		fprintf(stderr, "\n");
 	}
+	for (unsigned i = 0; i < 2; i++)
+		print_paths(r, i);
 	if (r->faults & F_MOVES)
 		fprintf(stderr, "by the reliable carrier: %llu datagrams\n",
 		    (unsigned long long)sim_streamed(r->w));
@@ -400,7 +418,9 @@ static void run_world(struct run *r, const struct how *how)
 {
 	unsigned faults = r->faults;
 
-	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = RWY_NEVER;
+	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at = RWY_NEVER;
+	if (faults & F_PATHS)
+		sim_paths_draw(r);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
 	if (how->verbose)
 		print_world(r);

@@ -62,11 +62,12 @@ enum faults {
 	F_DRAIN = 1 << 27,     /* gateways are drained and start again */
 	F_DRAIN_CUT = 1 << 28, /* some of these are stopped before they are drained */
 	F_KEYS = 1 << 29,      /* the tunnel is sealed, and its keys change all the time */
+	F_PATHS = 1 << 30,     /* one to four paths, of which one is dead, lossy or longer */
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
-	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS)
+	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -134,6 +135,10 @@ struct run {
 	unsigned drains;
 	rwy_time drain_at, drain_end;
 	bool draining[2], drain_cancel;
+	/* F_PATHS: the next change, its own draws, and the path that is not well. */
+	rwy_time path_at;
+	struct sim_rng path_rng;
+	unsigned path_bad;
 	rwy_time recv_at; /* F_RNR: when receives are posted */
 	rwy_time cm_at;   /* F_CM: the first of the sides' */
 	/* F_HOSTILE: its way; its queue pairs, the last of qps; the same while they run, else 0; when
@@ -208,6 +213,10 @@ static inline bool side_removed(const struct run *r, const struct side *s)
 
 /* moves.c: changes of the carrier while all runs. */
 void sim_moves_tick(struct run *r, rwy_time now);
+
+/* paths.c: a tunnel of several paths. */
+void sim_paths_draw(struct run *r);
+void sim_paths_tick(struct run *r, rwy_time now);
 
 /* drains.c: gateways that are drained while all runs. */
 void sim_drains_begin(struct run *r);

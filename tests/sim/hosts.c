@@ -195,6 +195,7 @@ static void tick(void *ctx, rwy_time now)
 	sim_cm_tick(r, now);
 	sim_hostile_tick(r, now);
 	sim_moves_tick(r, now);
+	sim_paths_tick(r, now);
 	sim_drains_tick(r, now);
 	if (r->outage && now >= r->fault_end) {
 		r->outage = false;
@@ -224,6 +225,7 @@ static rwy_time next(void *ctx)
 		at = rwy_time_min(at, r->fault_end);
 	at = rwy_time_min(at, rwy_time_min(r->move_at, r->drain_at));
 	at = rwy_time_min(at, rwy_time_min(r->cm_at, r->bad_at));
+	at = rwy_time_min(at, r->path_at);
 	return r->silent ? at : rwy_time_min(at, rwy_time_min(r->change_at, r->recv_at));
 }
 

@@ -42,12 +42,28 @@ struct sim_fifo {
 	uint32_t head, n, cap;
 };
 
-enum { SIM_WAN, SIM_LAN_UP, SIM_LAN_DOWN, SIM_KINDS };
+#define SIM_PATHS 4 /* paths of the WAN */
+/* SIM_WAN is its path 0, SIM_WAN_MORE path 1, and so on. */
+enum { SIM_WAN, SIM_LAN_UP, SIM_LAN_DOWN, SIM_WAN_MORE, SIM_KINDS = SIM_WAN_MORE + SIM_PATHS - 1 };
 #define SIM_LINKS (2 * SIM_KINDS) /* SIM_LINK(kind, site that sends or receives there) */
 
 static inline uint32_t sim_link_id(uint32_t kind, uint32_t site)
 {
 	return 2 * kind + site;
+}
+
+/* The link of a path, away from the site; and the path of a link's kind. */
+static inline uint32_t sim_path_link(uint32_t path, uint32_t site)
+{
+	return sim_link_id(path ? SIM_WAN_MORE + path - 1 : SIM_WAN, site);
+}
+static inline bool sim_kind_is_wan(uint32_t kind)
+{
+	return kind == SIM_WAN || (kind >= SIM_WAN_MORE && kind < SIM_KINDS);
+}
+static inline uint8_t sim_path_of(uint32_t kind)
+{
+	return kind == SIM_WAN ? 0 : (uint8_t)(kind - SIM_WAN_MORE + 1);
 }
 
 struct sim_links {

@@ -227,6 +227,7 @@ static void help(void)
 	    "67108864 operations that gateways do not carry\n"
 	    "16777216 all queue pairs are reset in place when all is complete\n"
 	    "536870912 the tunnel has keys; --aes: real ones, in all seeds with keys\n"
+	    "1073741824 one to four paths, one of them dead, lossy or longer at a time\n"
 	    "only on request:\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
 	    "--unmended: seeds of these that fail, and why\n");
@@ -248,6 +249,13 @@ static const unsigned second_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS
     F_CAUSAL | F_OUTAGE, F_UNCARRIED, F_UNCARRIED | F_NIC | F_TOLD};
 #define SECOND_KINDS (sizeof(second_kinds) / sizeof(*second_kinds))
 #define SECOND_EACH  4 /* seeds */
+
+/* Kinds of third worlds: tunnels of several paths. */
+static const unsigned third_kinds[] = {0, F_NIC, F_CRASH_FAR, F_CRASH_NEAR, F_LAN_LOSS, F_REUSE, F_OUTAGE,
+    F_NIC | F_RNR, F_MOVES, F_SQUEEZE, F_PAUSE, F_TENANTS | F_CHANGES, F_CAUSAL, F_CM, F_DRAIN, F_MASS,
+    F_NIC | F_OUTAGE, F_POOL, F_BOUNDS};
+#define THIRD_KINDS (sizeof(third_kinds) / sizeof(*third_kinds))
+#define THIRD_EACH  5 /* seeds */
 
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
 #define JOBS_MAX    256
@@ -322,6 +330,16 @@ static unsigned second_faults_of(const struct plan *p, uint64_t seed)
 	return second_kinds[n % SECOND_KINDS] | (n / SECOND_KINDS % 3 ? 0 : F_TENANTS) | p->with;
 }
 
+/* The same of its third world. */
+static unsigned third_faults_of(const struct plan *p, uint64_t seed)
+{
+	uint64_t n = seed / THIRD_EACH;
+
+	if (p->faults >= 0 || seed % THIRD_EACH)
+		return 0;
+	return F_PATHS | third_kinds[n % THIRD_KINDS] | (n / THIRD_KINDS % 2 ? F_KEYS : 0) | p->with;
+}
+
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)
 {
 	struct how how = p->how;
@@ -360,6 +378,8 @@ static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 			run_one(p, sh, job, seed, faults_of(p, seed));
 			if (second_faults_of(p, seed))
 				run_one(p, sh, job, seed, second_faults_of(p, seed));
+			if (third_faults_of(p, seed))
+				run_one(p, sh, job, seed, third_faults_of(p, seed));
 			if (i % 10000 == 9999)
 				fprintf(stderr, "seed %llu, %llu failed\n", (unsigned long long)seed,
 				    (unsigned long long)sh->failed);

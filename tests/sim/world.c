@@ -59,7 +59,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	if (tx->stream)
 		sim_carrier_send(s, m);
 	else
-		sim_link_send(&s->w->links, sim_link_id(SIM_WAN, s->idx), m, s->w->now);
+		sim_link_send(&s->w->links, sim_path_link(tx->path, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
 }
@@ -180,8 +180,9 @@ static void start(struct site *s)
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
 	wan = &c->tunnel[0].wan;
 	wan_cfg_default(wan);
-	wan->paths = 1;
-	wan->mtu[0] = w->cfg.wan_mtu;
+	wan->paths = w->cfg.paths ? w->cfg.paths : 1;
+	for (unsigned i = 0; i < wan->paths; i++)
+		wan->mtu[i] = w->cfg.wan_mtu;
 	wan->cc = cc_find(w->cfg.cc);
 	wan->cc_cfg.rate_Bps = w->cfg.rate_Bps;
 	wan->cc_cfg.mtu = w->cfg.wan_mtu;
@@ -237,6 +238,8 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 		w->links.hash = &w->hash;
 	for (unsigned i = 0; i < 2; i++) {
 		sim_link_set(&w->links, sim_link_id(SIM_WAN, i), &cfg->wan[i]);
+		for (unsigned k = 1; k < cfg->paths; k++)
+			sim_link_set(&w->links, sim_path_link(k, i), &cfg->path[k][i]);
 		sim_link_set(&w->links, sim_link_id(SIM_LAN_UP, i), &cfg->lan);
 		sim_link_set(&w->links, sim_link_id(SIM_LAN_DOWN, i), &cfg->lan);
 		w->site[i].w = w;
@@ -319,8 +322,8 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 	s->bufs++;
 	if (d->where / 2 == SIM_STREAM / 2)
 		eng_stream_rx(s->e, 0, b, w->now);
-	else if (d->where / 2 == SIM_WAN)
-		eng_wan_rx(s->e, 0, 0, b, 0, w->now);
+	else if (sim_kind_is_wan(d->where / 2))
+		eng_wan_rx(s->e, 0, sim_path_of(d->where / 2), b, 0, w->now);
 	else if (!b->w0 || s->tenant_at[b->w0].there)
 		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->tenant_at[b->w0].idx}, 1, w->now);
 	else
@@ -338,15 +341,16 @@ static void deliver(struct world *w, const struct due *d)
 {
 	unsigned site = d->where % 2;
 
+	if (sim_kind_is_wan(d->where / 2)) {
+		sim_to_gateway(w, &w->site[!site], d);
+		return;
+	}
 	switch (d->where / 2) {
 	case SIM_LAN_DOWN:
 		to_host(w, site, d->what);
 		return;
 	case SIM_LAN_UP:
 		sim_to_gateway(w, &w->site[site], d);
-		return;
-	case SIM_WAN:
-		sim_to_gateway(w, &w->site[!site], d);
 		return;
 	case SIM_START / 2:
 		start(&w->site[site]);
@@ -417,8 +421,20 @@ uint64_t sim_buffers(const struct world *w, unsigned site)
 
 void sim_wan_down(struct world *w, bool down)
 {
+	for (unsigned k = 0; k < SIM_PATHS; k++)
+		sim_path_down(w, k, down);
+}
+
+void sim_path_down(struct world *w, unsigned path, bool down)
+{
 	for (unsigned i = 0; i < 2; i++)
-		w->links.link[sim_link_id(SIM_WAN, i)].down = down;
+		w->links.link[sim_path_link(path, i)].down = down;
+}
+
+void sim_path_set(struct world *w, unsigned path, const struct link_cfg cfg[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		sim_link_set(&w->links, sim_path_link(path, i), &cfg[i]);
 }
 
 void sim_crash(struct world *w, unsigned site, rwy_dur after)

@@ -25,6 +25,9 @@ struct world;
 struct sim_cfg {
 	uint64_t seed;
 	struct link_cfg wan[2]; /* [site]: away from that site */
+	/* Paths of the tunnel; wan[] is path 0, path[1] the next one. 0 counts as 1. */
+	unsigned paths;
+	struct link_cfg path[SIM_PATHS][2];
 	struct link_cfg lan;
 	enum eng_ack_mode ack_mode;
 	uint32_t wan_mtu;
@@ -89,6 +92,9 @@ void sim_tenant_apply(struct world *w, unsigned site, unsigned t);
 /* True if nothing is left of a removed tenant; asks the engine. */
 bool sim_tenant_gone(struct world *w, unsigned site, unsigned t);
 void sim_wan_down(struct world *w, bool down);
+/* The same of one path, and another behaviour of its links. */
+void sim_path_down(struct world *w, unsigned path, bool down);
+void sim_path_set(struct world *w, unsigned path, const struct link_cfg cfg[2]);
 /* The gateway of the site dies and starts again `after` later, without its state. */
 void sim_crash(struct world *w, unsigned site, rwy_dur after);
 /* The gateway of the site, which runs, is drained; or it is not, and serves again. */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tunnel of one to four unlike paths (F_PATHS). One path at a time is dead, loses much, or is
+ * longer; then it is well again and another one is not. One path is always well, so no host may
+ * notice. A tunnel of one path stays well. NICs wait for less than 100 ms: for them paths are not
+ * much longer, and where a READ that is lost once more costs a connection, none is lossy.
+ */
+#include "tests/sim/explore.h"
+
+#define EACH_MAX   600 /* ms between changes */
+#define LOSSY      .3
+#define LONGER_MAX 50             /* ms, each way */
+#define OTHER_MAX  40             /* the same, of one path than of another */
+#define NIC_MAX    4              /* both, with NICs */
+#define UNTIL      (20 * RWY_SEC) /* from then on all are well */
+
+static uint32_t below(struct run *r, uint32_t n)
+{
+	return sim_below(&r->path_rng, n);
+}
+
+/* Path 0 as it was drawn. */
+static const struct link_cfg *cfg_of(const struct run *r, unsigned path)
+{
+	return path ? r->cfg.path[path] : r->cfg.wan;
+}
+
+void sim_paths_draw(struct run *r)
+{
+	r->path_rng.s = r->cfg.seed ^ 0x7061746873;
+	r->cfg.paths = 1 + below(r, SIM_PATHS);
+	for (unsigned k = 1; k < r->cfg.paths; k++)
+		for (unsigned i = 0; i < 2; i++) {
+			struct link_cfg *l = &r->cfg.path[k][i];
+
+			*l = r->cfg.wan[i];
+			l->delay += RWY_MS * below(r, r->faults & F_NIC ? NIC_MAX : OTHER_MAX);
+			if (l->rate_Bps)
+				l->rate_Bps =
+				    (l->rate_Bps >> below(r, 2)) + RWY_SEC / RWY_MS * below(r, 10000);
+		}
+	r->path_bad = r->cfg.paths;
+	if (r->cfg.paths > 1)
+		r->path_at = RWY_SEC + RWY_MS * below(r, EACH_MAX);
+}
+
+static void make_well(struct run *r)
+{
+	sim_path_set(r->w, r->path_bad, cfg_of(r, r->path_bad));
+	sim_path_down(r->w, r->path_bad, r->outage);
+	r->path_bad = r->cfg.paths;
+}
+
+static void make_bad(struct run *r)
+{
+	unsigned k = below(r, r->cfg.paths);
+	struct link_cfg c[2] = {cfg_of(r, k)[0], cfg_of(r, k)[1]};
+	uint32_t how = below(r, 3), longer = below(r, r->faults & F_NIC ? NIC_MAX : LONGER_MAX);
+
+	if (how == 1 && r->nic_reads)
+		how = 0;
+	r->path_bad = k;
+	if (how == 0) {
+		sim_path_down(r->w, k, true);
+		return;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (how == 1)
+			c[i].loss = LOSSY;
+		else
+			c[i].delay += RWY_MS * longer;
+	sim_path_set(r->w, k, c);
+}
+
+void sim_paths_tick(struct run *r, rwy_time now)
+{
+	if (now < r->path_at)
+		return;
+	r->path_at = now + RWY_MS * (1 + below(r, EACH_MAX));
+	if (r->greeting) /* NICs wait for the WAN */
+		return;
+	if (r->path_bad < r->cfg.paths)
+		make_well(r);
+	if (now > r->round_at + UNTIL)
+		r->path_at = RWY_NEVER;
+	else if (below(r, 4))
+		make_bad(r);
+}
