@@ -21,8 +21,10 @@ struct rwy_http {
 	size_t len, max, head;
 	bool too_large;
 	char why[CURL_ERROR_SIZE];
-	/* the two fields of a rwy_http_lines call */
-	const struct rwy_http_lines_ops *ops;
+	/* fields of a rwy_http_lines or rwy_http_stream call */
+	int (*line)(void *ctx, const char *text, size_t len);
+	int (*data)(void *ctx, const void *data, size_t len);
+	int (*tick)(void *ctx);
 	void *ctx;
 	int rc;
 	struct timespec heard;
@@ -70,11 +72,25 @@ static size_t on_line_data(char *data, size_t size, size_t n, void *arg)
 	for (char *nl; !h->rc && (nl = memchr(h->body + look, '\n', h->len - look));) {
 		const size_t at = (size_t)(nl - h->body);
 
-		h->rc = h->ops->line(h->ctx, h->body + from, at - from);
+		h->rc = h->line(h->ctx, h->body + from, at - from);
 		look = from = at + 1;
 	}
 	h->len -= from;
 	memmove(h->body, h->body + from, h->len);
+	return h->rc ? 0 : n;
+}
+
+static size_t on_stream_data(char *data, size_t size, size_t n, void *arg)
+{
+	struct rwy_http *h = arg;
+	long status = 0;
+
+	n *= size;
+	clock_gettime(CLOCK_MONOTONIC, &h->heard);
+	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200)
+		return append(h, data, n) ? n : 0;
+	h->rc = h->data(h->ctx, data, n);
 	return h->rc ? 0 : n;
 }
 
@@ -313,44 +329,70 @@ static bool silent(const struct rwy_http *h, long most_ms)
 	return (now.tv_sec - h->heard.tv_sec) * 1000 + (now.tv_nsec - h->heard.tv_nsec) / 1000000 > most_ms;
 }
 
-static enum rwy_http_fail run_lines(struct rwy_http *h, CURLM *m, long silence_ms)
+/* *code: libcurl's word for the end. */
+static enum rwy_http_fail run_long(struct rwy_http *h, CURLM *m, long silence_ms, CURLcode *code)
 {
 	int running = 1, left;
-	CURLcode rc = CURLE_OK;
 
+	*code = CURLE_OK;
 	while (running && !h->rc && !h->too_large) {
 		if (curl_multi_perform(m, &running) || curl_multi_poll(m, NULL, 0, TICK_MS, NULL))
 			return RWY_HTTP_BROKEN;
 		if (!h->rc)
-			h->rc = h->ops->tick(h->ctx);
+			h->rc = h->tick(h->ctx);
 		if (!h->rc && silent(h, silence_ms))
 			return RWY_HTTP_LATE;
 	}
 	for (CURLMsg *msg; (msg = curl_multi_info_read(m, &left));)
-		rc = msg->data.result;
-	return h->rc ? RWY_HTTP_ENDED : fail_of(h, rc);
+		*code = msg->data.result;
+	return h->rc ? RWY_HTTP_ENDED : fail_of(h, *code);
 }
 
-enum rwy_http_fail rwy_http_lines(struct rwy_http *h, const char *url, const char *body, long silence_ms,
-    const struct rwy_http_lines_ops *ops, void *ctx, int *rc)
+/* A request whose answer goes on: what it is, is set. */
+static enum rwy_http_fail ask_long(
+    struct rwy_http *h, curl_write_callback on, long silence_ms, void *ctx, int *rc, CURLcode *code)
 {
 	CURLM *m = curl_multi_init();
 	enum rwy_http_fail fail = RWY_HTTP_BROKEN;
 
 	*rc = 0;
+	*code = CURLE_OUT_OF_MEMORY;
 	if (!m)
 		return fail;
-	set_request(h, "POST", url, body, BODY_CALLER);
-	h->ops = ops;
 	h->ctx = ctx;
 	clock_gettime(CLOCK_MONOTONIC, &h->heard);
-	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_line_data);
+	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on);
 	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, 0L);
 	curl_multi_add_handle(m, h->curl);
-	fail = run_lines(h, m, silence_ms);
+	fail = run_long(h, m, silence_ms, code);
 	curl_multi_remove_handle(m, h->curl);
 	curl_multi_cleanup(m);
 	*rc = h->rc;
+	return fail;
+}
+
+enum rwy_http_fail rwy_http_lines(struct rwy_http *h, const char *url, const char *body, long silence_ms,
+    const struct rwy_http_lines_ops *ops, void *ctx, int *rc)
+{
+	CURLcode code;
+
+	set_request(h, "POST", url, body, BODY_CALLER);
+	h->line = ops->line;
+	h->tick = ops->tick;
+	return ask_long(h, on_line_data, silence_ms, ctx, rc, &code);
+}
+
+enum rwy_http_fail rwy_http_stream(struct rwy_http *h, const char *url, long silence_ms,
+    const struct rwy_http_stream_ops *ops, void *ctx, int *rc, struct rwy_http_answer *out)
+{
+	enum rwy_http_fail fail;
+	CURLcode code;
+
+	set_request(h, "GET", url, NULL, BODY_CALLER);
+	h->data = ops->data;
+	h->tick = ops->tick;
+	fail = ask_long(h, on_stream_data, silence_ms, ctx, rc, &code);
+	(void)get_answer(h, code, out);
 	return fail;
 }
 

@@ -104,6 +104,16 @@ struct rwy_http_lines_ops {
 enum rwy_http_fail rwy_http_lines(struct rwy_http *h, const char *url, const char *body, long silence_ms,
     const struct rwy_http_lines_ops *ops, void *ctx, int *rc);
 
+/* Called in the thread of rwy_http_stream; another value than 0 ends it. */
+struct rwy_http_stream_ops {
+	int (*data)(void *ctx, const void *data, size_t len); /* of an answer with status 200 */
+	int (*tick)(void *ctx);                               /* as above */
+};
+/* GETs, and passes the answer on as it comes; the rest as rwy_http_lines. The body of an answer
+ * with another status is in *out, as of rwy_http_ask. */
+enum rwy_http_fail rwy_http_stream(struct rwy_http *h, const char *url, long silence_ms,
+    const struct rwy_http_stream_ops *ops, void *ctx, int *rc, struct rwy_http_answer *out);
+
 /* Returns text percent-encoded for a path or a query; the caller frees it. NULL: memory is
  * short. */
 char *rwy_http_escape(const char *text);
