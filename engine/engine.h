@@ -572,10 +572,16 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max);
 /* Connections; the two sides of a paired one count once. */
 uint32_t eng_flow_count(const struct eng *e);
+/* The QPN that a packet from src to `dqpn` of dst comes from, whichever of them is local; 0: not
+ * known. */
+uint32_t eng_sender_qpn(
+    const struct eng *e, uint32_t tenant, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn);
 /* Zero for a free number. */
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);
 /* Statistics of one of its paths. False: it has no such path. */
 bool eng_path_stats(const struct eng *e, unsigned tunnel, unsigned path, struct wan_path_stats *out);
+/* Its counters, until the tunnel is removed; NULL for a free number. */
+const struct wan_counters *eng_tunnel_counters(const struct eng *e, unsigned tunnel);
 /* Bytes in custody now, and the configured maximum. */
 uint64_t eng_custody_bytes(const struct eng *e);
 uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */

@@ -4,6 +4,7 @@
 
 #include "engine/eng.h"
 #include "engine/settle.h"
+#include "engine/table.h"
 #include "engine/steer.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
@@ -44,6 +45,21 @@ bool eng_path_stats(const struct eng *e, unsigned tunnel, unsigned path, struct 
 		return false;
 	wan_get_path_stats(t, path, out);
 	return true;
+}
+
+const struct wan_counters *eng_tunnel_counters(const struct eng *e, unsigned tunnel)
+{
+	return e->tunnel[tunnel].wan ? wan_counters(e->tunnel[tunnel].wan) : NULL;
+}
+
+uint32_t eng_sender_qpn(
+    const struct eng *e, uint32_t tenant, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
+{
+	const struct eng_key k = {*src, *dst, dqpn, tenant};
+	const struct eng_responder *rs = (const struct eng_responder *)eng_find(e, &k, false);
+	const struct eng_requester *rq = rs ? NULL : (const struct eng_requester *)eng_find(e, &k, true);
+
+	return rs ? rs->local_qpn : rq ? rq->remote_qpn : 0;
 }
 
 static const char *state_name(const struct eng_side *side, bool idle)

@@ -16,6 +16,11 @@ static void fec_counters(struct wan_counters *c, const struct wan_fec_counters *
 	c->drop_no_buffer += f->no_buffer;
 }
 
+const struct wan_counters *wan_counters(const struct wan_tunnel *t)
+{
+	return &t->c;
+}
+
 void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 {
 	const struct wan_path *first = &t->path[0];

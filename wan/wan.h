@@ -400,6 +400,8 @@ struct wan_stats {
 };
 /* Copies the statistics; cheap enough for one call a second. */
 void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out);
+/* Its own counters, without those of repairs, for as long as the tunnel lives. */
+const struct wan_counters *wan_counters(const struct wan_tunnel *t);
 
 /* One path. */
 struct wan_path_stats {
