@@ -214,6 +214,10 @@ $(TENANT_BIN): LDFLAGS_ALL += $(TENANT_WRAP:%=-Wl,--wrap=%)
 $(TENANT_BIN) $(BUILD)/tests/unit/test_gw_publish: $(call obj,gateway/publish.c)
 $(TENANT_BIN) $(BUILD)/tests/unit/test_gw_publish: LDFLAGS_ALL += $(DPDK_LIBS)
 $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c)
+# All but its thread and publication.
+CAPTURE_OBJ := $(call obj,$(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c)
+$(BUILD)/tests/unit/test_gw_capture $(BUILD)/tests/fuzz/fuzz_capture: $(CAPTURE_OBJ)
+FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
@@ -226,10 +230,10 @@ $(BUILD)/tests/unit/test_gw_quic: LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 
 $(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
 $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread
 # The API's pages with a simulated gateway, for tests/component/cli_api.py.
-API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
+API_SERVER_SRC := $(wildcard gateway/api/*.c gateway/capture/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
                   $(addprefix gateway/control/,drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
-                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/notify.c base/word.c engine/config.c
+                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/notify.c base/siphash.c base/word.c engine/config.c
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(PROXY_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

@@ -29,6 +29,9 @@
 	X(tx_copied, "packets copied because the port takes no chains or the packet was made here")          \
 	X(tx_sealed, "datagrams sealed: the encryption is a copy")                                           \
 	X(tx_payload_copied, "of these, packets of hosts: their payload was copied")                         \
+	X(capture_packets, "packets copied into a capture")                                                  \
+	X(capture_lost, "packets that are missing in a capture: it was read too slowly")                     \
+	X(capture_over_rate, "packets that are missing in a capture: more than its rate")                    \
 	X(neigh_misses, "first packets of a flow, or after a change, that looked up their next hop")         \
 	X(sibling_tx, "RoCE packets forwarded to the gateway of this site that owns their pair")             \
 	X(sibling_kept, "packets that a sibling forwarded but another one owns: accepted")                   \

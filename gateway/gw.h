@@ -28,6 +28,7 @@
 #define GW_IFNAME      16
 #define GW_FRAME_EXTRA (GW_ETH + 2 * GW_VLAN) /* bytes of a frame besides the MTU */
 
+struct gw_cap_worker;
 struct gw_nt;
 struct gw_overlay;
 struct gw_pools;
@@ -136,6 +137,7 @@ struct gw_worker {
 	const struct gw_nt *nt;       /* published, of this turn: the next-hop table, */
 	const struct tenant_set *ts;  /*   the tenants, */
 	const struct gw_sib_set *sib; /*   the siblings; NULL: this gateway is alone */
+	struct gw_cap_worker *cap;    /*   its part of the capture; NULL: none runs */
 	uint32_t sib_gen;             /* of the siblings' set that sibw is of; 0: of none */
 	/* GW_TENANT_COUNTS, by tenant index; 0: the tenant is not known. */
 	struct gw_tenant_count *tenants;

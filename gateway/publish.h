@@ -27,6 +27,7 @@ enum gw_published {
 	GW_TENANTS,   /* struct tenant_set, by control/tenants.c: gw_tenants_of() */
 	GW_SIBLINGS,  /* struct gw_sib_set or NULL, by control/siblings.c: gw_sib_set_of() */
 	GW_STEERING,  /* struct eng_steering or NULL, by control/assignments.c */
+	GW_CAPTURE,   /* struct gw_capture or NULL, by capture/session.c: gw_cap_of() */
 	GW_PUBLISHED
 };
 

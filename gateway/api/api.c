@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/word.h"
+#include "gateway/capture/capture.h"
 #include "gateway/control/tunnels.h"
 
 #define IDLE_SECONDS 10
@@ -50,6 +51,9 @@ static const struct route routes[] = {
     {"GET POST DELETE", "/v1/drain", "keep timeout told",
         "draining: GET the progress, POST begins it (?keep=1: no stop, ?timeout=SECONDS), DELETE cancels it",
         api_drain},
+    {"GET", "/v1/capture", "filter snap rate count seconds check",
+        "packets of all stages as pcapng, until the client goes away; ?check=1: is the filter good?",
+        api_capture},
     {"GET", "/v1/counters", "nonzero workers",
         "every counter with its sentence; ?nonzero=1, ?workers=1: not summed", api_counters},
     {"GET", "/v1/ports", "", "ports with addresses, link and counters", api_ports},
@@ -142,7 +146,8 @@ static const struct route *route_find(const char *url, const char **name)
 static void serve(struct MHD_Connection *conn, const char *url, const char *method, const struct upload *up,
     bool metrics, struct api_reply *reply)
 {
-	struct api_req req = {.app = api.app, .method = !strcmp(method, "HEAD") ? "GET" : method};
+	struct api_req req = {
+	    .app = api.app, .conn = conn, .method = !strcmp(method, "HEAD") ? "GET" : method};
 	const struct route *r = route_find(url, &req.name);
 	struct query q = {&req, reply, r ? r->params : ""};
 
@@ -223,11 +228,28 @@ static void add_allow(struct MHD_Response *resp, const char *methods)
 	MHD_add_response_header(resp, MHD_HTTP_HEADER_ALLOW, text);
 }
 
+static enum MHD_Result queue(
+    struct MHD_Connection *conn, const struct api_reply *reply, struct MHD_Response *resp)
+{
+	enum MHD_Result rc;
+
+	MHD_add_response_header(resp, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
+	MHD_add_response_header(resp, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	if (reply->allow)
+		add_allow(resp, reply->allow);
+	rc = MHD_queue_response(conn, reply->status, resp);
+	MHD_destroy_response(resp);
+	return rc;
+}
+
 static enum MHD_Result answer(struct MHD_Connection *conn, struct api_reply *reply)
 {
 	struct MHD_Response *resp;
-	enum MHD_Result rc;
 
+	if (reply->stream) {
+		resp = api_stream_response(reply->stream);
+		return resp ? queue(conn, reply, resp) : MHD_NO;
+	}
 	if (!reply->text) {
 		reply->text = reply->json ? json_dumps(reply->json, JSON_COMPACT) : NULL;
 		reply->type = "application/json";
@@ -240,13 +262,7 @@ static enum MHD_Result answer(struct MHD_Connection *conn, struct api_reply *rep
 		free(reply->text);
 		return MHD_NO;
 	}
-	MHD_add_response_header(resp, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
-	MHD_add_response_header(resp, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	if (reply->allow)
-		add_allow(resp, reply->allow);
-	rc = MHD_queue_response(conn, reply->status, resp);
-	MHD_destroy_response(resp);
-	return rc;
+	return queue(conn, reply, resp);
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *method,
@@ -280,10 +296,10 @@ static struct MHD_Daemon *serve_on(int fd, void *cls)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, cls,
-	    MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, API_CONNECTIONS_MAX,
-	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-	    MHD_OPTION_END);
+	d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, 0,
+	    NULL, NULL, on_request, cls, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+	    API_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED,
+	    on_completed, NULL, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!d) {
 		gw_log(GW_LOG_ERROR, "api", "cannot start the HTTP server");
@@ -334,6 +350,7 @@ void gw_api_stop(struct gw_app *app)
 		return;
 	if (api.metrics && conf_listen_parse(app->conf->api_metrics, &l) && l.path)
 		unlink(l.path);
+	gw_cap_stop();    /* the server may not stop while a connection waits for packets */
 	unlink(api.path); /* first: a new client finds no gateway instead of a closing one */
 	if (api.metrics)
 		MHD_stop_daemon(api.metrics);

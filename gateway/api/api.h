@@ -20,8 +20,12 @@ RWY_MUST_CHECK int api_socket_open(const char *path);
 /* The same for a text of conf_listen_parse(). */
 RWY_MUST_CHECK int api_listen_open(const char *text);
 
+struct MHD_Connection;
+struct MHD_Response;
+
 struct api_req {
 	struct gw_app *app;
+	struct MHD_Connection *conn;
 	const char *method; /* a method of the page; HEAD becomes GET */
 	const char *name;   /* NAME of a page /v1/.../NAME, else "" */
 	const char *body;   /* body of the request, with a terminating 0 */
@@ -37,14 +41,19 @@ struct api_reply {
 	json_t *json;    /* owned; or text: */
 	char *text;      /* malloced, with its media type: */
 	const char *type;
-	const char *allow; /* the supported methods, after an unsupported one */
+	const char *allow;         /* the supported methods, after an unsupported one */
+	struct api_stream *stream; /* owned; instead of json and text: of the type above */
 };
+
+/* capture.c: the response that has the stream, which it owns; NULL: no memory, the stream is
+ * freed. */
+struct MHD_Response *api_stream_response(struct api_stream *s);
 
 typedef void api_page(const struct api_req *req, struct api_reply *reply);
 api_page api_status, api_flows, api_tunnels, api_counters, api_ports, api_neighbours, api_workers,
     api_metrics, api_offload, api_memory;
 api_page api_links, api_map, api_map_entry, api_siblings, api_controller, api_tenants, api_tenant, api_tunnel,
-    api_reload, api_drain;
+    api_reload, api_drain, api_capture;
 /* Writes the siblings' metrics; nothing without siblings. */
 void api_metrics_siblings(FILE *f, const struct api_req *req);
 void api_metrics_memory(FILE *f, const struct api_req *req);

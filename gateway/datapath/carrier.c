@@ -8,9 +8,19 @@
 #include <unistd.h>
 
 #include "gateway/carrier/internal.h"
+#include "gateway/datapath/capture.h"
 #include "gateway/datapath/tx.h"
 
 #define HDR_MAX (WAN_REC_HDR + WAN_HDR_MAX)
+
+static __attribute__((noinline)) void stream_captured(struct gw_worker *w, struct rte_mbuf *m)
+{
+	struct gw_cap_rx x;
+
+	gw_cap_stream_begin(w, &x, m->port, m);
+	eng_stream_rx(w->eng, m->port, gw_buf_view(m, 0, m->data_len), w->now);
+	gw_cap_rx_end(w, &x);
+}
 
 static unsigned streams_receive(struct gw_worker *w, struct rte_ring *in)
 {
@@ -20,7 +30,11 @@ static unsigned streams_receive(struct gw_worker *w, struct rte_ring *in)
 	do {
 		n = rte_ring_sc_dequeue_burst(in, (void **)m, GW_BURST, NULL);
 		for (unsigned i = 0; i < n; i++)
-			eng_stream_rx(w->eng, m[i]->port, gw_buf_view(m[i], 0, m[i]->data_len), w->now);
+			if (__builtin_expect(w->cap != NULL, 0))
+				stream_captured(w, m[i]);
+			else
+				eng_stream_rx(
+				    w->eng, m[i]->port, gw_buf_view(m[i], 0, m[i]->data_len), w->now);
 		got += n;
 	} while (n == GW_BURST && got < 8 * GW_BURST);
 	w->c.to_engine_wan += got;

@@ -9,6 +9,7 @@
 #include <rte_prefetch.h>
 #include <string.h>
 
+#include "gateway/datapath/capture.h"
 #include "gateway/datapath/edge.h"
 #include "gateway/datapath/resolve.h"
 #include "gateway/datapath/rx.h"
@@ -372,8 +373,32 @@ RWY_PREFETCHER void prefetch_head(struct rte_mbuf *m)
 	rte_prefetch0(d + RTE_CACHE_LINE_SIZE);
 }
 
+/* Frames for a capture: one at a time, so that the counters that change tell of this one. */
+static __attribute__((noinline)) void rx_captured(
+    struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		struct gw_port *p = w->by_id[m->port];
+		struct gw_cap_rx x;
+
+		if (!owned && p->copy_rx && !(m = rx_copy(w, m)))
+			continue;
+		gw_cap_rx_begin(w, &x, p, m);
+		rx_one(w, p, m, owned);
+		if (w->edge && w->lan_n)
+			gw_cap_rx_relayed(&x, w->lan[w->lan_n - 1]);
+		gw_rx_flush(w);
+		gw_cap_rx_end(w, &x);
+	}
+}
+
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
 {
+	if (__builtin_expect(w->cap != NULL, 0)) {
+		rx_captured(w, pkts, n, owned);
+		return;
+	}
 	for (unsigned i = 0; i < n; i++) {
 		rte_prefetch0(pkts[i]);
 		rte_prefetch0(gw_buf_of(pkts[i]));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends packets of the engine to local hosts: adds Ethernet. tx_overlay.c is for tenants' hosts. */
+#include "gateway/datapath/capture.h"
 #include "gateway/datapath/edge.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/resolve.h"
@@ -33,21 +34,11 @@ void gw_tx_lan(struct gw_worker *w, const struct gw_nh *nh, const struct eng_lan
 		gw_tx_put(w, p, m);
 }
 
-void gw_tx_engine_lan(void *ctx, const struct eng_lan_tx *tx)
+static void packet_send(struct gw_worker *w, const struct eng_lan_tx *tx)
 {
-	struct gw_worker *w = ctx;
 	const struct gw_nh *nh;
-	struct eng_lan_tx relayed;
 	uint32_t len = tx->buf ? tx->buf->len : tx->len;
 
-	if (w->edge) {
-		relayed = *tx;
-		tx = &relayed;
-		if (!gw_edge_out(w, &relayed)) {
-			gw_tx_give_up(tx);
-			return;
-		}
-	}
 	if (tx->tenant) {
 		gw_tx_tenant(w, tx);
 		return;
@@ -62,4 +53,35 @@ void gw_tx_engine_lan(void *ctx, const struct eng_lan_tx *tx)
 		gw_tx_lan(w, nh, tx);
 	else
 		gw_tx_give_up(tx);
+}
+
+/* A relay's packets have other addresses on the LAN. For a capture each goes alone, with the id
+ * that it had in the engine. */
+static void packet_relay(struct gw_worker *w, const struct eng_lan_tx *tx)
+{
+	struct eng_lan_tx relayed = *tx;
+	const bool capture = w->cap != NULL;
+
+	if (capture) {
+		gw_tx_flush(w);
+		gw_cap_tx_relayed(w, tx);
+	}
+	if (gw_edge_out(w, &relayed))
+		packet_send(w, &relayed);
+	else
+		gw_tx_give_up(&relayed);
+	if (capture) {
+		gw_tx_flush(w);
+		gw_cap_tx_relayed(w, NULL);
+	}
+}
+
+void gw_tx_engine_lan(void *ctx, const struct eng_lan_tx *tx)
+{
+	struct gw_worker *w = ctx;
+
+	if (w->edge)
+		packet_relay(w, tx);
+	else
+		packet_send(w, tx);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gateway/carrier/carrier.h"
+#include "gateway/datapath/capture.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/pkt.h"
 #include "gateway/datapath/resolve.h"
@@ -136,6 +137,8 @@ static struct rte_mbuf *sealed(struct gw_worker *w, const struct gw_tun *t, cons
 
 	if (!m)
 		return NULL;
+	if (__builtin_expect(w->cap != NULL, 0))
+		gw_cap_wan_out(w, t, nh, tx, (uint8_t)(dscp | (tx->ect ? ECT0 : 0)));
 	at = rte_pktmbuf_mtod(m, uint8_t *);
 	udp_headers(at, t, nh, tx, dscp, size);
 	wan_tx_write(tx, at + hlen);
@@ -173,6 +176,8 @@ void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	struct rte_mbuf *m;
 
 	if (tx->stream) {
+		if (__builtin_expect(w->cap != NULL, 0))
+			gw_cap_wan_out(w, t, NULL, tx, 0);
 		gw_carrier_tx(w, tunnel, tx);
 		return;
 	}

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "gateway/capture/capture.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/datapath/edge.h"
 #include "gateway/datapath/overlay.h"
@@ -97,6 +98,7 @@ static void published_load(struct gw_worker *w)
 	w->nt = gw_nt_of(w->app);
 	w->ts = gw_tenants_of(w->app);
 	w->sib = gw_sib_set_of(w->app);
+	w->cap = gw_cap_of(gw_published_get(w->app->publisher, GW_CAPTURE), w->idx);
 	if ((w->sib ? w->sib->gen : 0) != w->sib_gen)
 		gw_sibling_begin(w);
 	eng_steering_set(w->eng, gw_published_get(w->app->publisher, GW_STEERING));
@@ -220,6 +222,7 @@ int gw_worker_main(void *worker)
 			idle_sleep(w, &backoff);
 		}
 	}
+	w->cap = NULL;
 	gw_tx_flush(w);
 	gw_reader_offline(w->app->publisher, w->idx);
 	return 0;

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Capture on a running gateway (docs/capture.md). A capture has a ring for each worker, into which
+ * it copies packets that the filter takes; a thread of its own writes them as pcapng into a bounded
+ * buffer, from which the API's thread reads. One capture runs at a time. Workers find it by
+ * publication (gateway/publish.h) and never wait: what does not fit is counted.
+ */
+#ifndef GATEWAY_CAPTURE_CAPTURE_H
+#define GATEWAY_CAPTURE_CAPTURE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "gateway/app.h"
+#include "gateway/capture/filter.h"
+#include "gateway/capture/ring.h"
+
+#define GW_CAP_SNAP_MAX 9728 /* the longest frame of any port */
+#define GW_CAP_IFS      (CONF_PORTS_MAX * 2)
+#define GW_CAP_BURST    64 /* frames of one transmission */
+
+/* --- for the API ------------------------------------------------------------------------------ */
+
+struct gw_cap_cfg {
+	struct gw_cap_filter filter;
+	uint32_t snap;    /* bytes of a packet, 1 .. GW_CAP_SNAP_MAX */
+	uint64_t rate;    /* packets a second; 0: no limit */
+	uint64_t count;   /* it ends after so many; 0: no limit */
+	uint64_t seconds; /* or after so long */
+	/* of the section header; copied. Texts up to a NULL. */
+	const char *const *comment;
+};
+
+struct gw_cap_session;
+
+/*
+ * Begins a capture. wake(ctx) is called, with the capture's lock held, when gw_cap_read() said that
+ * there was nothing and now there is something, or the end; gone(ctx) asks now and then, at such a
+ * time, whether the reader has left. RWY_EEXIST: one runs; RWY_ENOMEM. A failed one leaves nothing.
+ */
+struct gw_cap_reader {
+	void (*wake)(void *ctx);
+	bool (*gone)(void *ctx);
+	/* Called by gw_cap_read(), with the lock held, before it returns 0. */
+	void (*wait)(void *ctx);
+	void *ctx;
+};
+RWY_MUST_CHECK int gw_cap_begin(struct gw_cap_session **out, struct gw_app *app, const struct gw_cap_cfg *cfg,
+    const struct gw_cap_reader *reader);
+/* Takes up to max bytes. 0: nothing now, wake() follows; -1: the capture has ended. */
+ssize_t gw_cap_read(struct gw_cap_session *s, void *buf, size_t max);
+/* The reader leaves: calls none of its functions afterwards. The capture ends by itself. */
+void gw_cap_leave(struct gw_cap_session *s);
+/* Ends the capture, if one runs, and waits for its thread: before the HTTP server stops. */
+void gw_cap_stop(void);
+
+/* --- for workers ------------------------------------------------------------------------------ */
+
+/* A counter that says what became of a packet, and what it was before. */
+struct gw_cap_watch {
+	const uint64_t *counter;
+	uint64_t before;
+	uint16_t reason;
+	uint8_t says; /* enum gw_cap_says */
+};
+#define GW_CAP_WATCHES GW_CAP_REASONS
+
+struct gw_capture;
+/* One worker's part. The worker writes, but for the ring's tail. */
+struct gw_cap_worker {
+	struct gw_capture *cap;
+	struct gw_counters *c; /* the worker's own counters */
+	struct gw_cap_ring ring;
+	/* by interface: port * 2, and one more for stages out */
+	_Atomic uint64_t taken[GW_CAP_IFS]; /* by the filter */
+	_Atomic uint64_t lost[GW_CAP_IFS];  /* of these: the ring was full, or the rate exceeded */
+	struct gw_cap_frags frags;
+	/* 0: not made yet; how many there are without a tunnel's, which come last; of this
+	 * packet */
+	unsigned watches, lasting, watching;
+	struct gw_cap_watch watch[GW_CAP_WATCHES];
+	uint32_t frame_len; /* of the received frame below, cut at its size; and its full length: */
+	uint32_t frame_wire;
+	uint8_t frame[GW_CAP_SNAP_MAX];
+	/* of the frames that are being sent; NULL: none */
+	struct gw_cap_rec *sending[GW_CAP_BURST];
+	uint64_t relayed; /* id of the packet that a relay is sending: it gave it other addresses */
+};
+
+struct gw_capture { /* published */
+	struct gw_cap_filter filter;
+	uint32_t snap;
+	bool limited;           /* by `budget` */
+	_Atomic int64_t budget; /* packets that may still be taken; the capture's thread adds */
+	unsigned workers;
+	_Atomic unsigned holders; /* the publisher and the session; the last one frees it */
+	struct gw_cap_worker *worker[GW_WORKERS_MAX];
+};
+
+/* Number of the interface of a port and stage. */
+static inline unsigned gw_cap_if(unsigned port, unsigned stage)
+{
+	return port * 2 + (stage == GW_CAP_WAN_OUT || stage == GW_CAP_LAN_OUT);
+}
+
+/* The worker's part of the capture in force; NULL: none is. */
+static inline struct gw_cap_worker *gw_cap_of(const struct gw_capture *c, unsigned worker)
+{
+	return c ? c->worker[worker] : NULL;
+}
+
+/*
+ * A record for a packet that the filter takes, counted on its interface; NULL: it is lost, which is
+ * counted, too. The caller fills in the bytes and publishes the ring.
+ */
+struct gw_cap_rec *gw_cap_rec_new(
+    struct gw_cap_worker *cw, const struct gw_cap_facts *f, unsigned port, rwy_time now, uint32_t wire_len);
+/* The whole of it: asks the filter, copies the parts, up to the snap length, and publishes. */
+void gw_cap_put(struct gw_cap_worker *cw, const struct gw_cap_facts *f, unsigned port, rwy_time now,
+    const struct iovec *part, unsigned parts);
+
+void gw_capture_release(void *capture); /* one holder less */
+
+/* --- text.c ----------------------------------------------------------------------------------- */
+
+#define GW_CAP_COMMENT 320
+/* The comment of a packet: stage= flow= decision= reason= conn= event=. events: as gw_cap_events(),
+ * and GW_CAP_AGAIN. */
+void gw_cap_comment(char out[GW_CAP_COMMENT], const struct gw_cap_facts *f, unsigned events);
+
+#endif

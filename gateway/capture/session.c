@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A capture from its beginning to its end, on a thread of its own: it takes records out of the
+ * workers' rings, oldest first, and writes pcapng into a buffer. When the buffer is full because
+ * its reader is slow, the rings fill, and workers count what they cannot put there.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "gateway/capture/stream.h"
+#include "gateway/publish.h"
+
+#define RINGS    (32u << 20)  /* bytes of all rings, */
+#define RING_MIN (256u << 10) /*   of one at least, */
+#define RING_MAX (4u << 20)   /*   and at most */
+#define NAP      (2 * RWY_MS)
+#define TELL     RWY_SEC        /* interval of statistics */
+#define ASK      (100 * RWY_MS) /* and of asking whether the reader has left */
+#define END_WAIT RWY_SEC        /* the reader's time to take the rest when the gateway stops */
+#define BURST    (10 * RWY_MS)  /* of the rate */
+
+struct gw_cap_session {
+	struct gw_app *app;
+	struct gw_capture *cap;
+	struct gw_cap_reader reader;
+	pthread_mutex_t lock; /* of all below, and of calls to the reader */
+	struct gw_cap_stream stream;
+	bool waiting;     /* the reader, for wake() */
+	bool left;        /* the reader is gone */
+	bool ended;       /* nothing follows in the stream */
+	bool stop;        /* the gateway stops */
+	unsigned holders; /* the reader, and the thread */
+	/* the thread's own */
+	uint64_t rate;
+	rwy_time until, filled, told, asked;
+};
+
+/* The one that runs. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t over;
+	struct gw_cap_session *now;
+} captures = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+
+/* --- what is published ------------------------------------------------------------------------ */
+
+void gw_capture_release(void *capture)
+{
+	struct gw_capture *c = capture;
+
+	if (!c || atomic_fetch_sub(&c->holders, 1) > 1)
+		return;
+	for (unsigned i = 0; i < c->workers; i++) {
+		if (c->worker[i])
+			free(c->worker[i]->ring.mem);
+		free(c->worker[i]);
+	}
+	free(c);
+}
+
+static void *zeroed(size_t size)
+{
+	void *m = aligned_alloc(64, (size + 63) & ~(size_t)63);
+
+	if (m)
+		memset(m, 0, size);
+	return m;
+}
+
+static uint32_t ring_size(unsigned workers)
+{
+	uint32_t size = RING_MAX;
+
+	while (size > RING_MIN && (uint64_t)size * workers > RINGS)
+		size /= 2;
+	return size;
+}
+
+static struct gw_cap_worker *worker_new(struct gw_capture *c)
+{
+	struct gw_cap_worker *w = zeroed(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->cap = c;
+	w->ring.size = ring_size(c->workers);
+	w->ring.mem = aligned_alloc(64, w->ring.size);
+	if (w->ring.mem)
+		return w;
+	free(w);
+	return NULL;
+}
+
+static struct gw_capture *capture_new(const struct gw_app *app, const struct gw_cap_cfg *cfg)
+{
+	struct gw_capture *c = zeroed(sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->filter = cfg->filter;
+	c->snap = cfg->snap;
+	c->limited = cfg->rate != 0;
+	c->workers = app->workers;
+	atomic_store(&c->holders, 1);
+	for (unsigned i = 0; i < c->workers; i++)
+		if (!(c->worker[i] = worker_new(c))) {
+			gw_capture_release(c);
+			return NULL;
+		}
+	return c;
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static void budget_fill(struct gw_cap_session *s, rwy_time now)
+{
+	const uint64_t more = (uint64_t)((unsigned __int128)s->rate * rwy_since(s->filled, now) / RWY_SEC);
+	int64_t most = (int64_t)(s->rate * BURST / RWY_SEC), left;
+
+	if (!s->rate || !more)
+		return;
+	s->filled += more * RWY_SEC / s->rate;
+	most = most < 1 ? 1 : most;
+	left = atomic_load(&s->cap->budget);
+	left = left < 0 ? 0 : left;
+	left += (int64_t)(more < (uint64_t)most ? more : (uint64_t)most);
+	atomic_store(&s->cap->budget, left < most ? left : most);
+}
+
+static void wake(struct gw_cap_session *s)
+{
+	if (!s->waiting || s->left || (s->stream.out.len == s->stream.from && !s->ended))
+		return;
+	s->waiting = false;
+	s->reader.wake(s->reader.ctx);
+}
+
+/* A reader that waits may have gone without a word. */
+static void ask(struct gw_cap_session *s)
+{
+	if (s->waiting && !s->left && s->reader.gone(s->reader.ctx)) {
+		s->ended = true;
+		s->stream.out.len = s->stream.from;
+		s->left = true;
+		s->waiting = false;
+		s->reader.wake(s->reader.ctx);
+	}
+}
+
+/* Under the lock. True: the capture is over. */
+static bool step(struct gw_cap_session *s)
+{
+	const rwy_time now = gw_now();
+
+	budget_fill(s, now);
+	gw_cap_stream_move(&s->stream);
+	if (now - s->told >= TELL) {
+		(void)gw_cap_stream_statistics(&s->stream, now, false);
+		s->told = now;
+	}
+	if (now - s->asked >= ASK) {
+		ask(s);
+		s->asked = now;
+	}
+	wake(s);
+	return s->left || s->stop || gw_cap_stream_full(&s->stream) || now >= s->until;
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+}
+
+/* Writes what is left, as far as the reader takes it. Workers have no part any more. */
+static void finish(struct gw_cap_session *s)
+{
+	const rwy_time end = gw_now() + END_WAIT;
+	bool done = false, moved = false;
+
+	while (!done) {
+		pthread_mutex_lock(&s->lock);
+		moved = moved || gw_cap_stream_move(&s->stream);
+		done = s->left || (moved && gw_cap_stream_statistics(&s->stream, gw_now(), true)) ||
+		       (s->stop && gw_now() > end);
+		s->ended = done;
+		ask(s);
+		wake(s);
+		pthread_mutex_unlock(&s->lock);
+		if (!done)
+			nap();
+	}
+}
+
+static void session_release(struct gw_cap_session *s)
+{
+	unsigned left;
+
+	pthread_mutex_lock(&s->lock);
+	left = --s->holders;
+	pthread_mutex_unlock(&s->lock);
+	if (left)
+		return;
+	pthread_mutex_destroy(&s->lock);
+	gw_cap_stream_free(&s->stream);
+	free(s);
+}
+
+static void tell(const struct gw_cap_session *s)
+{
+	gw_log(GW_LOG_INFO, "capture", "ended packets=%" PRIu64 " lost=%" PRIu64, s->stream.packets,
+	    gw_cap_stream_lost(&s->stream));
+}
+
+static void *session_main(void *arg)
+{
+	struct gw_cap_session *s = arg;
+	struct gw_publisher *p = s->app->publisher;
+	bool over = false;
+
+	while (!over) {
+		pthread_mutex_lock(&s->lock);
+		over = step(s);
+		pthread_mutex_unlock(&s->lock);
+		if (!over)
+			nap();
+	}
+	(void)gw_publish_wait(p, gw_publish(p, GW_CAPTURE, NULL, NULL), GW_TAKE_UP_WAIT);
+	finish(s);
+	tell(s);
+	gw_capture_release(s->cap);
+	pthread_mutex_lock(&captures.lock);
+	captures.now = NULL;
+	pthread_cond_broadcast(&captures.over);
+	pthread_mutex_unlock(&captures.lock);
+	session_release(s);
+	return NULL;
+}
+
+/* --- begin, end ------------------------------------------------------------------------------- */
+
+static uint64_t utc_of_zero(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * RWY_SEC + (uint64_t)t.tv_nsec - gw_now();
+}
+
+static struct gw_cap_session *session_new(
+    struct gw_app *app, const struct gw_cap_cfg *cfg, const struct gw_cap_reader *reader)
+{
+	struct gw_cap_session *s = calloc(1, sizeof(*s));
+	const rwy_time now = gw_now();
+
+	if (!s)
+		return NULL;
+	s->app = app;
+	s->reader = *reader;
+	s->holders = 1;
+	s->rate = cfg->rate;
+	s->until = cfg->seconds ? now + cfg->seconds * RWY_SEC : RWY_NEVER;
+	s->filled = s->told = s->asked = now;
+	pthread_mutex_init(&s->lock, NULL);
+	if (!gw_cap_stream_new(&s->stream, app, cfg->count, utc_of_zero()))
+		s->cap = s->stream.cap = capture_new(app, cfg);
+	if (s->cap && gw_cap_stream_head(&s->stream, cfg)) {
+		atomic_store(&s->cap->budget, 1); /* more comes with time */
+		return s;
+	}
+	gw_capture_release(s->cap);
+	session_release(s);
+	return NULL;
+}
+
+static int thread_start(struct gw_cap_session *s)
+{
+	pthread_t thread;
+	sigset_t all, old;
+	int rc;
+
+	s->holders++;     /* the thread */
+	sigfillset(&all); /* signals belong to the control thread */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&thread, NULL, session_main, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc) {
+		s->holders--;
+		return RWY_ENOMEM;
+	}
+	(void)!pthread_setname_np(thread, "rwy-capture");
+	pthread_detach(thread);
+	return 0;
+}
+
+/* Publishes and starts. A failure leaves nothing. */
+static int session_start(struct gw_cap_session *s)
+{
+	struct gw_publisher *p = s->app->publisher;
+
+	atomic_fetch_add(&s->cap->holders, 1); /* the publisher */
+	if (!gw_publish(p, GW_CAPTURE, s->cap, gw_capture_release)) {
+		gw_capture_release(s->cap);
+	} else if (!thread_start(s)) {
+		return 0;
+	} else {
+		(void)gw_publish(p, GW_CAPTURE, NULL, NULL);
+	}
+	gw_capture_release(s->cap);
+	session_release(s);
+	return RWY_ENOMEM;
+}
+
+/* Under captures.lock: waits a little for one that is ending because its reader has left. */
+static void wait_for_last(void)
+{
+	struct timespec end;
+	bool left;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec++;
+	while (captures.now) {
+		struct gw_cap_session *s = captures.now;
+
+		pthread_mutex_lock(&s->lock);
+		ask(s);
+		left = s->left || s->ended;
+		pthread_mutex_unlock(&s->lock);
+		if (!left || pthread_cond_timedwait(&captures.over, &captures.lock, &end) == ETIMEDOUT)
+			return;
+	}
+}
+
+int gw_cap_begin(struct gw_cap_session **out, struct gw_app *app, const struct gw_cap_cfg *cfg,
+    const struct gw_cap_reader *reader)
+{
+	struct gw_cap_session *s = NULL;
+	int rc = RWY_EEXIST;
+
+	pthread_mutex_lock(&captures.lock);
+	wait_for_last();
+	if (!captures.now) {
+		s = session_new(app, cfg, reader);
+		rc = s ? session_start(s) : RWY_ENOMEM;
+	}
+	if (!rc)
+		*out = captures.now = s;
+	pthread_mutex_unlock(&captures.lock);
+	if (!rc)
+		gw_log(GW_LOG_INFO, "capture", "begins snap=%u", cfg->snap);
+	return rc;
+}
+
+ssize_t gw_cap_read(struct gw_cap_session *s, void *buf, size_t max)
+{
+	ssize_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = (ssize_t)gw_cap_stream_take(&s->stream, buf, max);
+	if (!n && s->ended)
+		n = -1;
+	s->waiting = n == 0;
+	if (s->waiting)
+		s->reader.wait(s->reader.ctx);
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+void gw_cap_leave(struct gw_cap_session *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->left = true;
+	s->waiting = false;
+	pthread_mutex_unlock(&s->lock);
+	session_release(s);
+}
+
+void gw_cap_stop(void)
+{
+	pthread_mutex_lock(&captures.lock);
+	while (captures.now) {
+		pthread_mutex_lock(&captures.now->lock);
+		captures.now->stop = true;
+		pthread_mutex_unlock(&captures.now->lock);
+		pthread_cond_wait(&captures.over, &captures.lock);
+	}
+	pthread_mutex_unlock(&captures.lock);
+}

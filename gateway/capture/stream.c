@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of the workers' rings, oldest first, as blocks of pcapng. */
+#include "gateway/capture/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "roce/opcode.h"
+
+#define OUT       (1u << 20)
+#define SEEN      (1u << 18) /* packets remembered, to know one that comes again, */
+#define WAYS      4u         /*   in sets of so many, of which the oldest goes */
+#define MERGE_MAX 4096       /* packets that are written before others may have the lock */
+
+int gw_cap_stream_new(struct gw_cap_stream *s, const struct gw_app *app, uint64_t count, uint64_t utc)
+{
+	*s = (struct gw_cap_stream){.app = app, .count = count, .utc = utc, .out.max = OUT};
+	s->out.data = malloc(OUT);
+	s->seen = calloc(SEEN, sizeof(*s->seen));
+	return s->out.data && s->seen ? 0 : RWY_ENOMEM;
+}
+
+void gw_cap_stream_free(struct gw_cap_stream *s)
+{
+	free(s->out.data);
+	free(s->seen);
+}
+
+size_t gw_cap_stream_take(struct gw_cap_stream *s, void *buf, size_t max)
+{
+	const size_t left = s->out.len - s->from, n = left < max ? left : max;
+
+	memcpy(buf, s->out.data + s->from, n);
+	s->from += n;
+	return n;
+}
+
+uint64_t gw_cap_stream_lost(const struct gw_cap_stream *s)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < GW_CAP_IFS; i++)
+		n += s->lost_told[i];
+	return n;
+}
+
+static unsigned interfaces(const struct gw_cap_stream *s)
+{
+	return s->app->ports * 2;
+}
+
+static void counts(const struct gw_cap_stream *s, unsigned i, uint64_t *taken, uint64_t *lost)
+{
+	*taken = *lost = 0;
+	for (unsigned w = 0; w < s->cap->workers; w++) {
+		*taken += atomic_load_explicit(&s->cap->worker[w]->taken[i], memory_order_relaxed);
+		*lost += atomic_load_explicit(&s->cap->worker[w]->lost[i], memory_order_relaxed);
+	}
+}
+
+bool gw_cap_stream_head(struct gw_cap_stream *s, const struct gw_cap_cfg *cfg)
+{
+	char program[96], name[CONF_NAME + 16];
+
+	snprintf(program, sizeof(program), "Roceway %s, %s", s->app->version, s->app->conf->name);
+	if (!gw_cap_put_section(&s->out, program, cfg->comment))
+		return false;
+	for (unsigned i = 0; i < interfaces(s); i++) {
+		const struct conf_port *p = &s->app->conf->port[i / 2];
+		const bool lan = p->role == CONF_ROLE_LAN, in = i % 2 == 0;
+		const enum gw_cap_stage stage =
+		    lan ? (in ? GW_CAP_LAN_IN : GW_CAP_LAN_OUT) : (in ? GW_CAP_WAN_IN : GW_CAP_WAN_OUT);
+
+		snprintf(name, sizeof(name), "%s %s", p->name, gw_cap_stage_name[stage]);
+		if (!gw_cap_put_interface(
+		        &s->out, name, lan ? "" : "before encryption, after decryption", cfg->snap))
+			return false;
+	}
+	return true;
+}
+
+/* Makes room at the end of `out`, whose first part the reader has taken. */
+static void out_shift(struct gw_cap_stream *s)
+{
+	if (!s->from)
+		return;
+	memmove(s->out.data, s->out.data + s->from, s->out.len - s->from);
+	s->out.len -= s->from;
+	s->from = 0;
+}
+
+/* Whether this packet passed its stage before. An ACK or CNP is not sent again: it is another
+ * one. */
+static bool again(struct gw_cap_stream *s, const struct gw_cap_facts *f)
+{
+	const struct roce_opinfo *o = roce_op(f->opcode);
+	const uint64_t what = f->id * 4 + f->stage;
+	uint64_t *set = &s->seen[(what ^ what >> 32) & (SEEN - WAYS)];
+
+	if (!f->roce || f->later || f->decision == GW_CAP_DROP || !roce_op_is_valid(o) ||
+	    o->transport != ROCE_RC || o->op == ROCE_OP_ACK || o->op == ROCE_OP_ATOMIC_ACK)
+		return false;
+	for (unsigned i = 0; i < WAYS; i++)
+		if (set[i] == what)
+			return true;
+	memmove(set + 1, set, (WAYS - 1) * sizeof(*set));
+	set[0] = what;
+	return false;
+}
+
+/* False: no room. */
+static bool put_record(struct gw_cap_stream *s, const struct gw_cap_rec *r)
+{
+	const unsigned i = gw_cap_if(r->port, r->facts.stage);
+	char comment[GW_CAP_COMMENT];
+	const size_t need = (size_t)GW_CAP_EPB_EXTRA + GW_CAP_COMMENT + r->len;
+	uint64_t taken, lost;
+
+	if (s->out.max - (s->out.len - s->from) < need)
+		return false;
+	if (s->out.max - s->out.len < need)
+		out_shift(s);
+	counts(s, i, &taken, &lost);
+	gw_cap_comment(
+	    comment, &r->facts, gw_cap_events(&r->facts) | (again(s, &r->facts) ? GW_CAP_AGAIN : 0u));
+	if (!gw_cap_put_packet(&s->out, &(struct gw_cap_epb){.interface = i,
+	                                    .inbound = i % 2 == 0,
+	                                    .time = s->utc + r->time,
+	                                    .len = r->len,
+	                                    .wire_len = r->wire_len,
+	                                    .id = r->facts.id,
+	                                    .dropped = lost - s->lost_put[i],
+	                                    .data = gw_cap_rec_bytes(r),
+	                                    .comment = comment}))
+		return false;
+	s->lost_put[i] = lost;
+	s->packets++;
+	return true;
+}
+
+/* The ring with the oldest record; NULL: all are empty. */
+static struct gw_cap_ring *oldest(const struct gw_cap_stream *s, const struct gw_cap_rec **rec)
+{
+	struct gw_cap_ring *ring = NULL;
+
+	*rec = NULL;
+	for (unsigned w = 0; w < s->cap->workers; w++) {
+		const struct gw_cap_rec *r = gw_cap_ring_first(&s->cap->worker[w]->ring);
+
+		if (r && (!*rec || r->time < (*rec)->time)) {
+			*rec = r;
+			ring = &s->cap->worker[w]->ring;
+		}
+	}
+	return ring;
+}
+
+bool gw_cap_stream_full(const struct gw_cap_stream *s)
+{
+	return s->count && s->packets >= s->count;
+}
+
+bool gw_cap_stream_move(struct gw_cap_stream *s)
+{
+	const struct gw_cap_rec *r;
+	struct gw_cap_ring *ring;
+
+	for (unsigned n = 0; !gw_cap_stream_full(s); n++) {
+		ring = oldest(s, &r);
+		if (!ring)
+			return true;
+		if (n == MERGE_MAX || !put_record(s, r))
+			return false;
+		gw_cap_ring_pop(ring, r);
+	}
+	return true;
+}
+
+bool gw_cap_stream_statistics(struct gw_cap_stream *s, rwy_time now, bool all)
+{
+	out_shift(s);
+	for (unsigned i = 0; i < interfaces(s); i++) {
+		uint64_t taken, lost;
+
+		counts(s, i, &taken, &lost);
+		if (i && !all && taken == s->taken_told[i] && lost == s->lost_told[i])
+			continue;
+		if (!gw_cap_put_statistics(&s->out, i, s->utc + now, taken, lost))
+			return false;
+		s->taken_told[i] = taken;
+		s->lost_told[i] = lost;
+	}
+	return true;
+}

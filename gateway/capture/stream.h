@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pcapng of a capture, made of the workers' records, in a bounded buffer. What does not fit
+ * stays in the rings. One thread at a time.
+ */
+#ifndef GATEWAY_CAPTURE_STREAM_H
+#define GATEWAY_CAPTURE_STREAM_H
+
+#include "gateway/capture/capture.h"
+#include "gateway/capture/pcapng.h"
+
+struct gw_cap_stream {
+	const struct gw_app *app;
+	struct gw_capture *cap; /* set it after gw_cap_stream_new() */
+	struct gw_cap_out out;
+	size_t from;    /* of `out`: taken by the reader up to here */
+	uint64_t count; /* packets at most; 0: no limit */
+	uint64_t utc;   /* UTC of the gateway's time 0, ns */
+	uint64_t packets;
+	uint64_t *seen; /* packets, to know one that comes again */
+	uint64_t taken_told[GW_CAP_IFS], lost_told[GW_CAP_IFS], lost_put[GW_CAP_IFS];
+};
+
+/* RWY_ENOMEM: free it all the same. */
+RWY_MUST_CHECK int gw_cap_stream_new(
+    struct gw_cap_stream *s, const struct gw_app *app, uint64_t count, uint64_t utc);
+void gw_cap_stream_free(struct gw_cap_stream *s);
+/* Writes the head of the file. False: it has no room. */
+bool gw_cap_stream_head(struct gw_cap_stream *s, const struct gw_cap_cfg *cfg);
+/* Takes records. True: the rings are empty, or there are enough packets. */
+bool gw_cap_stream_move(struct gw_cap_stream *s);
+/*
+ * Statistics of interfaces with news, or of all. Of the first one always: a reader gets something.
+ * False: no room.
+ */
+bool gw_cap_stream_statistics(struct gw_cap_stream *s, rwy_time now, bool all);
+/* Whether `count` packets were written. */
+bool gw_cap_stream_full(const struct gw_cap_stream *s);
+/* Copies what is next for the reader. Returns how many bytes. */
+size_t gw_cap_stream_take(struct gw_cap_stream *s, void *buf, size_t max);
+/* Packets that are missing, by the statistics that were written last. */
+uint64_t gw_cap_stream_lost(const struct gw_cap_stream *s);
+
+#endif
