@@ -399,6 +399,7 @@ put = install -D -m $(1) $(2) $(DESTDIR)$(PREFIX)/$(3)
 install: all ## install programs, configuration sample, unit, completion and documentation
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway/wireshark
 	install -m 644 tools/dissector/roceway.lua tools/dissector/roceway.colors $(DESTDIR)$(PREFIX)/share/roceway/wireshark/
+	install -m 755 tools/extcap/roceway-extcap $(DESTDIR)$(PREFIX)/share/roceway/wireshark/
 	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/wanem $(BUILD)/bin/roceway-run $(DESTDIR)$(PREFIX)/bin/
 	for l in $(SHIM_LIBS); do $(call put,644,$$l,lib/roceway/$$(basename $$l)) || exit 1; done

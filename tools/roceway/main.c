@@ -34,6 +34,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_tenant,
     &cmd_controller,
     &cmd_explain,
+    &cmd_capture,
     &cmd_analyze,
     &cmd_anonymise,
     &cmd_replay,
@@ -65,7 +66,7 @@ static const struct cli_cmd *command_find(const char *name)
 	return NULL;
 }
 
-/* --- the nearest word ------------------------------------------------------------------------ */
+/* --- the nearest word ------------------------------------------------------------------------- */
 
 static void nearer(const char *word, const char *candidate, const char **near, unsigned *best)
 {
@@ -108,7 +109,7 @@ static int fail_option(const struct cli_cmd *cmd, const char *name)
 	return EXIT_USAGE;
 }
 
-/* --- help ------------------------------------------------------------------------------------ */
+/* --- help ------------------------------------------------------------------------------------- */
 
 static void print_opts(const struct cli_opt *o)
 {
@@ -134,7 +135,8 @@ static void help_command(const struct cli_cmd *c)
 static void help_all(void)
 {
 	printf("roceway [OPTIONS] COMMAND ...: asks a Roceway gateway on this machine\n"
-	       "or (explain) the control center; reads captures (analyze, anonymise, replay)\n\nCommands:\n");
+	       "or (explain) the control center; takes and reads captures (capture, analyze,\n"
+	       "anonymise, replay)\n\nCommands:\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		printf("  %-18s  %s\n", commands[i]->name, commands[i]->text);
 	printf("\nOptions, before or after the command (COMMAND -h tells its own):\n");
@@ -221,7 +223,7 @@ static int run_version(const struct cli *cli)
 static const struct cli_cmd cmd_version = {
     .name = "version", .text = "this program's version", .run = run_version};
 
-/* --- the command line ------------------------------------------------------------------------ */
+/* --- the command line ------------------------------------------------------------------------- */
 
 struct line {
 	struct cli cli;
@@ -238,15 +240,29 @@ static void apply_common(struct line *l, const char *name, const char *value)
 		l->help = true;
 }
 
-/* Reads --name, --name=value or --name value. Returns an exit code, and advances *argv to the last
- * word used. */
+/* The option of a letter; NULL: there is none. */
+static const char *letter_option(const struct cli_cmd *cmd, char letter)
+{
+	for (const char *const *l = cmd ? cmd->letters : NULL; l && *l; l++)
+		if (**l == letter)
+			return *l + 1;
+	return NULL;
+}
+
+/* Reads --name, --name=value or --name value; -n value or -nvalue, of a letter that the command
+ * has. Returns an exit code, and advances *argv to the last word used. */
 static int read_option(struct line *l, char ***argv)
 {
 	const char *word = **argv + 2, *value = strchr(word, '=');
 	char name[OPTION_MAX + 1];
 	const struct cli_opt *table[2] = {l->cli.cmd ? l->cli.cmd->opts : NULL, common_opts};
 
-	snprintf(name, sizeof(name), "%.*s", (int)(value ? value - word : (long)strlen(word)), word);
+	if (word[-1] == '-')
+		snprintf(name, sizeof(name), "%.*s", (int)(value ? value - word : (long)strlen(word)), word);
+	else
+		snprintf(name, sizeof(name), "%s", letter_option(l->cli.cmd, word[-1]));
+	if (word[-1] != '-')
+		value = *word ? word - 1 : NULL; /* -wFILE */
 	for (unsigned t = 0; t < 2; t++) {
 		for (unsigned i = 0; table[t] && table[t][i].name; i++) {
 			const struct cli_opt *o = &table[t][i];
@@ -300,6 +316,8 @@ static int read_line(struct line *l, char **argv)
 		else if (!strcmp(*argv, "--version"))
 			l->version = true;
 		else if (!strncmp(*argv, "--", 2) && (*argv)[2])
+			rc = read_option(l, &argv);
+		else if (**argv == '-' && letter_option(l->cli.cmd, (*argv)[1]))
 			rc = read_option(l, &argv);
 		else if (**argv == '-' && (*argv)[1]) {
 			cli_error("no option %s: roceway -h lists them", *argv);

@@ -42,13 +42,14 @@ struct cli_cmd {
 	bool many;                         /* any number of operands */
 	const char *text;                  /* one line */
 	const char *more;                  /* paragraphs for --help, or NULL */
+	const char *const *letters;        /* "wwrite": -w is --write; up to a NULL; or NULL */
 	const struct cli_opt *opts;        /* ends with a NULL name; or NULL */
 	int (*run)(const struct cli *cli); /* returns an exit code */
 };
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_memory, cmd_counters,
     cmd_ports, cmd_neighbours, cmd_links, cmd_map, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant,
     cmd_tunnel, cmd_controller, cmd_reload, cmd_drain, cmd_explain, cmd_analyze, cmd_metrics, cmd_completion,
-    cmd_top, cmd_report, cmd_doctor, cmd_anonymise, cmd_replay;
+    cmd_top, cmd_report, cmd_doctor, cmd_anonymise, cmd_replay, cmd_capture;
 
 /* Options and errors: cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */

@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""cli_capture.py BUILD: roceway capture and tools/extcap against the simulated gateway of tests/component/api/server.c, which has no
+packets: the stream and its ends, refusals, files, and what Wireshark asks an extcap program. gw_capture.py has packets."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import cases
+
+sys.argv = sys.argv[:2]
+from cli_api import CLI, ROOT, Server, cli  # noqa: E402
+
+EXTCAP = ROOT / "tools/extcap/roceway-extcap"
+END = 30  # seconds at most for what must come
+
+
+def until(true):
+    end = time.monotonic() + END
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def begin(s, path, *words):
+    if os.path.exists(path):
+        os.unlink(path)
+    p = subprocess.Popen([CLI, "--socket", s.path, "capture", "-w", path, *words], stderr=subprocess.PIPE, text=True)
+    until(lambda: os.path.exists(path) and os.path.getsize(path) or p.poll() is not None)
+    return p
+
+
+def tshark(path, *words):
+    return subprocess.run(["tshark", "-n", "-r", path, *words], capture_output=True, text=True, timeout=60)
+
+
+def refused(s, *words, want=1):
+    r = cli(["--socket", s.path, "capture", *words], want)
+    assert r.stderr.startswith("roceway: ") and not r.stdout, r
+    return r.stderr
+
+
+def test_file():
+    with Server() as s, tempfile.TemporaryDirectory() as d:
+        path = d + "/x.pcapng"
+        r = subprocess.run([CLI, "--socket", s.path, "capture", f"-w{path}", "--seconds", "1"], capture_output=True, text=True, timeout=60)
+        assert (r.returncode, r.stdout, r.stderr) == (0, "", "0 packets written, 0 lost\n"), r
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        said = subprocess.run(["capinfos", path], capture_output=True, text=True, check=True, timeout=60).stdout
+        for words in ("Number of interfaces in file: 4", "Name = lan lan-in", "Name = wan wan-out", "tunnel name=site-b", "local_qpn=0x10", "Roceway"):
+            assert words in said, (words, said)
+        assert tshark(path).returncode == 0
+
+
+def test_ends():
+    """By an interrupt, a client that dies, a gateway that stops; one at a time, and the next one can begin."""
+    with tempfile.TemporaryDirectory() as d:
+        path = d + "/x.pcapng"
+        with Server() as s:
+            p = begin(s, path)
+            assert "another capture runs" in refused(s, "-w", d + "/y")
+            assert s.request("/v1/status")[0] == 200, "the API waits for the capture"
+            p.send_signal(signal.SIGINT)
+            assert p.wait(END) == 0
+            p.communicate()
+            p = begin(s, path)
+            p.kill()
+            p.communicate()
+            p = begin(s, path, "--seconds", "1")
+            assert p.communicate(timeout=END)[1] == "0 packets written, 0 lost\n" and p.returncode == 0
+            assert s.request("/v1/capture?seconds=1", "HEAD")[0] == 200
+            p = begin(s, path)
+        said = p.communicate(timeout=END)[1]
+        assert p.returncode in (0, 1) and said.endswith("0 packets written, 0 lost\n"), (p.returncode, said)
+        assert tshark(path).returncode == 0
+
+
+def test_refusals():
+    with Server() as s, tempfile.TemporaryDirectory() as d:
+        path = d + "/x"
+        said = refused(s, "-w", path, "drop", "and", "hots 10.0.0.1").splitlines()
+        assert len(said) == 3 and said[1][said[2].index("^"):] == "hots 10.0.0.1", said
+        assert "no tenant has this name" in refused(s, "-w", path, "tenant nobody")
+        assert not os.path.exists(path), "a wrong filter leaves a file"
+        for words in ([], ["-w", path, "--snap", "0"], ["-w", path, "-c", "x"], ["-w", path, "--size", "5"], ["-w", path, "--keep", "5"],
+                      ["-w", path, "--trigger", "thunder"], ["-w", path, "--trigger", ","], ["-w", "-", "--ring", "3"], ["-w"], ["-x"],
+                      ["-w", path, "--from-interface", "lo", "--rate", "5"]):
+            refused(s, *words, want=2)
+        assert "cannot write" in refused(s, "-w", d + "/none/x", "--seconds", "1")
+        assert s.get("/v1/capture?snap=0", 400)["error"] and s.get("/v1/capture?rate=x", 400)["error"]
+        wrong = s.get("/v1/capture?filter=drop%20x", 400)
+        assert wrong["at"] == 5 and wrong["error"].startswith("filter: "), wrong
+        assert s.get("/v1/capture?check=1&filter=not%20drop")["filter"] == "good"
+    r = cli(["--socket", "/nonexistent/x", "capture", "-w", "/dev/null"], 1)
+    assert "cannot reach the gateway" in r.stderr
+    r = cli(["capture", "--from-interface", "nosuch0", "-w", "/dev/null"], 1)
+    assert "nosuch0" in r.stderr
+
+
+def extcap(s, *words, code=0):
+    env = {**os.environ, "ROCEWAY_SOCKET": s.path, "ROCEWAY_COMMAND": str(CLI)}
+    r = subprocess.run([EXTCAP, *words], capture_output=True, text=True, timeout=60, env=env)
+    assert r.returncode == code, (words, r)
+    return r.stdout
+
+
+def test_extcap():
+    with Server() as s, tempfile.TemporaryDirectory() as d:
+        text = extcap(s, "--extcap-interfaces", "--extcap-version=4.0")
+        interface = re.search(r"^interface \{value=(\S+)\}\{display=Roceway site-a\}$", text, re.M)[1]
+        assert "{value=roceway-ssh}" in text and text.startswith("extcap {version=")
+        assert extcap(s, "--extcap-dlts", "--extcap-interface", interface) == "dlt {number=1}{name=EN10MB}{display=Ethernet}\n"
+        assert "{call=--filter}" in extcap(s, "--extcap-config", "--extcap-interface", interface)
+        assert "{call=--host}" in extcap(s, "--extcap-config", "--extcap-interface", "roceway-ssh")
+        fifo = d + "/fifo"
+        os.mkfifo(fifo)
+        env = {**os.environ, "ROCEWAY_SOCKET": s.path, "ROCEWAY_COMMAND": str(CLI)}
+        p = subprocess.Popen([EXTCAP, "--capture", "--extcap-interface", interface, "--fifo", fifo, "--filter", "drop or stage lan-in", "--snap", "200"],
+                             env=env, stderr=subprocess.PIPE, text=True)
+        with open(fifo, "rb") as f:
+            head = f.read(12)
+            assert head[:4] == b"\x0a\x0d\x0d\x0a" and head[8:] == b"\x4d\x3c\x2b\x1a", head
+            p.send_signal(signal.SIGTERM)
+            f.read()
+        assert p.wait(END) == 0, p.communicate()
+        p.communicate()
+        extcap(s, "--capture", "--extcap-interface", "nosuch", "--fifo", "/dev/null", code=1)
+        extcap(s, "--capture", "--extcap-interface", "roceway-ssh", "--fifo", "/dev/null", "--host=-oProxyCommand=x", code=1)
+        # by ssh: the same command there
+        ssh = d + "/ssh"
+        with open(ssh, "w") as f:
+            f.write('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\neval "exec $3"\n')
+        os.chmod(ssh, 0o755)
+        env["PATH"] = d + ":" + env["PATH"]
+        with open(d + "/x", "wb") as out:
+            p = subprocess.Popen([EXTCAP, "--capture", "--extcap-interface", "roceway-ssh", "--fifo", d + "/x", "--host", "op@gw", "--socket", s.path],
+                                 env=env, stdout=out, stderr=subprocess.PIPE, text=True)
+        until(lambda: os.path.getsize(d + "/x") > 100)
+        p.send_signal(signal.SIGTERM)
+        p.communicate(timeout=END)
+        # Wireshark's own look at it
+        home = d + "/home"
+        os.makedirs(home + "/.config/wireshark/extcap")
+        os.makedirs(home + "/.local/lib/wireshark/extcap")
+        for where in (".config/wireshark/extcap", ".local/lib/wireshark/extcap"):
+            os.symlink(EXTCAP, f"{home}/{where}/roceway-extcap")
+        env["HOME"] = home
+        r = subprocess.run(["tshark", "-D"], capture_output=True, text=True, timeout=60, env=env)
+        assert "(Roceway site-a)" in r.stdout, r.stdout + r.stderr
+
+
+if __name__ == "__main__":
+    sys.exit(cases.run(globals()))

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside roceway capture: the gateway's stream of pcapng in blocks (capture_block.c), kept until
+ * something happens (capture_trigger.c), into files (capture_file.c); or packets of a kernel
+ * interface (capture_if.c). One thread.
+ */
+#ifndef TOOLS_ROCEWAY_CAPTURE_H
+#define TOOLS_ROCEWAY_CAPTURE_H
+
+#include <signal.h>
+
+#include "rwy/err.h"
+#include "tools/roceway/roceway.h"
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* A file, standard output, or a ring of files. */
+struct cap_file {
+	const char *path; /* "-": standard output */
+	unsigned ring;    /* files that are kept; 0: one file without end */
+	uint64_t max;     /* bytes of each, with `ring` */
+	unsigned number;  /* of the file that is open, from 1 on, with `ring` */
+	int fd;           /* -1: none yet */
+	uint64_t size;    /* bytes written to it, whole blocks */
+	uint8_t *head;    /* blocks that each file begins with */
+	size_t head_len;
+	uint8_t *wait; /* whole blocks that are not written yet */
+	size_t wait_len, wait_max;
+};
+/* Adds a block of the head, or another one. False, after cli_error(). */
+bool cap_file_head(struct cap_file *f, const uint8_t *block, size_t len);
+bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len);
+/* Writes what waits; it opens the file the first time. False, after cli_error(): then the file ends
+ * with the last whole block. */
+bool cap_file_flush(struct cap_file *f);
+void cap_file_close(struct cap_file *f);
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+enum cap_block_type {
+	CAP_SECTION = 0x0a0d0d0a,
+	CAP_INTERFACE = 1,
+	CAP_STATISTICS = 5,
+	CAP_PACKET = 6,
+};
+#define CAP_OPT_COMMENT   1
+#define CAP_OPT_DROPCOUNT 4 /* of a packet */
+#define CAP_OPT_IFDROP    5 /* of statistics */
+#define CAP_IFS_MAX       64
+
+/* Bytes that come in pieces, cut into blocks. Zeroed memory is an empty one; free() data. */
+struct cap_blocks {
+	uint8_t *data;
+	size_t len, max;
+};
+/* Calls `block` for each whole block; false from it ends. RWY_EINVAL: this is no pcapng of this
+ * machine's byte order; RWY_ENOMEM; RWY_EAGAIN: ended. */
+RWY_MUST_CHECK int cap_blocks_add(struct cap_blocks *b, const void *data, size_t len,
+    bool (*block)(void *ctx, const uint8_t *block, size_t len), void *ctx);
+uint32_t cap_block_type(const uint8_t *block);
+/* The first 32-bit field of its body: the interface of a packet or of statistics. */
+uint32_t cap_block_interface(const uint8_t *block);
+/* An option of a packet or of statistics; NULL: it has none. *len: bytes. */
+const uint8_t *cap_block_option(const uint8_t *block, size_t len, unsigned code, size_t *opt_len);
+
+/* --- trigger ---------------------------------------------------------------------------------- */
+
+/* Keeps the last packets of all connections, and passes on those of connections that had an
+ * event. */
+struct cap_trigger;
+/* events: a list such as "nak,rnr". memory: bytes of packets that are kept. NULL, after
+ * cli_error(): an event is unknown, or no memory. */
+struct cap_trigger *cap_trigger_new(const char *events, size_t memory);
+void cap_trigger_free(struct cap_trigger *t); /* NULL is allowed */
+/* Takes a packet's block, and writes what it brings into the file: nothing; the block; or what was
+ * kept of its connection, and the block. False: a file's error. *written: blocks. */
+bool cap_trigger_packet(
+    struct cap_trigger *t, const uint8_t *block, size_t len, struct cap_file *f, uint64_t *written);
+unsigned cap_trigger_connections(const struct cap_trigger *t); /* that had an event */
+
+/* --- a kernel interface ----------------------------------------------------------------------- */
+
+struct cap_limits {
+	uint64_t snap, rate, count, seconds; /* 0: none */
+};
+/* Set by SIGINT and SIGTERM. */
+extern volatile sig_atomic_t cap_stopped;
+/* Captures with libpcap, in its own format and filter language. Returns an exit code. */
+int cap_interface(const struct cli *cli, const char *name, const char *filter, const struct cap_limits *l,
+    const char *path);
+
+#endif

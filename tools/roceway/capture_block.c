@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pcapng, block by block. Lengths are checked: the bytes come from another program. */
+#include "tools/roceway/capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwy/err.h"
+
+#define BLOCK_MIN   12u
+#define BLOCK_MAX   (2u << 20) /* the gateway's longest has the tables in its comments */
+#define PACKET_HEAD 28u        /* bytes before a packet */
+#define STATS_HEAD  20u        /* bytes before the options of statistics */
+
+static uint32_t get32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return v;
+}
+
+static uint16_t get16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, 2);
+	return v;
+}
+
+uint32_t cap_block_type(const uint8_t *block)
+{
+	return get32(block);
+}
+
+uint32_t cap_block_interface(const uint8_t *block)
+{
+	return get32(block + 8);
+}
+
+/* Length of the block at the beginning of data; 0: not all of it is there. */
+static int block_len(const uint8_t *data, size_t have, size_t *len)
+{
+	*len = 0;
+	if (have < 8)
+		return 0;
+	if (get32(data + 4) < BLOCK_MIN || get32(data + 4) > BLOCK_MAX || get32(data + 4) % 4)
+		return RWY_EINVAL;
+	if (have >= get32(data + 4))
+		*len = get32(data + 4);
+	return *len && get32(data + *len - 4) != *len ? RWY_EINVAL : 0;
+}
+
+static bool grow(struct cap_blocks *b, size_t more)
+{
+	uint8_t *data;
+	size_t max = b->max ? b->max : 65536;
+
+	if (b->len + more <= b->max)
+		return true;
+	while (max < b->len + more)
+		max *= 2;
+	data = realloc(b->data, max);
+	if (!data)
+		return false;
+	b->data = data;
+	b->max = max;
+	return true;
+}
+
+int cap_blocks_add(struct cap_blocks *b, const void *data, size_t len,
+    bool (*block)(void *ctx, const uint8_t *block, size_t len), void *ctx)
+{
+	size_t from = 0, n;
+	int rc;
+
+	if (!grow(b, len))
+		return RWY_ENOMEM;
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+	while (!(rc = block_len(b->data + from, b->len - from, &n)) && n) {
+		if (!block(ctx, b->data + from, n)) {
+			rc = RWY_EAGAIN;
+			break;
+		}
+		from += n;
+	}
+	b->len -= from;
+	memmove(b->data, b->data + from, b->len);
+	return rc;
+}
+
+const uint8_t *cap_block_option(const uint8_t *block, size_t len, unsigned code, size_t *opt_len)
+{
+	const bool packet = cap_block_type(block) == CAP_PACKET;
+	size_t at = packet ? PACKET_HEAD : STATS_HEAD;
+	const size_t end = len - 4;
+
+	if (packet && len >= PACKET_HEAD + 4)
+		at += ((size_t)get32(block + 20) + 3) & ~(size_t)3;
+	while (at + 4 <= end) {
+		const size_t n = get16(block + at + 2);
+
+		if (at + 4 + n > end || (!get16(block + at) && !n))
+			return NULL;
+		if (get16(block + at) == code) {
+			*opt_len = n;
+			return block + at + 4;
+		}
+		at += 4 + ((n + 3) & ~(size_t)3);
+	}
+	return NULL;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of a capture. Blocks are written in whole chunks; when the disk is full the file is cut
+ * behind its last whole chunk, so it stays readable.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/roceway/capture.h"
+
+#define PATH_MAX_LEN 4096
+
+/* The name of file `number` of a ring: NAME.pcapng -> NAME.00007.pcapng. */
+static void ring_name(const struct cap_file *f, unsigned number, char *out, size_t size)
+{
+	const char *slash = strrchr(f->path, '/'), *dot = strrchr(slash ? slash : f->path, '.');
+	const int n = dot ? (int)(dot - f->path) : (int)strlen(f->path);
+
+	snprintf(out, size, "%.*s.%05u%s", n, f->path, number, dot ? dot : "");
+}
+
+static const char *name_of(const struct cap_file *f, char *buf, size_t size)
+{
+	if (!f->ring)
+		return f->path;
+	ring_name(f, f->number, buf, size);
+	return buf;
+}
+
+static bool fail(const struct cap_file *f, const char *what)
+{
+	char buf[PATH_MAX_LEN];
+
+	cli_error("cannot %s %s: %s", what,
+	    strcmp(f->path, "-") != 0 ? name_of(f, buf, sizeof(buf)) : "standard output", strerror(errno));
+	return false;
+}
+
+/* Opens the first file, or the next one. */
+static bool file_open(struct cap_file *f)
+{
+	char buf[PATH_MAX_LEN];
+
+	f->size = 0;
+	f->number++;
+	if (!strcmp(f->path, "-")) {
+		f->fd = STDOUT_FILENO;
+		return true;
+	}
+	f->fd = open(name_of(f, buf, sizeof(buf)), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (f->fd < 0)
+		return fail(f, "write");
+	if (f->ring && f->number > f->ring) {
+		ring_name(f, f->number - f->ring, buf, sizeof(buf));
+		(void)unlink(buf);
+	}
+	return true;
+}
+
+static bool write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len) {
+		const ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		data += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+bool cap_file_flush(struct cap_file *f)
+{
+	if (!f->wait_len)
+		return true;
+	if (f->fd < 0 && !file_open(f))
+		return false;
+	if (!write_all(f->fd, f->wait, f->wait_len)) {
+		const int why = errno;
+		struct stat st;
+
+		if (!fstat(f->fd, &st) && S_ISREG(st.st_mode) && ftruncate(f->fd, (off_t)f->size))
+			cli_error("its last packet is cut");
+		errno = why;
+		return fail(f, "write");
+	}
+	f->size += f->wait_len;
+	f->wait_len = 0;
+	return true;
+}
+
+static bool append(uint8_t **to, size_t *len, size_t *max, const uint8_t *block, size_t n)
+{
+	if (*len + n > *max) {
+		const size_t want = (*len + n) * 2;
+		uint8_t *more = realloc(*to, want);
+
+		if (!more) {
+			cli_error("out of memory");
+			return false;
+		}
+		*to = more;
+		*max = want;
+	}
+	memcpy(*to + *len, block, n);
+	*len += n;
+	return true;
+}
+
+bool cap_file_head(struct cap_file *f, const uint8_t *block, size_t len)
+{
+	size_t max = f->head_len;
+
+	return append(&f->head, &f->head_len, &max, block, len) && cap_file_add(f, block, len);
+}
+
+/* Goes on to the next file of the ring. */
+static bool next_file(struct cap_file *f)
+{
+	if (!cap_file_flush(f))
+		return false;
+	close(f->fd);
+	return file_open(f) && append(&f->wait, &f->wait_len, &f->wait_max, f->head, f->head_len);
+}
+
+bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len)
+{
+	const uint64_t now = f->size + f->wait_len;
+
+	if (f->ring && now > f->head_len && now + len > f->max && !next_file(f))
+		return false;
+	return append(&f->wait, &f->wait_len, &f->wait_max, block, len);
+}
+
+void cap_file_close(struct cap_file *f)
+{
+	if (f->fd >= 0 && f->fd != STDOUT_FILENO)
+		close(f->fd);
+	free(f->head);
+	free(f->wait);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packets of a kernel interface or an RDMA device, by libpcap: for hosts without a gateway. */
+#include <errno.h>
+#include <pcap/pcap.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/roceway/capture.h"
+
+#define SNAP    262144
+#define WAKE_MS 100 /* a stop is noticed that soon */
+
+volatile sig_atomic_t cap_stopped;
+
+struct run {
+	pcap_t *pcap;
+	pcap_dumper_t *out;
+	uint64_t n;
+};
+
+static void on_packet(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+{
+	struct run *r = (struct run *)(void *)user;
+
+	pcap_dump((u_char *)r->out, h, data);
+	r->n++;
+}
+
+/* Opens the interface. NULL, after cli_error(). */
+static pcap_t *open_interface(const char *name, const struct cap_limits *l)
+{
+	char err[PCAP_ERRBUF_SIZE];
+	pcap_t *p = pcap_create(name, err);
+	int rc;
+
+	if (!p) {
+		cli_error("%s: %s", name, err);
+		return NULL;
+	}
+	pcap_set_snaplen(p, l->snap ? (int)l->snap : SNAP);
+	pcap_set_timeout(p, WAKE_MS);
+	pcap_set_immediate_mode(p, 1);
+	rc = pcap_activate(p);
+	if (rc < 0) {
+		cli_error("%s: %s", name, *pcap_geterr(p) ? pcap_geterr(p) : pcap_statustostr(rc));
+		pcap_close(p);
+		return NULL;
+	}
+	if (pcap_setnonblock(p, 0, err))
+		cli_error("%s: %s", name, err);
+	return p;
+}
+
+static bool set_filter(pcap_t *p, const char *filter)
+{
+	struct bpf_program code;
+	bool ok;
+
+	if (!*filter)
+		return true;
+	ok = pcap_compile(p, &code, filter, 1, PCAP_NETMASK_UNKNOWN) == 0;
+	if (ok) {
+		ok = pcap_setfilter(p, &code) == 0;
+		pcap_freecode(&code);
+	}
+	if (!ok)
+		cli_error("filter of libpcap: %s", pcap_geterr(p));
+	return ok;
+}
+
+static bool copy(struct run *r, const struct cap_limits *l)
+{
+	const time_t end = time(NULL) + (time_t)l->seconds;
+	int rc = 0;
+
+	while (
+	    rc >= 0 && !cap_stopped && (!l->seconds || time(NULL) < end) && (!l->count || r->n < l->count)) {
+		const uint64_t left = l->count ? l->count - r->n : 64;
+
+		rc = pcap_dispatch(r->pcap, left < 64 ? (int)left : 64, on_packet, (u_char *)r);
+		if (pcap_dump_flush(r->out)) {
+			cli_error("cannot write the capture: %s", strerror(errno));
+			return false;
+		}
+	}
+	if (rc == PCAP_ERROR)
+		cli_error("%s", pcap_geterr(r->pcap));
+	return rc != PCAP_ERROR;
+}
+
+int cap_interface(
+    const struct cli *cli, const char *name, const char *filter, const struct cap_limits *l, const char *path)
+{
+	struct run r = {.pcap = open_interface(name, l)};
+	struct pcap_stat lost = {0};
+	bool ok = r.pcap && set_filter(r.pcap, filter);
+
+	if (ok && !(r.out = pcap_dump_open(r.pcap, path))) {
+		cli_error("%s", pcap_geterr(r.pcap));
+		ok = false;
+	}
+	ok = ok && copy(&r, l);
+	if (r.out) {
+		pcap_stats(r.pcap, &lost);
+		pcap_dump_close(r.out);
+		fprintf(stderr, "%llu packets written, %u lost\n", (unsigned long long)r.n, lost.ps_drop);
+	}
+	if (r.pcap)
+		pcap_close(r.pcap);
+	return ok ? EXIT_OK : EXIT_ERROR;
+}
