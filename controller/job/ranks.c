@@ -71,10 +71,12 @@ static json_t *container_json(const struct view *v, size_t i)
 
 	for (unsigned n = 0; n < k->nics.n; n++)
 		json_array_append_new(nics, nic_json(&nic[n]));
-	for (unsigned n = 0; n < count && n < k->ranks; n++)
-		json_array_append_new(
-		    ranks, json_pack("{s:I, s:I, s:i}", "rank", (json_int_t)(first + n), "stage",
-		               (json_int_t)((first + n) / v->width), "nic", (int)ctlr_split_nic(k, n)));
+	for (unsigned n = 0; n < count && n < k->ranks; n++) {
+		const uint64_t rank = first + n, stage = rank / v->width;
+
+		json_array_append_new(ranks, json_pack("{s:I, s:I, s:i}", "rank", (json_int_t)rank, "stage",
+		                                 (json_int_t)stage, "nic", (int)ctlr_split_nic(k, n)));
+	}
 	j = json_pack("{s:s, s:s, s:b, s:o, s:o}", "name", k->name, "site",
 	    at < v->m.split.clusters.n ? cluster[at].site : "", "failed",
 	    json_is_true(json_object_get(e, "failed")), "nics", nics, "ranks", ranks);

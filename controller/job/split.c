@@ -261,9 +261,13 @@ static void set_clusters(struct ctlr *c, const struct model_job *m, struct asked
 static bool same_split(const struct ctlr_job *old, const struct model_job *m)
 {
 	static const char *const keys[] = {"pipeline", "data", "tensor", "clusters"};
-	json_t *now, *was = json_object_get(json_object_get(old ? old->json : NULL, "job"), "split");
-	bool same = was && (!ctlr_split_missing(old->json) || json_object_get(old->json, "reason"));
+	json_t *now, *was;
+	bool same;
 
+	if (!old)
+		return false;
+	was = json_object_get(json_object_get(old->json, "job"), "split");
+	same = was && (!ctlr_split_missing(old->json) || json_object_get(old->json, "reason"));
 	now = same ? mdl_write(&model_job_table, m) : NULL;
 	for (unsigned i = 0; same && i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const json_t *a = json_object_get(was, keys[i]),
