@@ -41,7 +41,7 @@ struct aead_key {
 	alignas(64) uint8_t state[AEAD_KEY_STATE];
 };
 
-/* What is sealed: `head`, then `body`, as if they were in one piece. */
+/* Plaintext in two pieces: `head`, then `body`, sealed as one. */
 struct aead_in {
 	const void *head, *body;
 	size_t head_len, body_len; /* bytes; body_len 0: body is not read */

@@ -20,7 +20,10 @@ struct eng_causal {
 	uint32_t members, busy;
 	struct eng_responder *busy_head, *acked_head, *owed_head;
 	struct rwy_after order; /* the latest list; its flow */
-	/* What names everything acknowledged before acked_head was filled: `order`, or one flow. */
+	/*
+	 * A flow and a count that cover every ACK from before acked_head was filled: of the flow
+	 * `order`, or of one connection's flow.
+	 */
 	struct rwy_after after;
 	rwy_time beat;     /* the latest turn in which ACKs went out */
 	uint32_t messages; /* begun since then */

@@ -21,7 +21,10 @@ void eng_causal_join(struct eng_responder *rs, rwy_time now);
  * for, so it must not be accepted.
  */
 bool eng_causal_ready(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
-/* What the request, taken now, must wait for, after eng_causal_ready. RWY_NO_FLOW: nothing. */
+/*
+ * The flow and count that must be delivered before this request, which is taken now; after
+ * eng_causal_ready. RWY_NO_FLOW: none.
+ */
 struct rwy_after eng_causal_after(struct eng_responder *rs, const struct roce_pkt *pkt);
 /* rs has something in custody; it has nothing any longer, or its flow has ended. */
 void eng_causal_busy(struct eng_responder *rs);

@@ -156,7 +156,7 @@ struct eng_responder {
 	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
-	/* Of the local host's QP, from CM, as struct eng_open has them. */
+	/* Retry counts and ACK timeout of the local host's QP, from CM (struct eng_open). */
 	uint8_t rnr_retry, retry, ack_timeout;
 	bool ack_too_late; /* it gives up before an ACK of the far site can come */
 	uint8_t mode;      /* enum eng_ack_mode, valid while mode_set is tenant->modes_set */
@@ -191,7 +191,7 @@ struct eng_responder {
 	/* Bytes of buffers that the far host has not acknowledged, and how many. */
 	uint64_t custody;
 	uint32_t custody_bufs;
-	/* Of unpaired flows: the list of its host, the oldest first, and when it began. */
+	/* Unpaired only: links of its host's list, the oldest first, and when the flow began. */
 	struct eng_responder *half_next, *half_prev;
 	rwy_time half_since;
 	struct eng_leaving leaving;
@@ -285,7 +285,7 @@ struct eng_requester {
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
 	uint16_t open_pmtu; /* path MTU that was named then; 0: not known */
-	/* Of the remote host's QP, as struct eng_open has them. */
+	/* Retry counts and ACK timeout of the remote host's QP (struct eng_open). */
 	uint8_t rnr_retry, retry, ack_timeout;
 	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	roce_psn promised;   /* state LOCATING: the remote host has ACKs up to here */

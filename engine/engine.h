@@ -39,8 +39,8 @@ struct eng;
 enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END, ENG_ACK_CAUSAL };
 
 /*
- * Who may begin an RC connection: any host; hosts whose CM messages went through the gateway; hosts
- * of a pair that steering names. Connections that exist go on.
+ * Right to begin an RC connection. OPEN: any host. CM: hosts whose CM messages went through the
+ * gateway. CONTROLLER: pairs that steering names. Connections that exist go on.
  */
 enum eng_admission { ENG_ADMIT_OPEN, ENG_ADMIT_CM, ENG_ADMIT_CONTROLLER };
 /* Another mode for the requests of some local hosts to some hosts behind tunnels. */
@@ -132,7 +132,7 @@ struct eng_cfg {
 /* The defaults. Tunnels, prefixes, seed, gateway and journal are 0. */
 void eng_cfg_default(struct eng_cfg *cfg);
 
-/* Of a flow, for its packets to the LAN; zero in a new flow. */
+/* A flow's cached next hop and priority towards the LAN; zero in a new flow. */
 struct eng_nexthop {
 	uint64_t cache[2]; /* the gateway's cache of the next hop; opaque to the engine */
 	uint8_t pcp;       /* of packets that the engine makes; as in struct rwy_buf */
@@ -586,7 +586,7 @@ const struct wan_counters *eng_tunnel_counters(const struct eng *e, unsigned tun
 uint64_t eng_custody_bytes(const struct eng *e);
 uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */
 
-/* Who holds what (docs/memory.md). */
+/* Buffer memory of a worker by kind (docs/memory.md). */
 struct eng_memory {
 	struct {
 		uint64_t bytes, max; /* max 0: shares that of all */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds what, for operators: a worker by kinds, and its local hosts. */
+/* Memory for operators: a worker's by kind, and that of its local hosts. */
 #include "engine/eng.h"
 
 static void add_tunnels(const struct eng *e, struct eng_memory *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds what, and who may hold more (memory.h). */
+/* Accounting of buffers by connection, host, tenant and worker (memory.h). */
 #include "engine/memory.h"
 
 #include "engine/emit.h"
@@ -43,7 +43,7 @@ MEM_INLINE void note_side(struct eng_side *side, uint64_t held)
 		side->most = held;
 }
 
-/* What a side holds of its connection's bound. Parked requests have a bound of their own. */
+/* Bytes that count against a connection's bound. Parked requests have a bound of their own. */
 static uint64_t side_holds(const struct eng_side *side)
 {
 	return side->is_requester ? ((const struct eng_requester *)side)->answering
@@ -175,7 +175,7 @@ struct room {
 };
 
 /*
- * What one with this share of `all` may still take: it holds SHARE times what is free after that.
+ * Bytes that a holder of `has` may still take of `all`: it then holds SHARE times what is free.
  * Without other tenants there is nobody to leave something to.
  */
 static uint64_t part_of(const struct eng *e, uint64_t all, uint64_t has)
@@ -222,8 +222,8 @@ static bool shares_allow(const struct eng_side *side, uint64_t cost)
 }
 
 /*
- * Of the memory for flows that nobody has answered. Half of it is for first packets: one is enough
- * to find out whether there is such a queue pair.
+ * Whether an unpaired flow may hold more of the memory for such flows. Half of that is for first
+ * packets: one is enough to find out whether there is such a queue pair.
  */
 static bool unpaired_allows(const struct eng_responder *rs, uint64_t cost)
 {

@@ -48,7 +48,7 @@ static const struct rwy_buf *custody_at(const struct eng_responder *rs, roce_psn
 	return lo < n && wan_tx_peek(rs->requests, lo)->psn == psn ? wan_tx_peek(rs->requests, lo) : NULL;
 }
 
-/* What the packet, a READ, is to the READ r of before. */
+/* How a READ packet relates to an earlier READ. */
 enum same_read { ELSEWHERE, SAME_READ, OTHER_READ };
 
 /* A repeated READ, or the rest of one, has the same rkey, and its address and length at its PSN. */

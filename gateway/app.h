@@ -4,9 +4,9 @@
  * thread (API, telemetry) gets data that a worker owns. No DPDK type appears here.
  *
  * Threads: the control thread (the process's main thread); `workers` packet threads; the API's
- * thread; the carrier's thread; the control center's thread, if one is configured; a thread for
- * each reload. Every function here may be called from any thread except a worker's own, unless
- * noted.
+ * thread; the carriers' thread; the keys' thread; the control center's thread, if one is
+ * configured; a thread for each reload. Every function here may be called from any thread except a
+ * worker's own, unless noted.
  */
 #ifndef GATEWAY_APP_H
 #define GATEWAY_APP_H

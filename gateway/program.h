@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What roceway-gateway and roceway-proxy share: all but name and what they ask of the file. */
+/*
+ * The program behind roceway-gateway and roceway-proxy: they differ in their name, and in whether
+ * the file must have `relay`.
+ */
 #ifndef GATEWAY_PROGRAM_H
 #define GATEWAY_PROGRAM_H
 

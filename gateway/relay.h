@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other threads ask of a relay's edge (datapath/edge.h). Any thread but a worker. */
+/*
+ * A relay's edge (datapath/edge.h) for other threads: counters, links, listen map. Any thread but a
+ * worker's.
+ */
 #ifndef GATEWAY_RELAY_H
 #define GATEWAY_RELAY_H
 

@@ -18,7 +18,7 @@ struct proxy_cm_msg {
 /* A REQ: finds or makes its link, rewrites it or answers it with a REJ. */
 void proxy_cm_req(struct proxy_edge *e, struct proxy_cm_msg *c, rwy_time now);
 
-/* What becomes of it; cm_reply.c. */
+/* The outcomes of a message: drop and count it, or pass it on (cm_reply.c). */
 void proxy_cm_drop(struct proxy_act *act, uint64_t *counter);
 /* Rewrites the address of the other segment, last. */
 void proxy_cm_pass(struct proxy_edge *e, struct proxy_cm_msg *c, const struct proxy_link *l);

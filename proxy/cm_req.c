@@ -11,7 +11,7 @@
 
 #define MRA_TIMEOUT 19 /* 4.096 us * 2^19 = 2.1 s: a few round trips of any WAN */
 
-/* What a REQ asks for. */
+/* Target of a REQ, and how it was named. */
 struct asked {
 	struct rwy_ip target;
 	uint16_t port;    /* of the target */
@@ -140,7 +140,7 @@ static bool by_trailer(struct proxy_edge *e, struct proxy_cm_msg *c, struct aske
 	return true;
 }
 
-/* What the REQ asks for; false: it is refused. */
+/* Finds a REQ's target by the listen map, a one-time port or the trailer; false: it is refused. */
 static bool target_find(
     struct proxy_edge *e, struct proxy_cm_msg *c, const struct proxy_link *l, struct asked *a, rwy_time now)
 {

@@ -20,7 +20,7 @@ enum proxy_verdict {
 
 #define PROXY_REPLY_MAX 336
 
-/* What happens to one packet. */
+/* Decision about one packet. */
 struct proxy_act {
 	enum proxy_verdict verdict;
 	/* A packet for the sender of the one that came, from its IP header on; 0: none. */
@@ -28,7 +28,7 @@ struct proxy_act {
 	uint8_t reply[PROXY_REPLY_MAX];
 };
 
-/* What became of a link, for the log. */
+/* Events of a link, for the log. */
 enum proxy_news {
 	PROXY_NEWS_ASKED,
 	PROXY_NEWS_OPEN,

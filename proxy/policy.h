@@ -25,7 +25,7 @@ struct proxy_acl {
 	uint16_t port_lo, port_hi;
 };
 
-/* Who connects to a relay address on a port means this target. */
+/* Entry of the listen map: connections to this relay address and port go to this target. */
 struct proxy_entry {
 	char name[PROXY_NAME_MAX]; /* unique */
 	struct rwy_ip listen;      /* a relay address */

@@ -165,7 +165,7 @@ static bool ring_reach(struct wan_rxflow *f, uint64_t seq)
 	return true;
 }
 
-/* What a buffer of this length uses of our credit. */
+/* Credit that a buffer of this length takes of ours: at least cfg.rx_cost. */
 static uint64_t credit_of(const struct wan_tunnel *t, uint32_t len)
 {
 	return len > t->cfg.rx_cost ? len : t->cfg.rx_cost;

@@ -56,7 +56,7 @@ static void rx_go_on(struct wan_tunnel *t, struct wan_key_rx *x, rwy_dur keep, r
 	t->c.key_updates_received++;
 }
 
-/* What is under way takes less; also when a path is much slower than the others. */
+/* Upper bound of how long a datagram may still be under way: probe timeouts of the slowest path. */
 static rwy_dur under_way(const struct wan_tunnel *t)
 {
 	rwy_dur longest = 0;

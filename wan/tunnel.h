@@ -177,7 +177,7 @@ static inline struct wan_rxflow *wan_rx_find(const struct wan_tunnel *t, uint32_
 	return f && f->id == id ? f : NULL;
 }
 
-/* What the buffer uses of the peer's credit. */
+/* Credit that the buffer takes at the peer: its length, at least the peer's rx_cost. */
 static inline uint64_t wan_tx_credit(const struct wan_tunnel *t, const struct rwy_buf *b)
 {
 	return b->len > t->peer.rx_cost ? b->len : t->peer.rx_cost;

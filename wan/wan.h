@@ -214,8 +214,8 @@ void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_s
 /* Puts f into a class. A class that was never set counts as class 0. */
 void wan_tx_class(struct wan_txflow *f, unsigned id);
 /*
- * What f carries may be delivered only after something that another flow brings: f leaves an eighth
- * of the tunnel's credit to flows that are not bulk, and these go on when it is all that is left.
+ * Marks f as bulk: its buffers may have to wait at the far end for another flow. So f leaves an
+ * eighth of the tunnel's credit to flows that are not bulk, and these go on when no more is left.
  */
 void wan_tx_bulk(struct wan_txflow *f);
 /* Takes ownership of b until it is delivered. Never fails and never drops: the caller bounds the

@@ -187,7 +187,7 @@ static json_t *carrier_json(const struct gw_app *a, unsigned tunnel)
 	return j;
 }
 
-/* What keys the tunnel has, and why it has none. */
+/* The tunnel's keys as JSON: since when, cipher, peer, and the last problem. */
 static json_t *keys_json(const struct gw_app *a, unsigned tunnel)
 {
 	char since[32] = "", expires[32] = "";

@@ -37,14 +37,14 @@ struct gw_link {
 	struct rte_ring *out; /* the worker puts, the thread takes */
 	/* written by the thread: number of the live set of connections; 0: none */
 	_Atomic uint32_t set;
-	_Atomic bool send;      /* written by the thread: the worker sends by TCP */
+	_Atomic bool send;      /* written by the thread: the worker sends by the carrier */
 	_Atomic uint64_t taken; /* written by the thread: bytes that it took */
 
 	/* written by the worker: bytes handed over and not acknowledged */
 	_Alignas(64) _Atomic uint64_t inflight;
 	uint64_t given; /* worker: bytes put */
 	uint32_t seen;  /* worker: the set that it knows */
-	bool on;        /* worker: it sends by TCP */
+	bool on;        /* worker: it sends by the carrier */
 	bool failed;    /* worker: a datagram could not be handed over */
 };
 
@@ -64,7 +64,7 @@ struct gw_input {
 
 struct gw_carriers;
 struct gw_conn;
-/* What differs between the carriers: one row each. Carrier thread. */
+/* Operations of a connection: one table for TCP, one for QUIC. Carrier thread. */
 struct gw_conn_kind {
 	enum wan_carrier carrier;
 	/* Read and write as much as possible now. Return NULL, or the reason why the connection

@@ -119,7 +119,10 @@ extern const ngtcp2_callbacks quic_client_events, quic_server_events;
 int64_t quic_stream_id(unsigned idx, bool client);
 
 /* --- quic_conn.c ------------------------------------------------------------------------------ */
-/* What a server knows of a first packet. odcid: of the client's very first packet. */
+/*
+ * A client's Initial packet as the server sees it. odcid: destination id of the client's first
+ * Initial, before a Retry.
+ */
 struct quic_first {
 	const ngtcp2_pkt_hd *hd;
 	const ngtcp2_cid *odcid;

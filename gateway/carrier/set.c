@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All TCP connections of a tunnel: opening them, agreeing with the peer on the carrier, and the
- * loss of one. The connections that exist together are a *set*. It is unknown which of them carried
- * a datagram, so when one is lost all are closed, and unacknowledged datagrams are retransmitted
- * natively.
+ * All TCP or QUIC connections of a tunnel: opening them, agreeing with the peer on the carrier, and
+ * the loss of one. The connections that exist together are a *set*. It is unknown which of them
+ * carried a datagram, so when one is lost all are closed, and unacknowledged datagrams are
+ * retransmitted natively.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -153,9 +153,9 @@ void gw_eng_cfg_memory(struct eng_cfg *out, unsigned workers, uint32_t buffers, 
 	uint64_t share = buffers / workers, most = share / 2 * cost;
 
 	/*
-	 * Of a worker's buffers half may hold requests and READ responses on their way, a quarter
-	 * what came over the WAN, an eighth kept answers. The rest is in queues of ports. ACKs wait
-	 * before the half is full: hosts have packets under way that find room then.
+	 * Shares of a worker's buffers: half for requests and READ responses on their way, a
+	 * quarter for packets from the WAN, an eighth for kept answers, the rest for ports' queues.
+	 * ACKs wait before the half is full: hosts have packets under way that find room then.
 	 */
 	out->buf_cost = cost;
 	if (out->custody_total > most - most / 5)

@@ -62,7 +62,7 @@ enum gw_kx_reason {
 };
 const char *gw_kx_reason_text(unsigned reason);
 
-/* What the caller has to do now. */
+/* Result of gw_kx_step(): the caller's next action. */
 enum gw_kx_event {
 	GW_KX_EV_NONE,
 	GW_KX_EV_ASKED, /* server: look at gw_kx_offer; gw_kx_accept or gw_kx_refuse */
@@ -95,7 +95,10 @@ void gw_kx_free(struct gw_kx *x); /* NULL is allowed; secrets are wiped */
 RWY_MUST_CHECK int gw_kx_input(struct gw_kx *x, const uint8_t *p, size_t n);
 /* The peer has closed its connection. */
 void gw_kx_input_end(struct gw_kx *x);
-/* What is to be sent; *n bytes, valid until the next call. gw_kx_sent: n of them are. */
+/*
+ * Bytes to send to the peer, *n of them; valid until the next call. gw_kx_sent(n): the first n were
+ * sent.
+ */
 const uint8_t *gw_kx_output(const struct gw_kx *x, size_t *n);
 void gw_kx_sent(struct gw_kx *x, size_t n);
 /* Goes on as far as what came in allows. Call it after each other call, until EV_NONE. */

@@ -45,7 +45,7 @@ static bool accepted(int rc, unsigned status, const char *name, char *why, size_
 	return false;
 }
 
-/* What GnuTLS checks: at most these two. */
+/* Fills purpose and name, if there is one, that GnuTLS must find in the certificate. */
 static unsigned wanted(gnutls_typed_vdata_st out[2], enum gw_cert_role peer, const char *name)
 {
 	const char *purpose = peer == GW_CERT_SERVER ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT;

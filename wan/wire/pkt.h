@@ -26,9 +26,8 @@
  *  4 receiver's tunnel index
  *  8 packet number
  * 16 CRC-32C of the whole datagram with these four bytes taken as 0
- * Of a sealed datagram the first 16 bytes are in the clear, and a tag of 16 bytes follows the last
- * frame (wan/keys.h). Its CRC is 0, or where it is protected by repairs that of the datagram before
- * it was sealed.
+ * A sealed datagram has its first 16 bytes in the clear, and a tag of 16 bytes after the last frame
+ * (wan/keys.h). Its CRC is 0; where repairs protect it, that of the datagram before it was sealed.
  */
 #define WAN_PKT_HDR   20
 #define WAN_PKT_FLAGS 3u
