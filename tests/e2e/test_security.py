@@ -160,25 +160,26 @@ def test_security_no_certificate(lab):
 
 
 @needs(gateway=True, ack_mode="far", timeout=120)
-def test_security_revoked_error(lab):
-    """B's certificate is revoked for good while hosts wait for the far end's ACKs (`far`): their queue pairs get their error by their own timers, and
-    nothing is called done that is not. With a new certificate new connections work."""
+def test_security_revoked_far(lab):
+    """B's certificate is revoked while hosts wait for the far end's ACKs (`far`): their queue pairs wait as in an outage, for ten times their own
+    timers, and nothing is called done that is not. With a new certificate they go on, byte-exact."""
     lab.wan(rtt_ms=20)
     keep = lab.net.dir / "keep"
     shutil.rmtree(keep, ignore_errors=True)
     shutil.copytree(lab.net.dir / "ca", keep)
     try:
-        t = lab.nccl_start(qps=4, steps=2000, extra="--timeout 14")
+        t = lab.nccl_start(qps=4, steps=200, extra="--timeout 14")
         lab.wait_traffic(1000)
         ca(lab.net, "revoke", "site-b")
-        r = t.wait()
-        assert r.client.code == 3, r  # rwy_ncclish: a queue pair reported an error
-        assert tunnel(lab.gwa)["state"] == "down" and "revoked" in tunnel(lab.gwa)["keys"]["problem"], tunnel(lab.gwa)
+        wait_for("the tunnel is gone", lambda: tunnel(lab.gwa)["state"] == "down", 5, 0.02)
+        time.sleep(0.5)  # what was under way arrives
+        done = lab.rxe_delta(lab.b)["rcvd_pkts"]
+        time.sleep(5)
+        assert lab.rxe_delta(lab.b)["rcvd_pkts"] - done < 1000 and "revoked" in tunnel(lab.gwa)["keys"]["problem"], tunnel(lab.gwa)
         ca(lab.net, "issue", "site-b", "gateway")
         lab.gwb.reload()
-        wait_for("the tunnel is up", lambda: tunnel(lab.gwa)["state"] == "up" and tunnel(lab.gwb)["state"] == "up", 20, 0.05)
-        again = lab.nccl(qps=2, steps=8)
-        assert again.ok, again
+        r = t.wait()
+        assert r.ok, r
     finally:
         shutil.rmtree(lab.net.dir / "ca")
         keep.rename(lab.net.dir / "ca")
@@ -212,7 +213,7 @@ def test_security_attacker(lab):
             assert t["state"] == "up" and t["peer_restarts"] == 0, t
             assert not (t["keys"]["ended"] or t["keys"]["refused"] or t["keys"]["failed"] or t["keys"]["problem"]), t
         assert "state=down" not in said_since(g, marks[i]), g.log_file
-        assert not any(after[i][k] - before[i][k] for k in ("conns_failed", "conns_lost", "drop_bad_frame", "drop_crc", "drop_version")), after[i]
+        assert not any(after[i][k] - before[i][k] for k in ("drop_bad_frame", "drop_crc", "drop_version")), after[i]
         total = [total[0] + sent[i]["all"], total[1] + refused]
     for g, peer in ((lab.gwa, lab.gwb), (lab.gwb, lab.gwa)):
         assert summed(g)["rx_datagrams"] <= summed(peer)["tx_datagrams"]
