@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the libraries on hosts (shim/) ask a relay, and its answers: one UDP datagram each, to
+ * Requests of the libraries on hosts (shim/) to a relay, and its answers: one UDP datagram each, to
  * `relay.ask_port`. A request is sent again until its answer comes; the same request gives the same
  * result. docs/wire-format.md has the bytes. Pure functions: any thread.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both libraries share: the process's policy, messages, the functions that they stand before.
+ * Parts that both libraries share: policy, messages, the functions that they stand before.
  */
 #ifndef SHIM_HOST_H
 #define SHIM_HOST_H

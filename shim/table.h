@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a library knows of the program's objects: values by pointer. Any thread. */
+/* A library's notes on the program's objects: values by pointer. Any thread. */
 #ifndef SHIM_TABLE_H
 #define SHIM_TABLE_H
 

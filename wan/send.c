@@ -89,7 +89,7 @@ static bool may_send(const struct wan_tunnel *t)
 }
 
 /* --- urgent datagrams ------------------------------------------------------------------------- */
-/* Of the two probes of a timeout the first one takes another path: p may be dead. */
+/* The first of a timeout's two probes takes another path: p may be dead. */
 static struct wan_path *probe_by(const struct wan_tunnel *t, struct wan_path *p, rwy_time now)
 {
 	struct wan_path *beside =
@@ -321,7 +321,7 @@ static rwy_time stream_next(const struct wan_tunnel *t)
 	return rwy_time_min(next, wan_sched_next(&t->sched));
 }
 
-/* Of several paths: something that waits may go by p. */
+/* With several paths: true if something that waits may go by p. */
 static bool wanted(const struct wan_tunnel *t, const struct wan_choice *c, const struct wan_path *p)
 {
 	return p == c->best || wan_fec_pending(&p->fec) ||

@@ -216,8 +216,10 @@ static bool set_containers(struct ctlr *c, struct ctlr_req *r, const struct mode
 	return true;
 }
 
-/* What it costs that two stages talk between these sites: the delay, and far more if the path is
- * known to lack bandwidth or to be too long. */
+/*
+ * Cost of two stages that talk between these sites: the delay, and far more if the path is known to
+ * lack bandwidth or to be too long.
+ */
 static uint32_t path_cost(
     struct ctlr *c, const struct model_split *s, const char *a, const char *b, uint64_t bps)
 {

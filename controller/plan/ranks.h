@@ -98,7 +98,7 @@ void plan_ranks_free(struct plan_ranks *r); /* NULL is allowed */
  * more for each level in which they differ. */
 unsigned plan_ranks_hops(const struct plan_container *a, const struct plan_container *b);
 
-/* What a rank's place in the network is. */
+/* A rank's place in the network. */
 struct plan_rank_address {
 	struct rwy_ip addr;
 	uint32_t cluster; /* PLAN_RANK_NONE: nobody has this rank */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a capture knows of a packet: where it was seen, what became of it, whose it is. Read from
+ * Facts of a captured packet: where it was seen, what became of it, whose it is. They are read from
  * the packet's bytes; a packet that cannot be read has fewer facts. No DPDK. Any thread.
  */
 #ifndef GATEWAY_CAPTURE_FACTS_H

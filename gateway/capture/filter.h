@@ -45,7 +45,7 @@ struct gw_cap_filter {
 /* Finds the VNI of a tenant by its name. False: there is no such tenant. */
 typedef bool gw_cap_tenant_fn(void *ctx, const char *name, uint32_t *vni);
 
-/* What is wrong, and where: bytes from the text's beginning, at most its length. */
+/* An error of a filter and its place: bytes from the text's beginning, at most its length. */
 struct gw_cap_fault {
 	unsigned at;
 	char text[160];

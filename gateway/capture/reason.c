@@ -12,7 +12,7 @@ static const char *const of_relay[] = {PROXY_COUNTERS(X)};
 static const char *const of_tunnel[] = {WAN_COUNTERS(X)};
 #undef X
 
-/* What is no drop, and yet says what became of the packet. */
+/* Counters that are no drops, and yet say what became of the packet. */
 static const char more[] =
     "accepted duplicate_request duplicate_read out_of_sequence parked packet_seq_err rnr_nak_received "
     "implied_nak_seq_err rp_cnp_handled cm_messages cm_held dgrams rx_data rx_duplicate rx_held_back "

@@ -20,7 +20,7 @@ void rp_host_asked(struct rp_host *h, const struct roce_pkt *pkt, uint32_t msg, 
 	uint32_t len = atomic ? 8 : roce_reth_len(pkt);
 	uint32_t n = atomic ? 1 : roce_read_packets(len, h->cfg.conn->pmtu);
 
-	/* Of another operation or size than captured: there is nothing to answer with. */
+	/* The operation or size is not the captured one: there is nothing to answer with. */
 	if (msg != UINT32_MAX && (h->peer->msg[msg].op != pkt->info->op || h->peer->msg[msg].psns != n))
 		msg = UINT32_MAX;
 	h->kept[h->kept_i++ % RP_READS_KEPT] = (struct rp_kept){

@@ -14,7 +14,7 @@ static rwy_dur scaled(const struct rp_host *h, rwy_dur d)
 	return h->cfg.speed > 0 ? (rwy_dur)((double)d / h->cfg.speed) : 0;
 }
 
-/* What it waited for in the capture is here, or is not waited for any longer. */
+/* True when all that the message waited for in the capture is here, or is given up. */
 static bool is_free(const struct rp_host *h, const struct rp_msg *m)
 {
 	return h->rx_msg + h->forgone >= m->peers && h->rd_done >= m->answers;

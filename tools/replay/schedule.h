@@ -60,7 +60,7 @@ struct rp_losses {
 #undef X
 };
 
-/* What one host of a connection asked the other one for. */
+/* One side of a connection: the requests of one host to the other. */
 struct rp_side {
 	struct rwy_ip ip;
 	uint32_t qpn;

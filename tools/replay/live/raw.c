@@ -136,7 +136,7 @@ static bool arp_find(struct rp_lan *l, const uint8_t hop[4])
 
 /* --- the socket ----------------------------------------------------------------------------- */
 
-/* What the interface is. */
+/* Finds index, MAC address and MTU of the interface. */
 static int describe(struct rp_lan *l, const char *interface, const struct rwy_ip *own, struct rp_error *err)
 {
 	struct ifreq r = {0};
