@@ -305,7 +305,7 @@ static int session_start(struct gw_cap_session *s)
 
 	atomic_fetch_add(&s->cap->holders, 1); /* the publisher */
 	if (!gw_publish(p, GW_CAPTURE, s->cap, gw_capture_release)) {
-		gw_capture_release(s->cap);
+		atomic_fetch_sub(&s->cap->holders, 1); /* not the last: the session holds it, too */
 	} else if (!thread_start(s)) {
 		return 0;
 	} else {

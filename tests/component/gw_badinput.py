@@ -285,8 +285,16 @@ class Gateway:
             assert time.monotonic() < end, "no `%s` in: %s" % (text, self.text())
             time.sleep(0.02)
 
-    def ask(self, page):
-        """Of the API, without a program: it is asked some hundred times."""
+    def ask(self, page, seconds=30):
+        """Of the API, without a program: it is asked some hundred times. On a busy machine a worker may not answer at once."""
+        end = time.monotonic() + seconds
+        while True:
+            status, out = self.ask_once(page)
+            if status == 200:
+                return out
+            assert status == 503 and time.monotonic() < end, out
+
+    def ask_once(self, page):
         assert self.proc.poll() is None, "gateway %s ended with %s: %s" % (self.side, self.proc.returncode, self.text()[-3000:])
         c = http.client.HTTPConnection("gateway")
         c.sock = socket.socket(socket.AF_UNIX)
@@ -296,8 +304,7 @@ class Gateway:
         r = c.getresponse()
         out = json.loads(r.read())
         c.close()
-        assert r.status == 200, out
-        return out
+        return r.status, out
 
     def counters(self):
         """By name; the tunnel's begin with wan_, the application's with gw_ if the engine has one
@@ -424,7 +431,7 @@ class Lab:
 
     # one class of packets
 
-    def attack(self, expect, send, at="a", at_other=None, seen=0, flows=0, settle=1.5, allow=()):
+    def attack(self, expect, send, at="a", at_other=None, seen=0, flows=0, settle=15, allow=()):
         """Runs send(); `expect`: change of counters of gateway `at`; `seen`: packets that reach the
         other host."""
         g, other = self.gw[at], self.gw["ab".replace(at, "")]
@@ -434,17 +441,18 @@ class Lab:
         before, before_other, n = g.counters(), other.counters(), g.flows()
         send()
         moved = lambda: {k: v for k, v in changes(before, g.counters()).items() if k not in allow}
+        moved_other = lambda: {k: v for k, v in changes(before_other, other.counters()).items() if k not in allow}
         end = time.monotonic() + settle
         while time.monotonic() < end:
             for h in (self.a, self.b):
                 h.pump(0.03)
-            if moved() == expect and len((self.b if at == "a" else self.a).seen) == seen:
+            if moved() == expect and moved_other() == (at_other or {}) and len((self.b if at == "a" else self.a).seen) == seen:
                 break
         for h in (self.a, self.b):
             h.pump(0.03)
         got = moved()
         assert got == expect, "counters of gateway %s: %s, should be %s" % (at, got, expect)
-        got = {k: v for k, v in changes(before_other, other.counters()).items() if k not in allow}
+        got = moved_other()
         assert got == (at_other or {}), "counters of the other gateway: %s" % got
         arrived = (self.b if at == "a" else self.a).seen
         assert len(arrived) == seen, "%d packets reached the other host, should be %d" % (len(arrived), seen)
