@@ -23,7 +23,7 @@
 #define BLIND_MAX       UINT64_C(1000000) /* ns; the receive ring must hold what arrives */
 #define DOWN_PERIOD     UINT64_C(200000000)
 #define MAX_SKEW        UINT64_C(1000000000)
-#define CLOCK_GAP_MAX   UINT64_C(20000) /* ns between two readings of one clock, if nothing came between */
+#define CLOCK_GAP_MAX   UINT64_C(20000) /* ns between two readings, if nothing came between */
 #define CLOCK_TRIES     4
 #define MAX_FDS         (4 + WANEM_CTL_FDS)
 
