@@ -68,11 +68,14 @@ static int64_t clock_lead(void)
 	return lead;
 }
 
-/* The kernel's time of arrival on our clock. A step of the wall clock must not become a delay. */
-static uint64_t arrival(struct wanem_dir *dir, const struct loop *loop, const struct wanem_frame *frame)
+/* The kernel's time of arrival on our clock. A step of the wall clock must not become a delay. A
+ * frame may be younger than the loop's time: it must not leave early by as much. */
+static uint64_t arrival(struct wanem_dir *dir, struct loop *loop, const struct wanem_frame *frame)
 {
 	uint64_t t = frame->time_ns - (uint64_t)loop->real_minus_mono;
 
+	if (t > loop->now)
+		loop->now = clock_now();
 	if (t > loop->now || loop->now - t > MAX_SKEW)
 		t = loop->now;
 	if (t < dir->last_in)
@@ -81,7 +84,7 @@ static uint64_t arrival(struct wanem_dir *dir, const struct loop *loop, const st
 	return t;
 }
 
-static void receive_one(struct wanem_dir *dir, const struct loop *loop, const struct wanem_frame *frame)
+static void receive_one(struct wanem_dir *dir, struct loop *loop, const struct wanem_frame *frame)
 {
 	struct wanem_outcome outcome;
 	uint32_t slot;
