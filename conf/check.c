@@ -287,6 +287,7 @@ static int check_tunnels(const struct ctx *x)
 		rc = rc ? rc : check_tunnel_remote(x, i);
 		rc = rc ? rc : check_tunnel_udp(x, i);
 		rc = rc ? rc : check_tunnel_rate(x, i);
+		rc = rc ? rc : conf_check_paths(x->c, i, where(x, "tunnels", i, "", 0), x->err);
 		rc = rc ? rc : check_tunnel_use(x, i);
 		rc = rc ? rc : conf_check_security(x->c, t, where(x, "tunnels", i, "", 0), x->err);
 		prefixes += t->prefixes;

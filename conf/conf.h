@@ -68,6 +68,19 @@ struct conf_port {
 	char offload_device[CONF_IFNAME]; /* for CONF_OFFLOAD_TC: the kernel's switch port */
 };
 
+/* A path of a tunnel besides path 0, which the tunnel's own keys describe. Both ends list the same
+ * paths in the same order. */
+#define CONF_PATHS_MAX 7
+struct conf_path {
+	char port[CONF_NAME]; /* "": the tunnel's */
+	unsigned port_idx;
+	struct rwy_ip local, remote; /* all zeros: the tunnel's */
+	uint16_t udp_port;           /* of worker 0; worker i uses udp_port + i */
+	uint16_t source_port;        /* the same; 0: udp_port */
+	uint8_t dscp;                /* 0: as the tunnel's datagrams */
+	uint64_t rate_Bps;           /* bytes per second; 0: the tunnel's */
+};
+
 struct conf_tunnel {
 	char name[CONF_NAME];
 	char port[CONF_NAME]; /* a port of role wan */
@@ -94,6 +107,9 @@ struct conf_tunnel {
 	uint16_t weight;      /* compared with other tunnels of the same prefix */
 	char peer[CONF_NAME]; /* name of the gateway at the other end; "": not given */
 	bool shared;          /* the control center's: other tunnels may have its prefixes */
+	struct conf_path path[CONF_PATHS_MAX];
+	unsigned paths;
+	rwy_dur path_probe;
 };
 
 /* Another gateway of this site (docs/gateway-control.md, "Several gateways at a site"). */
@@ -253,6 +269,8 @@ RWY_MUST_CHECK int conf_tunnel_parse(const char *text, size_t len, const char *n
  * not against other entries. */
 RWY_MUST_CHECK int conf_map_parse(const struct conf *c, const char *text, size_t len, const char *name,
     struct conf_map *out, struct conf_error *err);
+/* Path k of a tunnel, 0 .. t->paths, with what it has of the tunnel filled in. */
+struct conf_path conf_tunnel_path(const struct conf_tunnel *t, unsigned k);
 /* The number of a worker's part of a tunnel: equal at both ends, different for each worker. */
 uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker);
 /* The name that the peer's certificate must have: `peer_name`, or `peer`; "": none. */

@@ -5,9 +5,15 @@
 void conf_resolve_ports(struct conf *c)
 {
 	for (unsigned i = 0; i < c->tunnels; i++)
-		for (unsigned j = 0; j < c->ports; j++)
-			if (!strcmp(c->tunnel[i].port, c->port[j].name))
-				c->tunnel[i].port_idx = j;
+		for (unsigned j = 0; j < c->ports; j++) {
+			struct conf_tunnel *t = &c->tunnel[i];
+
+			if (!strcmp(t->port, c->port[j].name))
+				t->port_idx = j;
+			for (unsigned k = 0; k < t->paths; k++)
+				if (!strcmp(t->path[k].port, c->port[j].name))
+					t->path[k].port_idx = j;
+		}
 }
 
 void conf_finish_keys(struct conf *c)
@@ -99,6 +105,32 @@ static uint64_t fnv1a(uint64_t h, const void *p, size_t n)
 	for (const uint8_t *b = p; n--; b++)
 		h = (h ^ *b) * 0x100000001b3u;
 	return h;
+}
+
+struct conf_path conf_tunnel_path(const struct conf_tunnel *t, unsigned k)
+{
+	static const struct rwy_ip none;
+	struct conf_path own = {.port_idx = t->port_idx,
+	    .local = t->local,
+	    .remote = t->remote,
+	    .udp_port = t->udp_port,
+	    .source_port = t->udp_port,
+	    .rate_Bps = t->rate_Bps};
+	struct conf_path p;
+
+	memcpy(own.port, t->port, sizeof(own.port));
+	if (!k)
+		return own;
+	p = t->path[k - 1];
+	if (!*p.port) {
+		memcpy(p.port, own.port, sizeof(p.port));
+		p.port_idx = own.port_idx;
+	}
+	p.local = rwy_ip_eq(&p.local, &none) ? own.local : p.local;
+	p.remote = rwy_ip_eq(&p.remote, &none) ? own.remote : p.remote;
+	p.source_port = p.source_port ? p.source_port : p.udp_port;
+	p.rate_Bps = p.rate_Bps ? p.rate_Bps : own.rate_Bps;
+	return p;
 }
 
 /* The lower address comes first, so that both ends get the same number. */

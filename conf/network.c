@@ -120,6 +120,8 @@ int conf_tunnel_parse(const char *text, size_t len, const char *name, const stru
 		return rc;
 	if (conf_node_get(tree.root, "prefixes")) /* both: all prefixes, or the listed ones */
 		out->prefixes = 0;
+	if (conf_node_get(tree.root, "paths")) /* what an entry omits is not the old one's */
+		memset(out->path, 0, sizeof(out->path));
 	rc = conf_fill_group(NULL, out, "tunnels[]", tree.root, base != NULL, "name", err);
 	n = conf_node_get(tree.root, "name");
 	if (!rc && n && strcmp(out->name, name) != 0)

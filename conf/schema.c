@@ -16,8 +16,9 @@
 #define LIVE(f) .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f)
 #define P(f)                                                                                                 \
 	.offset = offsetof(struct conf_port, f), .size = sizeof(((struct conf_port *)0)->f), .restart = true
-#define T(f) .offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f)
-#define S(f) .offset = offsetof(struct conf_sibling, f), .size = sizeof(((struct conf_sibling *)0)->f)
+#define T(f)  .offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f)
+#define NP(f) .offset = offsetof(struct conf_path, f), .size = sizeof(((struct conf_path *)0)->f)
+#define S(f)  .offset = offsetof(struct conf_sibling, f), .size = sizeof(((struct conf_sibling *)0)->f)
 #define RA(f)                                                                                                \
 	.offset = offsetof(struct conf_allow, f), .size = sizeof(((struct conf_allow *)0)->f), .restart = true
 #define RM(f)                                                                                                \
@@ -110,7 +111,7 @@ const struct conf_key conf_keys[] = {
             "Tunnels to peer gateways. Required unless a control center names them. `roceway reload` "
             "applies changes, and so do `roceway tunnel` and the local API: a tunnel with other ends "
             "(`port`, `local`, `remote`, `udp_port`, `security`, `keys_port`, `peer_name`, `fec`, `ecn`, "
-            "`congestion_control`) is "
+            "`congestion_control`, or other addresses and ports of `paths`) is "
             "another tunnel, and its connections begin anew; with another rate, DSCP, threshold or prefix "
             "it stays."},
     {"tunnels[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(name),
@@ -188,6 +189,31 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].congested_clear", CONF_T_DURATION, RWY_SEC, 3600 * RWY_SEC, "2s", T(congest.clear),
         .text = "Congestion ends when all are below half their thresholds for this time, and for at "
                 "least eight round trips. If it soon returns, this time doubles, up to 64 times."},
+    {"tunnels[].path_probe", CONF_T_DURATION, RWY_MS, RWY_SEC, "5ms", T(path_probe),
+        .text = "With several paths: while data is under way each path is asked this often whether it "
+                "answers, and carries nothing new after three such times without an answer."},
+    {"tunnels[].paths", CONF_T_GROUPS, 0, CONF_PATHS_MAX, "", LIVE_LIST(conf_tunnel, path, paths),
+        .text = "Paths besides that of `port`, `local`, `remote` and `udp_port`, which is path 0; both ends "
+                "list the same ones in the same order (docs/architecture.md, \"Several paths of a "
+                "tunnel\")."},
+
+    {"tunnels[].paths[].port", CONF_T_NAME, 1, CONF_NAME - 1, "", NP(port),
+        .text = "The port of role `wan` that it leaves by. Left out: the tunnel's."},
+    {"tunnels[].paths[].local", CONF_T_IP, 0, 0, "", NP(local),
+        .text = "Our address: one of that port's. Left out: the tunnel's."},
+    {"tunnels[].paths[].remote", CONF_T_IP, 0, 0, "", NP(remote),
+        .text = "The peer's address, of the same family. Left out: the tunnel's."},
+    {"tunnels[].paths[].udp_port", CONF_T_INT, 1024, 65535, NULL, NP(udp_port),
+        .text = "UDP port of worker 0 on both sides; worker i uses `udp_port` + i. Paths between the same "
+                "addresses need other ports."},
+    {"tunnels[].paths[].source_port", CONF_T_INT, 1024, 65535, "udp_port", .words = "udp_port",
+        NP(source_port),
+        .text = "Source port of worker 0, where routers spread packets by ports; worker i uses "
+                "`source_port` + i."},
+    {"tunnels[].paths[].dscp", CONF_T_INT, 1, 63, "tunnel", .words = "tunnel", NP(dscp),
+        .text = "DSCP of its datagrams; `tunnel`: as the tunnel's `dscp` and tenants say."},
+    {"tunnels[].paths[].rate", CONF_T_RATE, 1000000, TBPS, "tunnel", .words = "tunnel", NP(rate_Bps),
+        .text = "The path's rate (`fixed`) or its upper bound (all others); `tunnel`: the tunnel's `rate`."},
 
     {"keys", CONF_T_GROUP,
         .text = "By what gateways know each other: both ends of a tunnel show a certificate, whose chain, "

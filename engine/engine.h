@@ -323,6 +323,8 @@ struct eng_tunnel_tune {
 	uint64_t rx_bytes;
 	struct wan_congest_cfg congest;
 	uint16_t weight;
+	uint64_t path_rate_Bps[WAN_PATHS_MAX]; /* this worker's parts, as in wan_cfg */
+	rwy_dur path_probe;
 };
 /* Sets another rate, credit, weight and other thresholds. Does nothing for a free number. */
 void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);

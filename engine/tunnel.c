@@ -93,6 +93,9 @@ void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune
 		return;
 	e->cfg.tunnel[tunnel].weight = tune->weight;
 	wan_retune(t->wan, tune->rate_Bps, &tune->congest, now);
+	for (unsigned i = 0; i < wan_paths(t->wan); i++)
+		wan_retune_path(t->wan, i, tune->path_rate_Bps[i]);
+	wan_retune_probe(t->wan, tune->path_probe);
 	wan_rx_credit(t->wan, tune->rx_window, tune->rx_bytes, now);
 }
 

@@ -83,16 +83,23 @@ struct gw_txq {
 	struct rte_mbuf *pkt[GW_TX_BUF];
 };
 
-/* Headers of one tunnel in front of the WAN header, rebuilt when the next hop changes. */
-struct gw_tun {
-	const struct conf_tunnel *conf; /* the worker's copy; NULL: this number is free */
+/* A path of a tunnel: the headers in front of the WAN header; the next hop is looked up when it may
+ * have changed. */
+struct gw_tun_path {
 	struct gw_port *port;
 	struct eng_nexthop nh;
-	bool closed;       /* being removed: no received datagram belongs to it */
-	uint16_t udp_port; /* UDP port of this worker */
+	struct rwy_ip local, remote;
+	uint16_t udp_port; /* UDP port of worker 0 */
 	uint8_t ip_len;    /* 20 or 40 */
+	uint8_t dscp;      /* DSCP << 2 of all datagrams; 0: as the tunnel says */
 	uint32_t sum;      /* IPv4: sum of the header's 16-bit words, with length and checksum 0 */
 	uint8_t hdr[48];   /* IP and UDP headers */
+};
+struct gw_tun {
+	const struct conf_tunnel *conf; /* the worker's copy; NULL: this number is free */
+	bool closed;                    /* being removed: no received datagram belongs to it */
+	uint8_t paths;
+	struct gw_tun_path path[1 + CONF_PATHS_MAX];
 };
 
 /* A cached decision about a destination address. */

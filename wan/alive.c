@@ -3,9 +3,10 @@
  * answers. */
 #include "wan/tunnel.h"
 
-#define SILENCES   3u  /* intervals without an answer */
-#define TRY_FIRST  4u  /* datagrams in flight on a path that is back, */
-#define TRY_ENOUGH 64u /* until it is as good as any */
+#define SILENCES   3u      /* intervals without an answer */
+#define TRY_FIRST  4u      /* datagrams in flight on a path that is back, */
+#define TRY_ENOUGH 64u     /* until it is as good as any, */
+#define TRY_LONG   RWY_SEC /* or has been back for this long */
 
 void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now)
 {
@@ -53,9 +54,10 @@ void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint3
 		wan_path_enter(p, p->t->paths > 1 ? WAN_PATH_TRIED : WAN_PATH_USABLE, now);
 		return;
 	case WAN_PATH_TRIED:
-		p->trial = lost ? TRY_FIRST : p->trial + acked;
+		/* without data an answer to a probe counts */
+		p->trial = lost ? TRY_FIRST : p->trial + (acked ? acked : 1);
 		wan_rate_app_limited(p); /* what it carries says little of what it can */
-		if (p->trial >= TRY_ENOUGH)
+		if (p->trial >= TRY_ENOUGH || (!lost && now - p->state_at >= TRY_LONG))
 			wan_path_enter(p, WAN_PATH_USABLE, now);
 		return;
 	case WAN_PATH_USABLE:

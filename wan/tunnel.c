@@ -272,5 +272,6 @@ void wan_retune_path(struct wan_tunnel *t, unsigned path, uint64_t rate_Bps)
 
 void wan_retune_probe(struct wan_tunnel *t, rwy_dur path_probe)
 {
-	t->cfg.path_probe = path_probe;
+	if (path_probe >= RWY_MS && path_probe <= RWY_SEC)
+		t->cfg.path_probe = path_probe;
 }

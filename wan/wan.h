@@ -288,7 +288,8 @@ void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, 
 /* Changes the rate (cc_cfg.rate_Bps) and the congestion thresholds while traffic runs. Datagrams in
  * flight, sequence numbers and custody stay as they are. */
 void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_congest_cfg *congest, rwy_time now);
-/* Changes cfg.path_rate_Bps of one path and cfg.path_probe in the same way. */
+/* Changes cfg.path_rate_Bps of one path and cfg.path_probe in the same way. A value out of range is
+ * ignored. */
 void wan_retune_path(struct wan_tunnel *t, unsigned path, uint64_t rate_Bps);
 void wan_retune_probe(struct wan_tunnel *t, rwy_dur path_probe);
 

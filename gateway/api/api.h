@@ -88,6 +88,7 @@ struct api_snap {
 	uint32_t flows;
 	uint64_t custody;
 	struct wan_stats wan[ENG_TUNNELS_MAX];
+	struct wan_path_stats path[ENG_TUNNELS_MAX][WAN_PATHS_MAX];
 };
 /* Returns 0, or RWY_EAGAIN: the worker does not answer. */
 RWY_MUST_CHECK int api_snap_worker(struct gw_app *app, unsigned worker, struct api_snap *out);
@@ -111,6 +112,10 @@ struct api_tunnel {
 };
 /* Sums a tunnel over the snapshots of `workers` workers. */
 void api_tunnel_sum(const struct api_snap *snap, unsigned workers, unsigned tunnel, struct api_tunnel *out);
+
+/* paths.c: the paths of a tunnel, as a list; metrics of all tunnels with several paths. */
+json_t *api_paths_json(const struct api_req *req, const struct api_snap *snap, unsigned tunnel);
+void api_paths_metrics(FILE *f, const struct api_req *req, const struct api_snap *snap);
 
 #define API_PORT_COUNTERS(X)                                                                                 \
 	X(rx_packets, "packets received by the port")                                                        \

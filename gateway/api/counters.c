@@ -390,6 +390,7 @@ static void metrics_all(FILE *f, const struct api_req *req, const struct api_sna
 	metrics_loops(f, req);
 	metrics_ports(f, req);
 	metrics_tunnels(f, req, snap);
+	api_paths_metrics(f, req, snap);
 	metrics_keys(f, req);
 	metrics_workers(f, req, snap);
 	api_metrics_memory(f, req);

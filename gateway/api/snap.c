@@ -23,8 +23,11 @@ static void copy_step(struct eng *e, void *arg)
 		s->snap->flows = eng_flow_count(e);
 		s->snap->custody = eng_custody_bytes(e);
 	}
-	for (unsigned i = s->from; i < s->to; i++)
+	for (unsigned i = s->from; i < s->to; i++) {
 		eng_tunnel_stats(e, i, &s->snap->wan[i]);
+		for (unsigned k = 0; k < WAN_PATHS_MAX && eng_path_stats(e, i, k, &s->snap->path[i][k]); k++)
+			;
+	}
 }
 
 int api_snap_worker(struct gw_app *app, unsigned worker, struct api_snap *out)

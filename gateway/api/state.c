@@ -225,7 +225,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	return json_pack(
 	    "{s:s, s:s, s:s, s:f, s:i, s:i, s:s, s:o, s:o, s:i, s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:I, "
 	    "s:I, s:I, s:I, s:I, s:I,"
-	    " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}",
+	    " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}",
 	    "name", c->name, "state",
 	    t.workers_up == req->app->workers ? "up"
 	    : t.workers_up                    ? "partly"
@@ -245,7 +245,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	    (json_int_t)t.c.peer_restarts, "from",
 	    gw_tunnel_side(req->app, i) == GW_SIDE_CONTROLLER ? "controller" : "gateway", "congestion",
 	    congest_json(req->app, &t.congest), "carrier", carrier_json(req->app, i), "keys",
-	    keys_json(req->app, i));
+	    keys_json(req->app, i), "paths", api_paths_json(req, snap, i));
 }
 
 void api_tunnels(const struct api_req *req, struct api_reply *reply)

@@ -58,8 +58,8 @@ static void state_read(struct eng *e, void *arg)
 	const struct gw_tun *t = &l->w->tun[l->tunnel];
 
 	eng_tunnel_stats(e, l->tunnel, &l->wan);
-	l->resolved =
-	    t->conf && gw_nt_find(l->w->nt, l->w->app, &t->conf->remote, t->port->idx, &miss, &addr, &port);
+	l->resolved = t->conf && gw_nt_find(l->w->nt, l->w->app, &t->conf->remote, t->path[0].port->idx,
+	                             &miss, &addr, &port);
 }
 
 static void facts_gather(struct gw_app *app, unsigned tunnel, struct watch_facts *f)

@@ -14,6 +14,30 @@ static int err_merge(struct conf_error *err, int rc, const char *text)
 	return rc;
 }
 
+/* Their rates and DSCP may change while they run. */
+static bool same_paths(const struct conf_tunnel *a, const struct conf_tunnel *b)
+{
+	if (a->paths != b->paths)
+		return false;
+	for (unsigned i = 0; i < a->paths; i++) {
+		const struct conf_path *p = &a->path[i], *q = &b->path[i];
+
+		if (strcmp(p->port, q->port) != 0 || !rwy_ip_eq(&p->local, &q->local) ||
+		    !rwy_ip_eq(&p->remote, &q->remote) || p->udp_port != q->udp_port ||
+		    p->source_port != q->source_port)
+			return false;
+	}
+	return true;
+}
+
+static bool same_path_rates(const struct conf_tunnel *a, const struct conf_tunnel *b)
+{
+	for (unsigned i = 0; i < a->paths; i++)
+		if (a->path[i].rate_Bps != b->path[i].rate_Bps || a->path[i].dscp != b->path[i].dscp)
+			return false;
+	return a->path_probe == b->path_probe;
+}
+
 bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
 	return !strcmp(a->name, b->name) && !strcmp(a->peer, b->peer) && !strcmp(a->port, b->port) &&
@@ -23,7 +47,7 @@ bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *
 	       a->tcp_connections == b->tcp_connections && !strcmp(a->tcp_cc, b->tcp_cc) &&
 	       a->quic_port == b->quic_port && a->keys_port == b->keys_port &&
 	       !strcmp(a->peer_name, b->peer_name) && rwy_ip_eq(&a->tcp_local, &b->tcp_local) &&
-	       rwy_ip_eq(&a->tcp_remote, &b->tcp_remote);
+	       rwy_ip_eq(&a->tcp_remote, &b->tcp_remote) && same_paths(a, b);
 }
 
 static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel *b)
@@ -39,8 +63,8 @@ static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel 
 
 bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
-	return gw_tunnel_same_ends(a, b) && same_prefixes(a, b) && a->rate_Bps == b->rate_Bps &&
-	       a->weight == b->weight && a->carrier == b->carrier &&
+	return gw_tunnel_same_ends(a, b) && same_prefixes(a, b) && same_path_rates(a, b) &&
+	       a->rate_Bps == b->rate_Bps && a->weight == b->weight && a->carrier == b->carrier &&
 	       !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
 	       !memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) &&
 	       wan_congest_cfg_same(&a->congest, &b->congest);

@@ -113,7 +113,9 @@ int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c)
 		    .rx_window = e->wan.rx_window,
 		    .rx_bytes = e->wan.rx_bytes,
 		    .congest = e->wan.congest,
+		    .path_probe = e->wan.path_probe,
 		    .weight = e->weight};
+		memcpy(t->tune[i].path_rate_Bps, e->wan.path_rate_Bps, sizeof(e->wan.path_rate_Bps));
 		if (!rc)
 			rc = gw_eng_prefixes(t->prefix, &t->prefixes, c, i);
 	}

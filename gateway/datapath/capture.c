@@ -44,6 +44,15 @@ static void lan_facts(const struct gw_worker *w, const struct gw_port *p, struct
 	gw_cap_facts_frame(f, d, len, w->ts->n != 0);
 }
 
+/* By the destination port, which is the same in both directions: a path's source port may be
+ * another one. */
+static bool path_carries(const struct gw_worker *w, const struct gw_tun_path *t, const struct gw_port *p,
+    const struct gw_cap_udp *u, bool in)
+{
+	return t->port == p && u->dport == t->udp_port + w->idx &&
+	       rwy_ip_eq(in ? &u->src : &u->dst, &t->remote) && rwy_ip_eq(in ? &u->dst : &u->src, &t->local);
+}
+
 /* The tunnel of a datagram to or from this worker's UDP port; -1: none. *off: of the datagram. */
 static int tunnel_of(const struct gw_worker *w, const struct gw_port *p, const uint8_t *d, uint32_t len,
     uint32_t *off, bool in)
@@ -53,14 +62,10 @@ static int tunnel_of(const struct gw_worker *w, const struct gw_port *p, const u
 	*off = gw_cap_udp(d, len, &u);
 	if (!*off)
 		return -1;
-	for (unsigned i = 0; i < w->tunnels; i++) {
-		const struct gw_tun *t = &w->tun[i];
-
-		if (t->conf && t->port == p && (in ? u.dport : u.sport) == t->udp_port &&
-		    rwy_ip_eq(in ? &u.src : &u.dst, &t->conf->remote) &&
-		    rwy_ip_eq(in ? &u.dst : &u.src, &t->conf->local))
-			return (int)i;
-	}
+	for (unsigned i = 0; i < w->tunnels; i++)
+		for (unsigned k = 0; w->tun[i].conf && k < w->tun[i].paths; k++)
+			if (path_carries(w, &w->tun[i].path[k], p, &u, in))
+				return (int)i;
 	return -1;
 }
 
@@ -344,9 +349,9 @@ void gw_cap_tx_relayed(struct gw_worker *w, const struct eng_lan_tx *tx)
 
 #define CLEAR_HEAD (GW_L2_MAX + IP6_LEN + UDP_LEN)
 
-/* Writes Ethernet, IP and UDP of a tunnel's datagram of `size` bytes. Returns their length. */
+/* Writes Ethernet, IP and UDP of a path's datagram of `size` bytes. Returns their length. */
 static uint32_t head_make(
-    uint8_t *h, const struct gw_tun *t, const struct gw_nh *nh, uint32_t size, uint8_t tos, bool in)
+    uint8_t *h, const struct gw_tun_path *t, const struct gw_nh *nh, uint32_t size, uint8_t tos, bool in)
 {
 	const bool v4 = t->ip_len == IP4_LEN;
 	const uint32_t l2 = nh ? nh->l2_len : GW_ETH, a = v4 ? 12 : 8, n = v4 ? 4 : 16;
@@ -373,8 +378,8 @@ static uint32_t head_make(
 	return l2 + t->ip_len + UDP_LEN;
 }
 
-void gw_cap_wan_out(
-    struct gw_worker *w, const struct gw_tun *t, const struct gw_nh *nh, const struct wan_tx *tx, uint8_t tos)
+void gw_cap_wan_out(struct gw_worker *w, const struct gw_tun_path *t, const struct gw_nh *nh,
+    const struct wan_tx *tx, uint8_t tos)
 {
 	struct gw_cap_worker *cw = part_of(w);
 	const uint32_t body = tx->buf ? tx->len : 0;
@@ -401,7 +406,7 @@ void gw_cap_wan_out(
 void gw_cap_stream_begin(struct gw_worker *w, struct gw_cap_rx *x, unsigned tunnel, const struct rte_mbuf *m)
 {
 	struct gw_cap_worker *cw = part_of(w);
-	const struct gw_tun *t = &w->tun[tunnel];
+	const struct gw_tun_path *t = &w->tun[tunnel].path[0];
 	const uint32_t len = m->data_len;
 
 	*x = (struct gw_cap_rx){.port = t->port->idx, .facts.stage = GW_CAP_WAN_IN};

@@ -44,8 +44,8 @@ void gw_cap_tx_end(struct gw_worker *w, const struct gw_txq *q, unsigned sent, u
 void gw_cap_tx_relayed(struct gw_worker *w, const struct eng_lan_tx *tx);
 
 /* A datagram that no port shows in the clear: before it is sealed (nh: its Ethernet header), or one
- * for the reliable carrier (NULL). It gets IP and UDP headers as if it were sent natively. */
-void gw_cap_wan_out(struct gw_worker *w, const struct gw_tun *t, const struct gw_nh *nh,
+ * for the reliable carrier (NULL), as if it were sent natively by this path. */
+void gw_cap_wan_out(struct gw_worker *w, const struct gw_tun_path *t, const struct gw_nh *nh,
     const struct wan_tx *tx, uint8_t tos);
 
 #endif

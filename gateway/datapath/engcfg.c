@@ -38,18 +38,37 @@ static void fit_rate(struct wan_cfg *w, uint64_t rate_Bps)
 		w->rx_bytes = HOLD * flight;
 }
 
+static_assert(1 + CONF_PATHS_MAX == WAN_PATHS_MAX, "a path for each entry, and the tunnel's own");
+
+/* Returns this worker's part of the rates of all paths. */
+static uint64_t paths_fill(struct wan_cfg *w, const struct conf *c, const struct conf_tunnel *t)
+{
+	uint64_t sum = 0;
+
+	w->paths = 1 + t->paths;
+	if (t->paths)
+		w->path_probe = t->path_probe;
+	for (unsigned k = 0; k < w->paths; k++) {
+		const struct conf_path p = conf_tunnel_path(t, k);
+
+		w->mtu[k] = c->port[p.port_idx].mtu - (rwy_ip_is4(&p.local) ? IP4_UDP : IP6_UDP);
+		/* 0: the tunnel's, also when that changes */
+		w->path_rate_Bps[k] = k ? t->path[k - 1].rate_Bps / c->workers : 0;
+		sum += p.rate_Bps / c->workers;
+	}
+	return sum;
+}
+
 int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned idx, unsigned worker)
 {
 	const struct conf_tunnel *t = &c->tunnel[idx];
-	uint32_t over = rwy_ip_is4(&t->local) ? IP4_UDP : IP6_UDP;
-	uint64_t share = t->rate_Bps / c->workers;
+	uint64_t share;
 
 	memcpy(e->name, t->name, sizeof(e->name));
 	e->weight = t->weight;
 	e->peer = *t->peer ? rwy_spread_id(t->peer) : 0;
 	wan_cfg_default(&e->wan);
-	e->wan.paths = 1;
-	e->wan.mtu[0] = c->port[t->port_idx].mtu - over;
+	share = paths_fill(&e->wan, c, t);
 	e->wan.epoch = base_random64();
 	e->wan.index = (uint32_t)base_random64();
 	e->wan.tunnel_id = conf_tunnel_id(t, worker);
@@ -63,7 +82,7 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	e->wan.rekey = c->keys.rekey;
 	e->wan.ecn = t->ecn == CONF_ECN_AUTO;
 	e->wan.fec = t->fec == CONF_FEC_OFF ? WAN_FEC_OFF : WAN_FEC_AUTO;
-	e->wan.cc_cfg.rate_Bps = share;
+	e->wan.cc_cfg.rate_Bps = t->rate_Bps / c->workers;
 	e->wan.congest = t->congest;
 	e->wan.congest.delay_min = CONGEST_DELAY_MIN;
 	fit_rate(&e->wan, share);

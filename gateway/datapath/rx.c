@@ -216,34 +216,43 @@ static void from_lan(
 	gw_rx_engine(w, m, k, 0);
 }
 
-/* Returns the tunnel on port p that matches the local address and UDP ports; *peer: it comes from
- * the tunnel's peer. -1: none. */
-static int tunnel_find(
-    const struct gw_worker *w, const struct gw_port *p, const struct gw_pkt *k, uint16_t dport, bool *peer)
+/* A tunnel's path by the addresses and ports of a datagram. */
+struct arrival {
+	int tunnel; /* -1: none has this local address and port */
+	uint8_t path;
+	bool peer; /* it comes from the tunnel's peer */
+};
+
+static bool path_fits(const struct gw_worker *w, const struct gw_tun_path *t, const struct gw_port *p,
+    const struct gw_pkt *k, uint16_t dport)
 {
-	int found = -1;
-
-	*peer = false;
-	for (unsigned i = 0; i < w->tunnels; i++) {
-		const struct conf_tunnel *t = w->tun[i].conf;
-
-		if (w->tun[i].port != p || w->tun[i].closed ||
-		    (unsigned)(dport - t->udp_port) >= w->app->workers || dport < t->udp_port)
-			continue;
-		if (!rwy_ip_eq(&t->local, &k->dst))
-			continue;
-		found = (int)i;
-		if (rwy_ip_eq(&t->remote, &k->src)) {
-			*peer = true;
-			return found;
-		}
-	}
-	return found;
+	return t->port == p && (unsigned)(dport - t->udp_port) < w->app->workers && dport >= t->udp_port &&
+	       rwy_ip_eq(&t->local, &k->dst);
 }
 
-static void from_tunnel(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, unsigned tunnel,
-    uint16_t dport, bool owned)
+static struct arrival tunnel_find(
+    const struct gw_worker *w, const struct gw_port *p, const struct gw_pkt *k, uint16_t dport)
 {
+	struct arrival a = {.tunnel = -1};
+
+	for (unsigned i = 0; i < w->tunnels; i++) {
+		const struct gw_tun *t = &w->tun[i];
+
+		for (unsigned n = 0; n < t->paths && !t->closed; n++) {
+			if (!path_fits(w, &t->path[n], p, k, dport))
+				continue;
+			a = (struct arrival){(int)i, (uint8_t)n, rwy_ip_eq(&t->path[n].remote, &k->src)};
+			if (a.peer)
+				return a;
+		}
+	}
+	return a;
+}
+
+static void from_tunnel(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k,
+    const struct arrival *a, uint16_t dport, bool owned)
+{
+	const unsigned tunnel = (unsigned)a->tunnel;
 	const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
 	uint32_t len = rwy_get16(udp + 4);
 
@@ -251,11 +260,11 @@ static void from_tunnel(struct gw_worker *w, struct rte_mbuf *m, const struct gw
 		gw_rx_drop(m, &w->c.drop_bad_udp);
 		return;
 	}
-	if (!owned && gw_rx_hand_over(w, m, dport - w->tun[tunnel].conf->udp_port))
+	if (!owned && gw_rx_hand_over(w, m, dport - w->tun[tunnel].path[a->path].udp_port))
 		return;
 	w->c.to_engine_wan++;
-	eng_wan_rx(
-	    w->eng, tunnel, 0, gw_buf_view(m, k->off + k->hdr + UDP_LEN, len - UDP_LEN), k->ecn, w->now);
+	eng_wan_rx(w->eng, tunnel, a->path, gw_buf_view(m, k->off + k->hdr + UDP_LEN, len - UDP_LEN), k->ecn,
+	    w->now);
 }
 
 static void from_wan(
@@ -270,19 +279,18 @@ static void from_wan(
 	if (k->proto == IPPROTO_UDP && k->ip_len >= k->hdr + UDP_LEN) {
 		const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
 		uint16_t dport = rwy_get16(udp + 2);
-		bool peer;
-		int t;
+		struct arrival a;
 
 		if (k->fragment) { /* tunnels never send fragments, and the kernel needs no UDP */
 			gw_rx_drop(m, &w->c.drop_bad_ip);
 			return;
 		}
-		t = tunnel_find(w, p, k, dport, &peer);
-		if (t >= 0 && peer) {
-			from_tunnel(w, m, k, (unsigned)t, dport, owned);
+		a = tunnel_find(w, p, k, dport);
+		if (a.peer) {
+			from_tunnel(w, m, k, &a, dport, owned);
 			return;
 		}
-		if (t >= 0) {
+		if (a.tunnel >= 0) {
 			gw_rx_drop(m, &w->c.drop_wan_stranger);
 			return;
 		}

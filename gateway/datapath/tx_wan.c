@@ -22,6 +22,8 @@ static_assert(HDR_MAX + RTE_PKTMBUF_HEADROOM <= GW_SMALL_ROOM, "all headers fit 
 void gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
 {
 	w->tun_conf[tunnel] = *c;
+	for (unsigned i = 1; i < w->tun[tunnel].paths; i++)
+		w->tun[tunnel].path[i].dscp = (uint8_t)(c->path[i - 1].dscp << 2);
 }
 
 void gw_tx_tunnel_close(struct gw_worker *w, unsigned tunnel)
@@ -37,40 +39,52 @@ void gw_tx_tunnel_fini(struct gw_worker *w, unsigned tunnel)
 		w->tunnels--;
 }
 
-void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
+static void path_init(const struct gw_worker *w, struct gw_tun_path *t, const struct conf_path *c)
 {
-	struct gw_tun *t = &w->tun[tunnel];
 	uint8_t *h = t->hdr, *udp;
 
-	*t = (struct gw_tun){.conf = &w->tun_conf[tunnel]};
-	atomic_store_explicit(&w->tun_state[tunnel], 0, memory_order_relaxed);
-	w->tun_conf[tunnel] = *c;
-	if (w->tunnels <= tunnel)
-		w->tunnels = tunnel + 1;
-	t->port = w->app->port[t->conf->port_idx];
-	t->udp_port = (uint16_t)(t->conf->udp_port + w->idx);
-	memset(h, 0, sizeof(t->hdr));
-	if (rwy_ip_is4(&t->conf->local)) {
+	*t = (struct gw_tun_path){.port = w->app->port[c->port_idx],
+	    .local = c->local,
+	    .remote = c->remote,
+	    .udp_port = c->udp_port,
+	    .dscp = (uint8_t)(c->dscp << 2)};
+	if (rwy_ip_is4(&c->local)) {
 		t->ip_len = IP4_LEN;
 		h[0] = 0x45;
 		/* DF: the tunnel handles the path MTU; so identification may be 0 (RFC 6864) */
 		h[6] = 0x40;
 		h[8] = TTL;
 		h[9] = IPPROTO_UDP;
-		memcpy(h + 12, t->conf->local.b + 12, 4);
-		memcpy(h + 16, t->conf->remote.b + 12, 4);
+		memcpy(h + 12, c->local.b + 12, 4);
+		memcpy(h + 16, c->remote.b + 12, 4);
 		t->sum = rwy_csum(h, IP4_LEN);
 	} else {
 		t->ip_len = IP6_LEN;
 		h[0] = 0x60;
 		h[6] = IPPROTO_UDP;
 		h[7] = TTL;
-		memcpy(h + 8, t->conf->local.b, 16);
-		memcpy(h + 24, t->conf->remote.b, 16);
+		memcpy(h + 8, c->local.b, 16);
+		memcpy(h + 24, c->remote.b, 16);
 	}
 	udp = h + t->ip_len;
-	rwy_put16(udp, t->udp_port);
-	rwy_put16(udp + 2, t->udp_port);
+	rwy_put16(udp, (uint16_t)(c->source_port + w->idx));
+	rwy_put16(udp + 2, (uint16_t)(c->udp_port + w->idx));
+}
+
+void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
+{
+	struct gw_tun *t = &w->tun[tunnel];
+
+	*t = (struct gw_tun){.conf = &w->tun_conf[tunnel], .paths = (uint8_t)(1 + c->paths)};
+	atomic_store_explicit(&w->tun_state[tunnel], 0, memory_order_relaxed);
+	w->tun_conf[tunnel] = *c;
+	if (w->tunnels <= tunnel)
+		w->tunnels = tunnel + 1;
+	for (unsigned i = 0; i < t->paths; i++) {
+		const struct conf_path p = conf_tunnel_path(c, i);
+
+		path_init(w, &t->path[i], &p);
+	}
 }
 
 /* Whether all packets get one value. In a `keep` table the first and the last entry differ. */
@@ -97,8 +111,8 @@ static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const
 }
 
 /* Writes Ethernet, IP and UDP at `at`, for a datagram of `size` bytes that follows them. */
-static void udp_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh, const struct wan_tx *tx,
-    uint8_t dscp, uint32_t size)
+static void udp_headers(uint8_t *at, const struct gw_tun_path *t, const struct gw_nh *nh,
+    const struct wan_tx *tx, uint8_t dscp, uint32_t size)
 {
 	uint8_t *ip = at + nh->l2_len, *udp = ip + t->ip_len;
 	uint32_t udp_len = UDP_LEN + size;
@@ -120,15 +134,15 @@ static void udp_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh 
 }
 
 /* The same, and the WAN header; `payload` bytes of the packet follow. */
-static void wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh, const struct wan_tx *tx,
-    uint8_t dscp, uint32_t payload)
+static void wan_headers(uint8_t *at, const struct gw_tun_path *t, const struct gw_nh *nh,
+    const struct wan_tx *tx, uint8_t dscp, uint32_t payload)
 {
 	udp_headers(at, t, nh, tx, dscp, tx->hdr_len + payload);
 	rte_memcpy(at + nh->l2_len + t->ip_len + UDP_LEN, tx->hdr, tx->hdr_len);
 }
 
 /* A datagram that is sealed: the encryption is the copy, and custody keeps what it has. */
-static struct rte_mbuf *sealed(struct gw_worker *w, const struct gw_tun *t, const struct gw_nh *nh,
+static struct rte_mbuf *sealed(struct gw_worker *w, const struct gw_tun_path *t, const struct gw_nh *nh,
     const struct wan_tx *tx, uint8_t dscp)
 {
 	uint32_t hlen = nh->l2_len + t->ip_len + UDP_LEN, size = wan_tx_size(tx);
@@ -168,8 +182,8 @@ static void udp6_checksum(struct rte_mbuf *m, uint32_t l2_len)
 void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct gw_worker *w = ctx;
-	struct gw_tun *t = &w->tun[tunnel];
-	struct gw_port *p = t->port;
+	struct gw_tun_path *t;
+	struct gw_port *p;
 	const struct gw_nh *nh;
 	uint32_t len = tx->buf ? tx->len : 0, hlen;
 	uint8_t h[HDR_MAX], dscp;
@@ -177,11 +191,13 @@ void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 
 	if (tx->stream) {
 		if (__builtin_expect(w->cap != NULL, 0))
-			gw_cap_wan_out(w, t, NULL, tx, 0);
+			gw_cap_wan_out(w, &w->tun[tunnel].path[0], NULL, tx, 0);
 		gw_carrier_tx(w, tunnel, tx);
 		return;
 	}
-	nh = gw_next_hop(w, &t->conf->remote, &t->nh, p->idx);
+	t = &w->tun[tunnel].path[tx->path];
+	p = t->port;
+	nh = gw_next_hop(w, &t->remote, &t->nh, p->idx);
 	if (nh && t->ip_len + UDP_LEN + wan_tx_size(tx) > p->conf->mtu) {
 		w->c.drop_tx_too_long++;
 		nh = NULL;
@@ -192,7 +208,7 @@ void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 		return;
 	}
 	hlen = nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
-	dscp = wan_dscp(w, t, tx);
+	dscp = t->dscp ? t->dscp : wan_dscp(w, &w->tun[tunnel], tx);
 	if (tx->key) {
 		m = sealed(w, t, nh, tx, dscp);
 		if (tx->buf && tx->own)

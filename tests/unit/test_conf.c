@@ -646,6 +646,77 @@ static void test_cross(void **state)
 	check_bad(&(struct bad){0, text, 19, "found `10.2.0.0/24` again (tunnel `b`)"}, 1);
 }
 
+/* --- paths ------------------------------------------------------------------------------------- */
+/* The good file with paths behind line 18. */
+static const char *with_paths(const char *paths)
+{
+	static char line[1024];
+
+	snprintf(line, sizeof(line), "    prefixes: [10.2.0.0/24]\n    paths:\n%s", paths);
+	return conf_change(good, 18, line);
+}
+
+static void test_paths(void **state)
+{
+	const char *text =
+	    with_paths("      - {udp_port: 5000}\n"
+	               "      - {remote: 192.0.2.3, udp_port: 4793, source_port: 6000, dscp: 10, "
+	               "rate: 1Gbps}");
+	struct conf *c;
+	struct conf_error err;
+	struct conf_path p;
+
+	if (conf_parse(&c, text, strlen(text), "x.yaml", &err))
+		fail_msg("line %u: %s", err.line, err.msg);
+	assert_int_equal(c->tunnel[0].paths, 2);
+	assert_int_equal(c->tunnel[0].path_probe, 5 * RWY_MS);
+	p = conf_tunnel_path(&c->tunnel[0], 0);
+	assert_int_equal(p.udp_port, 4793);
+	assert_int_equal(p.source_port, 4793);
+	p = conf_tunnel_path(&c->tunnel[0], 1);
+	assert_string_equal(p.port, "wan");
+	assert_int_equal(p.port_idx, 1);
+	assert_true(rwy_ip_eq(&p.local, &c->tunnel[0].local));
+	assert_true(rwy_ip_eq(&p.remote, &c->tunnel[0].remote));
+	assert_int_equal(p.udp_port, 5000);
+	assert_int_equal(p.source_port, 5000);
+	assert_int_equal(p.dscp, 0);
+	assert_int_equal(p.rate_Bps, c->tunnel[0].rate_Bps);
+	p = conf_tunnel_path(&c->tunnel[0], 2);
+	assert_false(rwy_ip_eq(&p.remote, &c->tunnel[0].remote));
+	assert_int_equal(p.source_port, 6000);
+	assert_int_equal(p.dscp, 10);
+	assert_int_equal(p.rate_Bps, 125000000);
+	conf_free(c);
+}
+
+static void test_bad_paths(void **state)
+{
+	static const struct {
+		const char *paths, *want;
+		unsigned at;
+	} bad[] = {
+	    {"      - {remote: 192.0.2.3}", "expected `udp_port`", 20},
+	    {"      - {udp_port: 4793}", "expected other UDP ports than path 0 of tunnel `b`", 20},
+	    {"      - {udp_port: 5000}\n      - {udp_port: 5000}", "than path 1 of tunnel `b`", 21},
+	    {"      - {udp_port: 4791}", "other than RoCE's 4791", 20},
+	    {"      - {udp_port: 5000, port: lan}", "which has role `lan`", 20},
+	    {"      - {udp_port: 5000, port: other}", "which is no port's name", 20},
+	    {"      - {udp_port: 5000, local: 192.0.2.9}", "expected an address of port `wan`", 20},
+	    {"      - {udp_port: 5000, remote: 192.0.2.1}", "which is our own", 20},
+	    {"      - {udp_port: 5000, remote: 2001:db8::1}", "expected an IPv4 address as in `local`", 20},
+	    {"      - {udp_port: 5000, dscp: 64}", "dscp", 20},
+	    {"      - {udp_port: 5000, rate: 1kbps}", "rate", 20},
+	    {"      - {udp_port: 5000, colour: red}", "a known key of tunnels[].paths[]", 20},
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *text = with_paths(bad[i].paths);
+
+		expect_bad(text, strlen(text), bad[i].at, bad[i].want);
+	}
+}
+
 static void test_udp_ports_and_workers(void **state)
 {
 	char *many = conf_change(good, 2, "  name: a\n  workers: 64"), *text;
@@ -809,6 +880,8 @@ int main(void)
 	    cmocka_unit_test(test_siblings),
 	    cmocka_unit_test(test_security),
 	    cmocka_unit_test(test_cross),
+	    cmocka_unit_test(test_paths),
+	    cmocka_unit_test(test_bad_paths),
 	    cmocka_unit_test(test_udp_ports_and_workers),
 	    cmocka_unit_test(test_prefixes_in_all),
 	    cmocka_unit_test(test_accepted_forms),

@@ -102,6 +102,9 @@ static int run_list(const struct cli *cli, const char *page, const char *key, co
 static const struct cli_opt detail_opts[] = {
     {"detail", NULL, "everything that is known, line by line"}, {NULL, NULL, NULL}};
 
+static const struct cli_opt tunnel_opts[] = {{"detail", NULL, "everything that is known, line by line"},
+    {"paths", NULL, "the paths of each tunnel"}, {NULL, NULL, NULL}};
+
 static const char *say_carrier(const char *name)
 {
 	return !strcmp(name, "native") ? "udp" : name;
@@ -142,11 +145,39 @@ static void tunnel_more(const json_t *o)
 		    js(json_object_get(o, "keys"), "problem"));
 }
 
+/* One row for each path. */
+static void path_rows(struct table *t, const json_t *o)
+{
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "paths"), i, p)
+	{
+		const bool seen = jn(p, "rtt_seconds") > 0;
+
+		table_add(t, "%s", js(o, "name"));
+		table_add(t, "%lld", ji(p, "path"));
+		table_add(t, "%s", js(p, "state"));
+		table_add(t, "%s", js(p, "remote"));
+		table_add(t, "%lld", ji(p, "udp_port"));
+		table_add(t, "%s", seen ? say_time(jn(p, "rtt_seconds")) : "-");
+		table_add(t, "%s", seen ? say_share(jn(p, "loss_ratio")) : "-");
+		table_add(t, "%s", seen ? say_bits(jn(p, "rate_bytes_per_second")) : "-");
+		table_add(t, "%s", say_bytes(jn(p, "tx_bytes")));
+		table_add(t, "%s", say_count(jn(p, "silences")));
+		table_add(t, "%s", say_count(jn(p, "moved")));
+	}
+}
+
 static int run_tunnels(const struct cli *cli)
 {
+	static const char *const by_path[] = {"~TUNNEL", ">PATH", "STATE", "~REMOTE", ">PORT", ">RTT",
+	    ">LOSS", ">RATE", ">SENT", ">SILENT", ">MOVED", NULL};
 	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", "VIA", ">RTT", ">LOSS", "BAD",
 	    ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
+	if (cli_value(cli, "paths") && !cli->json)
+		return run_list(cli, "/v1/tunnels", "tunnels", by_path, path_rows, NULL);
 	return run_list(cli, cli_value(cli, "detail") || cli->json ? "/v1/tunnels?workers=1" : "/v1/tunnels",
 	    "tunnels", columns, tunnel_row, tunnel_more);
 }
@@ -159,8 +190,11 @@ const struct cli_cmd cmd_tunnels = {.name = "tunnels",
         "BAD is the cause of persistent congestion: loss, marks or delay.\n"
         "RATE is the rate that congestion control allows now, or that TCP reaches.\n"
         "SENT and RECEIVED count datagrams' bytes since start.\n"
-        "Below the table: tunnels that are not up, and tunnels without keys, with the reason.\n",
-    .opts = detail_opts,
+        "Below the table: tunnels that are not up, and tunnels without keys, with the reason.\n"
+        "--paths has a row for each path: usable, tried (it answers again, and carries a little), silent\n"
+        "(no answer: its data went elsewhere), unproven (it never answered). SILENT is how often that\n"
+        "happened; MOVED counts the datagrams whose data went elsewhere then.\n",
+    .opts = tunnel_opts,
     .run = run_tunnels};
 
 static void port_row(struct table *t, const json_t *o)

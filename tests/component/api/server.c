@@ -404,6 +404,22 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 	snprintf(out->cc, sizeof(out->cc), "auto: steady");
 }
 
+bool eng_path_stats(const struct eng *e, unsigned tunnel, unsigned path, struct wan_path_stats *out)
+{
+	const struct conf_tunnel *t = &fake.conf->tunnel[tunnel];
+
+	if (path > t->paths)
+		return false;
+	*out = (struct wan_path_stats){.state = path ? "silent" : "usable",
+	    .srtt = 20 * RWY_MS,
+	    .rate_Bps = 1000000,
+	    .loss_ppm = 100 * path,
+	    .silences = path,
+	    .tx_bytes = 1000,
+	    .moved = 7 * path};
+	return true;
+}
+
 void eng_memory(const struct eng *e, struct eng_memory *out)
 {
 	*out = (struct eng_memory){.held = 77u << 20,

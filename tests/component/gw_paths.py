@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two real gateways with a tunnel of two paths, over two WAN links of which one dies, loses 30 %, and comes back under load.
+
+    ha [eth0] -- [lan0] ga [wan0] -- [wa] wanem [wb] -- [wan0] gb [lan0] -- [eth0] hb
+                           [wan1] -- [wc] wanem [wd] -- [wan1]
+
+The hosts are models, as in gw_drain.py, which compares every byte. Needs root. Argument: the build folder.
+"""
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+import gw_smoke as lab  # noqa: E402
+import gw_drain as drain  # noqa: E402
+
+PORT = """  - name: wan2
+    device: "net_af_packet2,iface=wan1"
+    role: wan
+    addresses: [198.51.100.{n}/24]
+    mtu: 1500
+tunnels:
+"""
+PATHS = """    paths:
+      - {{port: wan2, local: 198.51.100.{n}, remote: 198.51.100.{m}, udp_port: 4893, source_port: 5000, dscp: 10, rate: 5Gbps}}
+    path_probe: 5ms
+memory:
+"""
+
+
+def topology():
+    drain.topology()
+    for gw, mid in ((lab.GA, "wc"), (lab.GB, "wd")):
+        lab.sh("ip", "-n", gw, "link", "add", "wan1", "type", "veth", "peer", "name", mid, "netns", drain.MID)
+        lab.sh("ip", "-n", gw, "link", "set", "wan1", "up")
+        lab.sh("ip", "-n", drain.MID, "link", "set", mid, "up")
+
+
+class Second:
+    """The other WAN link: 10 ms round trip, no loss."""
+
+    def __init__(self, folder):
+        self.sock = os.path.join(folder, "second.sock")
+        self.proc = subprocess.Popen(("ip", "netns", "exec", drain.MID, os.path.join(drain.BIN, "wanem"), "--a", "wc", "--b", "wd",
+                                      "--delay", "5ms", "--control", self.sock), stderr=subprocess.DEVNULL)
+
+    def set(self, *words):
+        end = time.monotonic() + lab.READY
+        while subprocess.run((os.path.join(drain.BIN, "wanem"), "ctl", self.sock, "set", "both", *words), capture_output=True).returncode:
+            assert time.monotonic() < end, "wanem does not answer"
+            time.sleep(0.02)
+
+    def stop(self):
+        self.proc.terminate()
+        self.proc.wait()
+
+
+def configure(gateway, side):
+    n, _, m = lab.SITES[side]
+    with open(gateway.config) as f:
+        text = f.read()
+    text = text.replace("tunnels:\n", PORT.format(n=n), 1).replace("memory:\n", PATHS.format(n=n, m=m), 1)
+    with open(gateway.config, "w") as f:
+        f.write(text)
+
+
+@contextlib.contextmanager
+def running(folder, workers=1):
+    a, b = (lab.Gateway(folder, side, workers=workers) for side in "ab")
+    wan, second = drain.Wan(folder), Second(folder)
+    load = None
+    try:
+        for g, side in ((a, "a"), (b, "b")):
+            configure(g, side)
+        b.start()
+        a.start().wait("tunnel=far state=up")
+        b.wait("tunnel=far state=up")
+        load = drain.Load()
+        yield a, b, second, load
+    finally:
+        if load:
+            load.kill()
+        a.kill()
+        b.kill()
+        wan.stop()
+        second.stop()
+
+
+def roceway(folder, *words):
+    return subprocess.run((os.path.join(drain.BIN, "roceway"), "--socket", os.path.join(folder, "a.sock")) + words, capture_output=True,
+                          text=True, timeout=60)
+
+
+def paths(folder):
+    return json.loads(roceway(folder, "tunnels", "--json").stdout)["tunnels"][0]["paths"]
+
+
+def until(load, what, true):
+    """The load goes on meanwhile."""
+    end = time.monotonic() + lab.READY
+    while not true():
+        assert time.monotonic() < end, what
+        load.more(50)
+
+
+def test_path_dies(folder, workers=1):
+    with running(folder, workers) as (a, b, second, load):
+        until(load, "both paths answer", lambda: [p["state"] for p in paths(folder)] == ["usable"] * 2)
+        before = paths(folder)[1]
+        load.more()
+        now = paths(folder)[1]
+        assert now["tx_bytes"] > before["tx_bytes"] + 100000, (before, now)  # the short path has most
+        for words in (("loss=100%",), ("loss=30%",), ("loss=0%", "delay=30ms")):
+            second.set(*words)
+            if words[0] == "loss=100%":
+                until(load, "path 1 is silent", lambda: paths(folder)[1]["state"] == "silent")
+            load.more()
+        until(load, "path 1 is back", lambda: paths(folder)[1]["state"] == "usable")
+        now = paths(folder)
+        assert now[1]["silences"] and now[0]["tx_bytes"] > 100000, now
+        table = roceway(folder, "tunnels", "--paths").stdout.splitlines()
+        assert len(table) == 3 and "198.51.100.2" in table[2] and table[2].split()[:3] == ["far", "1", "usable"], table
+        metrics = subprocess.run(("curl", "-s", "--unix-socket", os.path.join(folder, "a.sock"), "http://x/metrics"), capture_output=True,
+                                 text=True).stdout
+        assert 'roceway_path_usable{tunnel="far",path="1"} 1' in metrics, metrics[:2000]
+        load.finish()
+        for g in a, b:
+            code, counters = g.stop()
+            assert code == 0 and " error " not in g.text(), g.text()
+            assert "conns_failed" not in counters and "conns_lost" not in counters, counters
+
+
+def test_two_workers(folder):
+    test_path_dies(folder, workers=2)
+
+
+def test_live(folder):
+    """Rate and DSCP of a path change under load; another list of paths makes another tunnel, and a wrong one is refused."""
+    with running(folder) as (a, _, _, load):
+        entry = '{port: wan2, local: 198.51.100.1, remote: 198.51.100.2, udp_port: 4893, source_port: 5000, dscp: 12, rate: 2Gbps}'
+        load.more()
+        for body, want in ((entry, 200), (entry.replace("198.51.100.1", "198.51.100.77"), 409), (entry.replace("4893", "80"), 400)):
+            r = subprocess.run(("curl", "-s", "-o", "/dev/stdout", "-w", "\n%{http_code}", "--unix-socket", os.path.join(folder, "a.sock"),
+                                "-X", "PATCH", "--data", "paths: [%s]" % body, "http://x/v1/tunnels/far"), capture_output=True, text=True).stdout
+            assert r.endswith("\n%d" % want), (body, r)
+        assert paths(folder)[1]["rate_max_bytes_per_second"] == 250000000, paths(folder)
+        load.more()
+        load.finish()
+        code, counters = a.stop()
+        assert code == 0 and "conns_failed" not in counters and "conns_lost" not in counters, counters
+
+
+def main():
+    tests = [test_path_dies, test_two_workers, test_live]
+    passed = failed = 0
+    try:
+        topology()
+        for t in tests:
+            with tempfile.TemporaryDirectory() as folder:
+                began = time.monotonic()
+                try:
+                    t(folder)
+                    passed += 1
+                    print("ok %s %.1f s" % (t.__name__, time.monotonic() - began))
+                except Exception as e:  # noqa: BLE001: any failure is a failed test
+                    failed += 1
+                    print("not ok %s: %s: %s" % (t.__name__, type(e).__name__, e))
+    finally:
+        lab.cleanup()
+        subprocess.run(("ip", "netns", "del", drain.MID), stderr=subprocess.DEVNULL)
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
