@@ -23,6 +23,7 @@
 #include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/port/neigh.h"
+#include "gateway/privileges.h"
 #include "gateway/program.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
@@ -279,6 +280,9 @@ static int gateway(const char *path)
 		return EXIT_USAGE;
 	gw_log_init(conf->log_level);
 	gw_log_json(conf->log_json);
+	gw_privileges_drop();
+	if (*conf->keys.certificate)
+		gw_privileges_no_core();
 	signals_block();
 	rc = gateway_run(conf, path);
 	conf_free(conf);

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/keys/internal.h"
+#include "gateway/privileges.h"
 #include "gateway/setup.h"
 
 #define EVENTS    32
@@ -52,6 +53,7 @@ int gw_keys_read(struct gw_cert **out, const struct conf *c, char *why, size_t s
 	*out = NULL;
 	if (!*f->certificate)
 		return 0;
+	gw_privileges_no_core(); /* a reload may be the first to name one */
 	return gw_cert_read(out, &(struct gw_cert_files){f->certificate, f->key, f->ca, f->crl}, why, size);
 }
 

@@ -9,6 +9,8 @@ import collections
 import contextlib
 import os
 import re
+import resource
+import signal
 import socket
 import ssl
 import subprocess
@@ -292,8 +294,9 @@ def dumped(pid):
 
 def test_key_material(folder):
     """Keys of the tunnel are in their own memory and nowhere else that a core dump has; what the certificate's key is made of is in no log, journal,
-    API or WAN; and the environment cannot make GnuTLS write secrets down."""
-    log = os.path.join(folder, "secrets")
+    API or WAN, and no core dump is written; and the environment cannot make GnuTLS write secrets down."""
+    log, had = os.path.join(folder, "secrets"), resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (had[1], had[1]))
     os.environ["SSLKEYLOGFILE"] = log
     try:
         with keys.world(folder) as (a, b, _):
@@ -328,12 +331,40 @@ def test_key_material(folder):
                 for name, data in dump:
                     for k in some:
                         assert k not in data, "a key of the tunnel is in %s" % (name or "memory")
+                # GnuTLS has the certificate's key in ordinary memory: so there is no core dump at all.
+                assert any(d in data for _, data in dump for d in private[:2]), "this test looks for the wrong bytes"
                 load.finish()
             finally:
                 load.kill()
+            other = subprocess.Popen(("sleep", "60"), cwd=folder)
+            other.send_signal(signal.SIGABRT)
+            if not os.WCOREDUMP(os.waitpid(other.pid, 0)[1]):
+                print("   this machine writes no core dumps: that a gateway has none is not shown")
+            other.returncode = -signal.SIGABRT
+            a.proc.send_signal(signal.SIGABRT)
+            _, status = os.waitpid(a.proc.pid, 0)
+            a.proc.returncode = -signal.SIGABRT
+            assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGABRT and not os.WCOREDUMP(status), status
             print("   %d pieces of keys, %d KiB would be dumped" % (len(seen), sum(len(d) for _, d in dump) // 1024))
     finally:
         del os.environ["SSLKEYLOGFILE"]
+        resource.setrlimit(resource.RLIMIT_CORE, had)
+
+
+# Those of roceway-gateway.service, and CAP_NET_BIND_SERVICE.
+KEPT = {1, 10, 12, 13, 14, 17, 21, 23}
+
+
+def test_privileges(folder):
+    """Each thread of a gateway that root started has the capabilities that it needs and no others, and no way to get them."""
+    with keys.world(folder) as (a, _, _):
+        for t in os.listdir("/proc/%d/task" % a.proc.pid):
+            with open("/proc/%d/task/%s/status" % (a.proc.pid, t)) as f:
+                said = dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)
+            for name in "CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb":
+                has = {c for c in range(64) if int(said[name], 16) >> c & 1}
+                assert has <= KEPT, (said["Name"], name, has - KEPT)
+            assert said["NoNewPrivs"] == "1", said["Name"]
 
 
 if __name__ == "__main__":

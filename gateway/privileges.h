@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the process gives up before it begins: capabilities that it never needs, the way to get new
+ * ones, and core dumps. systemd's unit does the first two, too; here they hold however it is
+ * started.
+ */
+#ifndef GATEWAY_PRIVILEGES_H
+#define GATEWAY_PRIVILEGES_H
+
+/*
+ * Keeps, of the capabilities that the process has, those that a gateway needs, and makes sure that
+ * no program that it starts gets more (PR_SET_NO_NEW_PRIVS). Call it before any thread is started,
+ * because each has its own. Logs what cannot be given up; never an error: it goes on with what it
+ * was started with.
+ */
+void gw_privileges_drop(void);
+
+/* From now on the kernel writes no core dump of the process, and only root may look into its
+ * memory: the certificate's private key is in it. Any thread. */
+void gw_privileges_no_core(void);
+
+#endif
