@@ -181,24 +181,36 @@ static bool may_answer(const struct eng_requester *rq, rwy_time now)
 }
 
 /*
+ * An ACK of the last PSN that rq had acknowledged, and of none that the other flow has out: a host
+ * answers each packet that was repeated, a slow one long afterwards.
+ */
+static bool acks_again(
+    const struct eng_requester *rq, const struct eng_requester *other, const struct roce_pkt *pkt)
+{
+	return pkt->opcode == ROCE_RC_ACK && roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK &&
+	       pkt->psn == roce_psn_add(rq->reqr.una, -1) &&
+	       (roce_psn_before(pkt->psn, other->reqr.una) || !roce_psn_before(pkt->psn, other->reqr.high));
+}
+
+/*
  * The requester side of rs is the owner, unless it had nothing outstanding for so long that no late
  * response can still arrive: then another connection uses the QPN.
  */
 struct eng_requester *eng_pair_owner(
     struct eng *e, uint32_t tenant, const struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
-	struct eng_requester *rq = rs ? rs->requester : NULL;
+	struct eng_requester *rq = rs ? rs->requester : NULL, *other = NULL;
 	struct eng_pair *p;
 
 	if (rq && (!e->learning || may_answer(rq, now)))
 		return rq;
 	p = find_pair(e, tenant, &pkt->dst, &pkt->src);
 	if (p && !p->turn && p->late && now < p->quiet_until && eng_requester_active(p->late))
-		return p->late;
-	/* The PSN proves nothing: the NAK of a host that expects another PSN names that one. */
-	if (p && p->turn && eng_requester_active(p->turn) && p->turn->reqr.high != p->turn->reqr.una)
-		return p->turn;
-	return rq;
+		other = p->late;
+	/* The PSN of a NAK proves nothing: a host that expects another PSN names that one. */
+	else if (p && p->turn && eng_requester_active(p->turn) && p->turn->reqr.high != p->turn->reqr.una)
+		other = p->turn;
+	return !other || (rq && acks_again(rq, other, pkt)) ? rq : other;
 }
 
 void eng_pair_undo(struct eng_requester *rq)

@@ -8,9 +8,10 @@
 #define QPN_B 0x50 /* + i: the i-th queue pair at host B */
 #define QPN_A 0x80
 
-static void request(unsigned i)
+static void request_of(unsigned i, roce_psn psn)
 {
 	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
 	    .dqpn = QPN_B + i,
 	    .ack_req = true,
 	    .payload_len = 64,
@@ -20,18 +21,29 @@ static void request(unsigned i)
 	eng_host_sends(0, &m, 0);
 }
 
-/* Host B acknowledges PSN 0 of its i-th queue pair. */
-static void answer(unsigned i)
+static void request(unsigned i)
+{
+	request_of(i, 0);
+}
+
+/* Host B acknowledges this PSN of its i-th queue pair. */
+static void answer_to(unsigned i, roce_psn psn)
 {
 	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
 	    .dqpn = QPN_A + i,
 	    .syndrome = 0x1f,
-	    .msn = 1,
+	    .msn = psn + 1,
 	    .src = {10, 2, 0, 3},
 	    .dst = {10, 1, 0, 3}};
 
 	eng_host_sends(1, &m, 0);
 	eng_pair_run(2 * RWY_MS);
+}
+
+static void answer(unsigned i)
+{
+	answer_to(i, 0);
 }
 
 /* The QPN at host A that the gateway beside host B has for the i-th queue pair; 0: none yet. */
@@ -80,6 +92,30 @@ static void test_second_answer(void **state)
 	answer(0);
 	assert_int_equal(partner(0), QPN_A);
 	assert_int_equal(partner(1), 0);
+	answer(1);
+	assert_int_equal(partner(1), QPN_A + 1);
+	assert_int_equal(partner(0), QPN_A);
+}
+
+/*
+ * Several packets were repeated at once, and the host answers each, the last ones long after all is
+ * acknowledged: these answers are not for the queue pair that has its turn meanwhile.
+ */
+static void test_many_answers(void **state)
+{
+	answer(0);
+	for (roce_psn psn = 1; psn < 5; psn++)
+		request_of(0, psn);
+	eng_pair_run(5 * RWY_MS);
+	while (sent(0) < 9) /* each of the four twice */
+		eng_pair_run(10 * RWY_MS);
+	answer_to(0, 4);
+	for (unsigned i = 0; i < 3; i++) {
+		eng_pair_run(300 * RWY_MS);
+		answer_to(0, 4);
+		assert_int_equal(partner(0), QPN_A);
+		assert_int_equal(partner(1), 0);
+	}
 	answer(1);
 	assert_int_equal(partner(1), QPN_A + 1);
 	assert_int_equal(partner(0), QPN_A);
@@ -143,8 +179,8 @@ static void test_silent_host(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(test_second_answer), TEST(test_after_the_turn), TEST(test_silent_host)};
+	const struct CMUnitTest tests[] = {TEST(test_second_answer), TEST(test_many_answers),
+	    TEST(test_after_the_turn), TEST(test_silent_host)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
