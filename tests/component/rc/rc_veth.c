@@ -209,9 +209,9 @@ static void connect_qp(unsigned i)
 		c.peer_qpn = 0x100 + i;
 		c.sq_psn = 1000 * i + 7 * j;
 		c.rq_psn = 1000 * i + 7 * !j;
-		/* as NCCL's default: it waits some seconds */
+		/* as NCCL's default: it waits half a minute, here in steps of a second */
 		c.timeout = RWY_SEC;
-		c.retry = 6;
+		c.retry = 7;
 		c.done = completed;
 		c.ctx = s;
 		s->qp = i;
