@@ -647,8 +647,8 @@ static void test_cross(void **state)
 }
 
 /* --- paths ------------------------------------------------------------------------------------- */
-/* The good file with paths behind line 18. */
-static const char *with_paths(const char *paths)
+/* The good file with paths behind line 18. The caller frees it. */
+static char *with_paths(const char *paths)
 {
 	static char line[1024];
 
@@ -658,10 +658,9 @@ static const char *with_paths(const char *paths)
 
 static void test_paths(void **state)
 {
-	const char *text =
-	    with_paths("      - {udp_port: 5000}\n"
-	               "      - {remote: 192.0.2.3, udp_port: 4793, source_port: 6000, dscp: 10, "
-	               "rate: 1Gbps}");
+	char *text = with_paths("      - {udp_port: 5000}\n"
+	                        "      - {remote: 192.0.2.3, udp_port: 4793, source_port: 6000, dscp: 10, "
+	                        "rate: 1Gbps}");
 	struct conf *c;
 	struct conf_error err;
 	struct conf_path p;
@@ -688,6 +687,7 @@ static void test_paths(void **state)
 	assert_int_equal(p.dscp, 10);
 	assert_int_equal(p.rate_Bps, 125000000);
 	conf_free(c);
+	free(text);
 }
 
 static void test_bad_paths(void **state)
@@ -711,9 +711,10 @@ static void test_bad_paths(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		const char *text = with_paths(bad[i].paths);
+		char *text = with_paths(bad[i].paths);
 
 		expect_bad(text, strlen(text), bad[i].at, bad[i].want);
+		free(text);
 	}
 }
 
