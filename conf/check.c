@@ -5,18 +5,11 @@
  */
 #include "conf/schema.h"
 
-#include <arpa/inet.h>
-#include <inttypes.h>
-
-#include "roce/parse.h"
-
 #define MBUF_BYTES     4096 /* of a packet buffer: InfiniBand's largest path MTU */
 #define IPV6_MTU_MIN   1280 /* RFC 8200 section 5 */
 #define TUNNEL_MTU_MIN 576  /* UDP payload that a tunnel needs (wan.h) */
 #define UDP4_BYTES     28
-#define PREFIXES_ALL   256     /* ENG_PREFIXES_MAX (engine.h); a test holds them equal */
-#define MIN_RATE_BPS   1000000 /* per worker: at a lower rate keep-alives would fill the tunnel */
-#define ADDR_TEXT      INET6_ADDRSTRLEN
+#define PREFIXES_ALL   256 /* ENG_PREFIXES_MAX (engine.h); a test holds them equal */
 
 struct ctx {
 	const struct conf *c;
@@ -131,73 +124,6 @@ static int check_ports(const struct ctx *x)
 	return 0;
 }
 
-static int check_tunnel_port(const struct ctx *x, unsigned i)
-{
-	const struct conf_tunnel *t = &x->c->tunnel[i];
-	const struct conf_port *p = NULL;
-	char text[ADDR_TEXT];
-
-	for (unsigned j = 0; j < x->c->ports && !p; j++)
-		if (!strcmp(x->c->port[j].name, t->port))
-			p = &x->c->port[j];
-	if (!p || p->role != CONF_ROLE_WAN)
-		return conf_fail_at(x->err, where(x, "tunnels", i, "port", 0),
-		    "expected the name of a port of role `wan`, found `%s`, which %s", t->port,
-		    p ? "has role `lan`" : "is no port's name");
-	for (unsigned a = 0; a < p->addrs; a++)
-		if (rwy_ip_eq(&p->addr[a].addr, &t->local))
-			return 0;
-	conf_print_ip(&t->local, text, sizeof(text));
-	return conf_fail_at(x->err, where(x, "tunnels", i, "local", 0),
-	    "expected an address of port `%s`, found `%s`, which it does not have", p->name, text);
-}
-
-static int check_tunnel_remote(const struct ctx *x, unsigned i)
-{
-	const struct conf_tunnel *t = &x->c->tunnel[i];
-	const struct conf_node *n = where(x, "tunnels", i, "remote", 0);
-	char text[ADDR_TEXT];
-
-	conf_print_ip(&t->remote, text, sizeof(text));
-	if (rwy_ip_is4(&t->local) != rwy_ip_is4(&t->remote))
-		return conf_fail_at(x->err, n, "expected an %s address as in `local`, found `%s`",
-		    rwy_ip_is4(&t->local) ? "IPv4" : "IPv6", text);
-	for (unsigned p = 0; p < x->c->ports; p++)
-		for (unsigned a = 0; a < x->c->port[p].addrs; a++)
-			if (rwy_ip_eq(&x->c->port[p].addr[a].addr, &t->remote))
-				return conf_fail_at(x->err, n,
-				    "expected the peer's address, found `%s`, which is our own", text);
-	return 0;
-}
-
-/* Worker i uses udp_port + i. */
-static int check_tunnel_udp(const struct ctx *x, unsigned i)
-{
-	const struct conf_tunnel *t = &x->c->tunnel[i];
-	const struct conf_node *n = where(x, "tunnels", i, "udp_port", 0);
-	const unsigned last = t->udp_port + x->c->workers - 1u;
-
-	if (last > UINT16_MAX)
-		return conf_fail_at(x->err, n,
-		    "expected at most %u for `udp_port` with %u workers, found `%u`",
-		    UINT16_MAX - x->c->workers + 1, x->c->workers, t->udp_port);
-	if (t->udp_port <= ROCE_UDP_PORT && ROCE_UDP_PORT <= last)
-		return conf_fail_at(x->err, n, "expected UDP ports other than RoCE's %u, found `%u` to `%u`",
-		    ROCE_UDP_PORT, t->udp_port, last);
-	for (unsigned j = 0; j < i; j++) {
-		const struct conf_tunnel *u = &x->c->tunnel[j];
-
-		if (!*u->name || !rwy_ip_eq(&t->local, &u->local) || !rwy_ip_eq(&t->remote, &u->remote))
-			continue;
-		if (t->udp_port < u->udp_port + x->c->workers && u->udp_port < t->udp_port + x->c->workers)
-			return conf_fail_at(x->err, n,
-			    "expected other UDP ports than tunnel `%s` to the same peer (it uses %u to %u), "
-			    "found `%u` to `%u`",
-			    u->name, u->udp_port, u->udp_port + x->c->workers - 1u, t->udp_port, last);
-	}
-	return 0;
-}
-
 /* A tunnel must have destinations, on the plain LAN or of tenants, and a name that no other place
  * has. */
 static int check_tunnel_use(const struct ctx *x, unsigned i)
@@ -215,21 +141,6 @@ static int check_tunnel_use(const struct ctx *x, unsigned i)
 		    "that a prefix is here",
 		    t->name);
 	return 0;
-}
-
-/* The workers share a tunnel's rate. */
-static int check_tunnel_rate(const struct ctx *x, unsigned i)
-{
-	const uint64_t least = (uint64_t)MIN_RATE_BPS * x->c->workers;
-	char want[32], found[32];
-
-	if (x->c->tunnel[i].rate_Bps >= least / 8)
-		return 0;
-	conf_print_value(CONF_T_RATE, least, want, sizeof(want));
-	conf_print_value(CONF_T_RATE, x->c->tunnel[i].rate_Bps * 8, found, sizeof(found));
-	return conf_fail_at(x->err, where(x, "tunnels", i, "rate", 0),
-	    "expected at least %s for `rate` with %u workers, which share it, found `%s`", want,
-	    x->c->workers, found);
 }
 
 static int check_prefix(const struct ctx *x, unsigned i, unsigned k)
@@ -283,11 +194,7 @@ static int check_tunnels(const struct ctx *x)
 				return conf_fail_at(x->err, where(x, "tunnels", i, "name", 0),
 				    "expected a name of its own, found `%s`, which is tunnel %u's too",
 				    t->name, j + 1);
-		rc = check_tunnel_port(x, i);
-		rc = rc ? rc : check_tunnel_remote(x, i);
-		rc = rc ? rc : check_tunnel_udp(x, i);
-		rc = rc ? rc : check_tunnel_rate(x, i);
-		rc = rc ? rc : conf_check_paths(x->c, i, where(x, "tunnels", i, "", 0), x->err);
+		rc = conf_check_paths(x->c, i, where(x, "tunnels", i, "", 0), x->err);
 		rc = rc ? rc : check_tunnel_use(x, i);
 		rc = rc ? rc : conf_check_security(x->c, t, where(x, "tunnels", i, "", 0), x->err);
 		prefixes += t->prefixes;

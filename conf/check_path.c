@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about the paths of a tunnel besides its own: addresses, ports, rates. */
+/* Rules about the paths of a tunnel, of which path 0 is in the tunnel's own keys: addresses, ports,
+ * rates. */
 #include "conf/schema.h"
+
+#include <arpa/inet.h>
 
 #include "roce/parse.h"
 
-#define ADDR_TEXT    64
-#define MIN_RATE_BPS 1000000
+#define ADDR_TEXT    INET6_ADDRSTRLEN
+#define MIN_RATE_BPS 1000000 /* per worker: at a lower rate keep-alives would fill the path */
 
 struct ctx {
 	const struct conf *c;
@@ -16,17 +19,17 @@ struct ctx {
 /* The node of a path's key, for its line; else that of the path. */
 static const struct conf_node *where(const struct ctx *x, unsigned k, const char *key)
 {
-	const struct conf_node *path = conf_node_at(conf_node_get(x->tunnel, "paths"), k - 1);
-	const struct conf_node *n = path && path->kind == CONF_MAP ? conf_node_get(path, key) : NULL;
+	const struct conf_node *entry =
+	    k ? conf_node_at(conf_node_get(x->tunnel, "paths"), k - 1) : x->tunnel;
+	const struct conf_node *n = entry && entry->kind == CONF_MAP ? conf_node_get(entry, key) : NULL;
 
-	return n ? n : path;
+	return n ? n : entry;
 }
 
-static int check_ends(const struct ctx *x, unsigned k, const struct conf_path *p)
+static int check_local(const struct ctx *x, unsigned k, const struct conf_path *p)
 {
 	const struct conf_port *port = NULL;
 	char text[ADDR_TEXT];
-	bool ours = false;
 
 	for (unsigned j = 0; j < x->c->ports && !port; j++)
 		if (!strcmp(x->c->port[j].name, p->port))
@@ -36,11 +39,17 @@ static int check_ends(const struct ctx *x, unsigned k, const struct conf_path *p
 		    "expected the name of a port of role `wan`, found `%s`, which %s", p->port,
 		    port ? "has role `lan`" : "is no port's name");
 	for (unsigned a = 0; a < port->addrs; a++)
-		ours |= rwy_ip_eq(&port->addr[a].addr, &p->local);
+		if (rwy_ip_eq(&port->addr[a].addr, &p->local))
+			return 0;
 	conf_print_ip(&p->local, text, sizeof(text));
-	if (!ours)
-		return conf_fail_at(x->err, where(x, k, "local"),
-		    "expected an address of port `%s`, found `%s`, which it does not have", p->port, text);
+	return conf_fail_at(x->err, where(x, k, "local"),
+	    "expected an address of port `%s`, found `%s`, which it does not have", port->name, text);
+}
+
+static int check_remote(const struct ctx *x, unsigned k, const struct conf_path *p)
+{
+	char text[ADDR_TEXT];
+
 	conf_print_ip(&p->remote, text, sizeof(text));
 	if (rwy_ip_is4(&p->local) != rwy_ip_is4(&p->remote))
 		return conf_fail_at(x->err, where(x, k, "remote"),
@@ -54,6 +63,17 @@ static int check_ends(const struct ctx *x, unsigned k, const struct conf_path *p
 	return 0;
 }
 
+/* Worker i uses this port + i. */
+static int check_last(const struct ctx *x, unsigned k, const char *key, unsigned port)
+{
+	const unsigned most = UINT16_MAX - x->c->workers + 1;
+
+	if (port <= most)
+		return 0;
+	return conf_fail_at(x->err, where(x, k, key),
+	    "expected at most %u for `%s` with %u workers, found `%u`", most, key, x->c->workers, port);
+}
+
 /* Two paths between the same addresses whose ports overlap cannot be told apart. */
 static bool paths_overlap(const struct conf *c, const struct conf_path *a, const struct conf_path *b)
 {
@@ -61,47 +81,71 @@ static bool paths_overlap(const struct conf *c, const struct conf_path *a, const
 	       a->udp_port < b->udp_port + c->workers && b->udp_port < a->udp_port + c->workers;
 }
 
+/* The paths of the tunnels before it, and its own before this one. */
+static int check_apart(const struct ctx *x, unsigned i, unsigned k, const struct conf_path *p)
+{
+	char of[24] = "";
+
+	for (unsigned j = 0; j <= i; j++)
+		for (unsigned m = 0; *x->c->tunnel[j].name && m < (j == i ? k : 1 + x->c->tunnel[j].paths);
+		     m++) {
+			const struct conf_path q = conf_tunnel_path(&x->c->tunnel[j], m);
+
+			if (!paths_overlap(x->c, p, &q))
+				continue;
+			if (x->c->tunnel[j].paths)
+				snprintf(of, sizeof(of), "path %u of ", m);
+			return conf_fail_at(x->err, where(x, k, "udp_port"),
+			    "expected other UDP ports than %stunnel `%s` to the same peer (it uses %u to "
+			    "%u), found `%u` to `%u`",
+			    of, x->c->tunnel[j].name, q.udp_port, q.udp_port + x->c->workers - 1u,
+			    p->udp_port, p->udp_port + x->c->workers - 1u);
+		}
+	return 0;
+}
+
 static int check_udp(const struct ctx *x, unsigned i, unsigned k, const struct conf_path *p)
 {
 	const unsigned last = p->udp_port + x->c->workers - 1u;
-	const struct conf_node *n = where(x, k, "udp_port");
+	int rc = check_last(x, k, "udp_port", p->udp_port);
 
-	if (last > UINT16_MAX || p->source_port + x->c->workers - 1u > UINT16_MAX)
-		return conf_fail_at(x->err, n,
-		    "expected at most %u for ports of a path with %u workers, found `%u` and `%u`",
-		    UINT16_MAX - x->c->workers + 1, x->c->workers, p->udp_port, p->source_port);
+	rc = rc ? rc : check_last(x, k, "source_port", p->source_port);
+	if (rc)
+		return rc;
 	if (p->udp_port <= ROCE_UDP_PORT && ROCE_UDP_PORT <= last)
-		return conf_fail_at(x->err, n, "expected UDP ports other than RoCE's %u, found `%u` to `%u`",
-		    ROCE_UDP_PORT, p->udp_port, last);
-	for (unsigned j = 0; j < x->c->tunnels; j++)
-		for (unsigned m = 0; *x->c->tunnel[j].name && m <= x->c->tunnel[j].paths; m++) {
-			const struct conf_path q = conf_tunnel_path(&x->c->tunnel[j], m);
+		return conf_fail_at(x->err, where(x, k, "udp_port"),
+		    "expected UDP ports other than RoCE's %u, found `%u` to `%u`", ROCE_UDP_PORT, p->udp_port,
+		    last);
+	return check_apart(x, i, k, p);
+}
 
-			if ((j != i || m < k) && paths_overlap(x->c, p, &q))
-				return conf_fail_at(x->err, n,
-				    "expected other UDP ports than path %u of tunnel `%s` between the same "
-				    "addresses, found `%u` to `%u`",
-				    m, x->c->tunnel[j].name, p->udp_port, last);
-		}
-	return 0;
+/* The workers share a path's rate. */
+static int check_rate(const struct ctx *x, unsigned k, const struct conf_path *p)
+{
+	const uint64_t least = (uint64_t)MIN_RATE_BPS * x->c->workers;
+	char want[32], found[32];
+
+	if (p->rate_Bps >= least / 8)
+		return 0;
+	conf_print_value(CONF_T_RATE, least, want, sizeof(want));
+	conf_print_value(CONF_T_RATE, p->rate_Bps * 8, found, sizeof(found));
+	return conf_fail_at(x->err, where(x, k, "rate"),
+	    "expected at least %s for `rate` with %u workers, which share it, found `%s`", want,
+	    x->c->workers, found);
 }
 
 int conf_check_paths(const struct conf *c, unsigned i, const struct conf_node *tunnel, struct conf_error *err)
 {
 	const struct ctx ctx = {c, tunnel, err}, *x = &ctx;
-	const struct conf_tunnel *t = &c->tunnel[i];
+	int rc = 0;
 
-	for (unsigned k = 1; k <= t->paths; k++) {
-		const struct conf_path p = conf_tunnel_path(t, k);
-		int rc = check_ends(x, k, &p);
+	for (unsigned k = 0; k <= c->tunnel[i].paths && !rc; k++) {
+		const struct conf_path p = conf_tunnel_path(&c->tunnel[i], k);
 
+		rc = check_local(x, k, &p);
+		rc = rc ? rc : check_remote(x, k, &p);
 		rc = rc ? rc : check_udp(x, i, k, &p);
-		if (rc)
-			return rc;
-		if (p.rate_Bps < (uint64_t)MIN_RATE_BPS * x->c->workers / 8)
-			return conf_fail_at(x->err, where(x, k, "rate"),
-			    "expected at least 1Mbps for each of %u workers for `rate` of a path",
-			    x->c->workers);
+		rc = rc ? rc : check_rate(x, k, &p);
 	}
-	return 0;
+	return rc;
 }

@@ -189,7 +189,7 @@ RWY_MUST_CHECK int conf_check_network(
 RWY_MUST_CHECK int conf_check_keys(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
 /* One tunnel; n: its entry, NULL if it is not from the text. */
-/* The paths of c's tunnel i; tunnel: its entry, or NULL. */
+/* The paths of c's tunnel i, path 0 too; tunnel: its entry, or NULL. */
 RWY_MUST_CHECK int conf_check_paths(
     const struct conf *c, unsigned i, const struct conf_node *tunnel, struct conf_error *err);
 RWY_MUST_CHECK int conf_check_security(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the process gives up before it begins: capabilities that it never needs, the way to get new
+ * The process gives up, before it begins, capabilities that it never needs, the way to get new
  * ones, and core dumps. systemd's unit does the first two, too; here they hold however it is
  * started.
  */

@@ -271,6 +271,28 @@ static void test_idle(void **state)
 	wan_pair_fini(&p);
 }
 
+/* A path that falls silent and comes back while it carries nothing, because the other one is
+ * shorter, is as good as before: answers to probes suffice. */
+static void test_back_without_traffic(void **state)
+{
+	struct wan_link_cfg l[2] = {line(100 * MBPS, 30 * RWY_MS, 0), line(100 * MBPS, 10 * RWY_MS, 0)};
+	struct wan_pair p;
+
+	begin(&p, &cc_auto, l, 12);
+	wan_pair_run(&p, p.now + 2 * RWY_SEC);
+	wan_pair_streams(&p, 1, 1u << 24, LEN, LEN, 1);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_string_equal(path(&p, 0).state, "usable");
+	set_loss(&p, 0, 1000000);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_string_equal(path(&p, 0).state, "silent");
+	set_loss(&p, 0, 0);
+	wan_pair_run(&p, p.now + 2 * RWY_SEC);
+	assert_string_equal(path(&p, 0).state, "usable");
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +301,7 @@ int main(void)
 	    cmocka_unit_test(test_worse),
 	    cmocka_unit_test(test_outage),
 	    cmocka_unit_test(test_idle),
+	    cmocka_unit_test(test_back_without_traffic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
