@@ -199,4 +199,4 @@ def test_nothing_to_read(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(keys.main(globals()))
+    sys.exit(drain.main(globals()))

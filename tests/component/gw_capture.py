@@ -12,8 +12,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
-import time
 
 sys.dont_write_bytecode = True
 import gw_smoke as lab  # noqa: E402
@@ -351,30 +349,5 @@ def test_interface(folder):
     assert r.returncode == 1 and "filter of libpcap" in r.stderr, r
 
 
-def main():
-    want = sys.argv[2] if len(sys.argv) > 2 else ""
-    passed = failed = 0
-    try:
-        drain.topology()
-        for t in [v for k, v in globals().items() if k.startswith("test_") and want in k]:
-            with tempfile.TemporaryDirectory() as folder:
-                began = time.monotonic()
-                try:
-                    t(folder)
-                    passed += 1
-                    print("ok %s %.1f s" % (t.__name__, time.monotonic() - began), flush=True)
-                except Exception as e:  # noqa: BLE001: any failure is a failed test
-                    failed += 1
-                    print("not ok %s: %s: %s" % (t.__name__, type(e).__name__, e), flush=True)
-                    for side in "ab":
-                        with contextlib.suppress(OSError), open(os.path.join(folder, side + ".log")) as f:
-                            print("--- %s\n%s" % (side, f.read()[-2000:]), flush=True)
-    finally:
-        lab.cleanup()
-        subprocess.run(("ip", "netns", "del", drain.MID), stderr=subprocess.DEVNULL)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(drain.main(globals()))

@@ -14,7 +14,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -335,33 +334,5 @@ def test_open_key_file(folder):
         a.kill()
 
 
-def main(names):
-    tests = [v for k, v in names.items() if k.startswith("test_")]
-    want = sys.argv[2] if len(sys.argv) > 2 else ""
-    passed = failed = 0
-    try:
-        drain.topology()
-        for t in tests:
-            if want not in t.__name__:
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                began = time.monotonic()
-                try:
-                    t(folder)
-                    passed += 1
-                    print("ok %s %.1f s" % (t.__name__, time.monotonic() - began), flush=True)
-                except Exception as e:  # noqa: BLE001: any failure is a failed test
-                    failed += 1
-                    print("not ok %s: %s: %s" % (t.__name__, type(e).__name__, e), flush=True)
-                    for side in "ab":
-                        with contextlib.suppress(OSError), open(os.path.join(folder, side + ".log")) as f:
-                            print("--- %s\n%s" % (side, f.read()[-3000:]), flush=True)
-    finally:
-        lab.cleanup()
-        subprocess.run(("ip", "netns", "del", drain.MID), stderr=subprocess.DEVNULL)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(drain.main(globals()))

@@ -368,4 +368,4 @@ def test_privileges(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(keys.main(globals()))
+    sys.exit(drain.main(globals()))

@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -157,27 +156,5 @@ def test_live(folder):
         assert code == 0 and "conns_failed" not in counters and "conns_lost" not in counters, counters
 
 
-def main():
-    tests = [test_path_dies, test_two_workers, test_live]
-    passed = failed = 0
-    try:
-        topology()
-        for t in tests:
-            with tempfile.TemporaryDirectory() as folder:
-                began = time.monotonic()
-                try:
-                    t(folder)
-                    passed += 1
-                    print("ok %s %.1f s" % (t.__name__, time.monotonic() - began))
-                except Exception as e:  # noqa: BLE001: any failure is a failed test
-                    failed += 1
-                    print("not ok %s: %s: %s" % (t.__name__, type(e).__name__, e))
-    finally:
-        lab.cleanup()
-        subprocess.run(("ip", "netns", "del", drain.MID), stderr=subprocess.DEVNULL)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(drain.main(globals(), topology))
