@@ -380,6 +380,23 @@ static void print_paths(const struct run *r, unsigned site)
 		    (unsigned long long)p.moved);
 }
 
+static void print_buffers(const struct run *r, unsigned site)
+{
+	static const char *const kind[ENG_MEM_N] = {
+#define X(k, name, text) name,
+	    ENG_MEM_KINDS(X)
+#undef X
+	};
+	struct eng_memory m;
+
+	eng_memory(sim_engine(r->w, site), &m);
+	fprintf(stderr, "site %c buffers:", 'A' + site);
+	for (unsigned k = 0; k < ENG_MEM_N; k++)
+		fprintf(stderr, " %s %u", kind[k], m.kind[k].bufs);
+	fprintf(stderr, " cm %u reassembly %u fec %u dgrams %u order %u\n", m.cm, m.reassembly, m.fec,
+	    m.dgrams, m.order);
+}
+
 static void print_counters(const struct run *r)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -393,8 +410,10 @@ static void print_counters(const struct run *r)
 #undef X
 		fprintf(stderr, "\n");
 	}
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
 		print_paths(r, i);
+		print_buffers(r, i);
+	}
 	if (r->faults & F_MOVES)
 		fprintf(stderr, "by the reliable carrier: %llu datagrams\n",
 		    (unsigned long long)sim_streamed(r->w));

@@ -157,6 +157,8 @@ static const struct {
     {50, F_POOL | F_NIC},
     {127, F_POOL | F_NIC},
     {261, F_POOL | F_NIC},
+    /* repairs that a path on trial had no room for held most buffers, and no ACK found one */
+    {2555, F_PATHS | F_POOL},
     /* a tenant was removed while its host was to be told of a loss: the gateway crashed */
     {71083, F_LAN_LOSS | F_MASS | F_TENANTS | F_CHANGES},
     /* packets to queue pairs that nobody has took the memory of others */

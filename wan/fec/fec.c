@@ -11,10 +11,12 @@
 
 #include "wan/fec/fec.h"
 
-/* part of a round trip to wait after a message ended: others may follow at once */
+/* parts of a round trip: to wait after a message ended, as others may follow at once, */
 #define LINGER_END 128
-#define LINGER_MID 16 /* part of a round trip to wait within a message: more must come */
-#define AGE_PARTS  3  /* part of a round trip; less than wan_fec_outcome waits */
+#define LINGER_MID 16 /* and within a message, as more must come; */
+#define AGE_PARTS  3  /* of an open group; less than wan_fec_outcome waits */
+/* Repairs wait to be sent for two round trips and this long. */
+#define PENDING_MORE (100 * RWY_MS)
 
 /* --- a group ---------------------------------------------------------------------------------- */
 static void parity_free(struct wan_fec_path *p)
@@ -401,19 +403,29 @@ bool wan_fec_dry(struct wan_fec_path *p, rwy_time now)
 	return f->pending;
 }
 
+/* Repairs that could not be sent until then come after the data that was sent again. */
+static rwy_time too_late(const struct wan_fec_path *p)
+{
+	return p->tx->opened + 2 * *p->srtt + PENDING_MORE;
+}
+
 void wan_fec_age(struct wan_fec_path *p, rwy_time now)
 {
 	struct wan_fec_tx *f = p->tx;
 
 	if (f && f->open && now >= f->opened + *p->srtt / AGE_PARTS)
 		close_group(p, now);
+	else if (f && f->pending && now >= too_late(p))
+		group_done(p, now);
 }
 
 rwy_time wan_fec_next(const struct wan_fec_path *p)
 {
 	const struct wan_fec_tx *f = p->tx;
 
-	return f && f->open ? rwy_time_min(f->close_at, f->opened + *p->srtt / AGE_PARTS) : RWY_NEVER;
+	if (f && f->open)
+		return rwy_time_min(f->close_at, f->opened + *p->srtt / AGE_PARTS);
+	return f && f->pending ? too_late(p) : RWY_NEVER;
 }
 
 void wan_fec_outcome(const struct wan_fec_path *p, uint32_t group, uint64_t *pn, rwy_time *sent)

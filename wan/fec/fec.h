@@ -259,7 +259,8 @@ static inline bool wan_fec_pending(const struct wan_fec_path *p)
 }
 /* Called when nothing is left to send. True: a group was closed and repairs wait. */
 bool wan_fec_dry(struct wan_fec_path *p, rwy_time now);
-/* Closes the open group when it is old enough; the time of that, or RWY_NEVER. */
+/* Closes the open group when it is old enough, and frees repairs that the path has no room for so
+ * long that they are of no use; the time of that, or RWY_NEVER. */
 void wan_fec_age(struct wan_fec_path *p, rwy_time now);
 rwy_time wan_fec_next(const struct wan_fec_path *p);
 /* For loss detection: a datagram of a group counts as sent with the group's last repair. *pn,
