@@ -2,6 +2,7 @@
 # A controller with a lab CA, over SQLite or etcd; requests with a role's certificate, checked
 # against controller/openapi.yaml.
 import atexit
+import fcntl
 import http.client
 import itertools
 import json
@@ -134,19 +135,26 @@ class CA:
         return c
 
 
-ports = itertools.count(os.getpid() * 101 % 20000)  # not where another process begins
+ports = itertools.count(os.getpid() * 101 % 20000)  # seldom where another process is
+PORTS = Path(tempfile.gettempdir()) / "rwy-test-ports"
+mine = []  # locks of ports, as long as this process lives
 
 
 def free_port():
-    """Below those that the kernel gives to connections, which could take it before a server has it."""
+    """Below those that the kernel gives to connections, which could take it before a server has it. It stays this process's own: a server
+    that is killed and started again finds it free, and no script beside this one gets it."""
+    PORTS.mkdir(exist_ok=True)
     while True:
         port = 10000 + next(ports) % 20000
-        with socket.socket() as s:
-            try:
+        lock = open(PORTS / str(port), "w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as s:
                 s.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
+            mine.append(lock)
+            return port
+        except OSError:
+            lock.close()
 
 
 # --- stores --------------------------------------------------------------------------------------------------
