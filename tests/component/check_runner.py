@@ -51,6 +51,20 @@ def test_only_what_changed():
         assert runs(build, p)[1] == "3 passed, 1 failed"
 
 
+def test_whole_programs_run_again():
+    """A test of tests/component that fails runs once more, and is not taken for one that passed before; other tests do not."""
+    with tempfile.TemporaryDirectory() as d:
+        build = Path(d)
+        first_fails = f"printf x >> {build}/log; [ $(wc -c < {build}/log) -gt %u ] || {{ echo why; exit 1; }}\necho '3 passed, 0 failed'\n"
+        p = script(build / "tests/component/test_made_up", first_fails % 1)
+        assert runs(build, p) == (2, "3 passed, 0 failed")
+        assert runs(build, p) == (3, "3 passed, 0 failed")
+        script(p, first_fails % 5)
+        assert runs(build, p) == (5, "0 passed, 1 failed")
+        os.remove(build / "log")
+        assert runs(build, script(build / "tests/unit/test_made_up", first_fails % 1)) == (1, "0 passed, 1 failed")
+
+
 def inputs(test, build="build"):
     return {os.path.relpath(f, ROOT) for f in passed.Passed(build).inputs(test)}
 
@@ -124,6 +138,15 @@ def test_stages_that_fail():
     assert [r.code for r in results.values()].count(0) == 3 and results["bad"].totals == [0, 1, 0] and out.endswith("3 passed, 1 failed\n"), out
     results, out = lanes([("first", "exit 1", "WAITS", ""), ("good", "true", "COMPUTES", "")])
     assert list(results) == ["first"] and "not run" in out and out.endswith("0 passed, 1 failed\n"), out
+
+
+def test_failures_are_in_the_summary():
+    """Whoever has only the end of a log sees which test failed, and how."""
+    output = "\\n".join(["ok   fine", "FAIL test_x  1 failed", *(f"    line {i}" for i in range(30)), "     test_y failed once: it passed when it ran again", "1 passed, 1 failed"])
+    _, out = lanes([("first", "true", "WAITS", ""), ("bad", f"printf '{output}\\n'; exit 1", "COMPUTES", "")])
+    end = out[out.index("== summary"):].splitlines()
+    assert "  bad: FAIL test_x  1 failed" in end and "  bad:     line 29" in end and "  bad:     line 19" not in end, out
+    assert [line for line in end if "test_y failed once" in line], out
 
 
 def test_real_hosts():

@@ -82,14 +82,15 @@ class FakeLab:
     wan = use = counters_mark = describe = capture_start = capture_stop = settle = nothing
 
 
-def run(hangs, fails):
+def run(hangs, fails, twice=False):
     """(the counts, the lab) of one test that fails in the attempts `fails`."""
     fake = FakeLab(hangs)
 
     def func(_lab):
         assert fake.attempts not in fails, "as told"
-    args = types.SimpleNamespace(native=False, capture=False, patience=1, verbose=False)
+    args = types.SimpleNamespace(native=False, capture=False, patience=1, verbose=False, twice=twice)
     r = runner.Runner(args)
+    r.out = lambda _test: runner.OUT
     r.lab, r.started = fake, 0
     r.keep = fake.nothing
     with contextlib.redirect_stdout(io.StringIO()):
@@ -110,6 +111,13 @@ def test_hung():
     assert counts["passed"] == 1 and fake.reboots == 0, counts
 
 
+def test_twice():
+    """With --twice the second run is the verdict."""
+    for fails, verdict, attempts in ((set(), "passed", 1), ({0}, "passed", 2), ({0, 1}, "failed", 2)):
+        counts, fake = run(hangs=set(), fails=fails, twice=True)
+        assert counts == {"passed": 0, "failed": 0, "skipped": 0, verdict: 1} and fake.attempts == attempts - 1, (fails, counts, fake.attempts)
+
+
 def test_case_options():
     """An option may depend on the case, and a test that may be refused is skipped then."""
     def func(_lab, mode):
@@ -119,7 +127,7 @@ def test_case_options():
     assert [t.needs["options"] for t in tests] == [{"ack_mode": "near"}, {"ack_mode": "causal"}]
     ran, fake = [], FakeLab(())
     fake.gwa = types.SimpleNamespace(refuses=lambda mtu, ack_mode: "no such mode" if ack_mode == "causal" else None)
-    r = runner.Runner(types.SimpleNamespace(native=False, capture=False, patience=1, verbose=False))
+    r = runner.Runner(types.SimpleNamespace(native=False, capture=False, patience=1, verbose=False, twice=False))
     r.lab, r.started = fake, 0
     with contextlib.redirect_stdout(io.StringIO()) as out:
         for t in tests:

@@ -134,12 +134,20 @@ class Runner:
     def run_one(self, test):
         """Runs a test, reports it, and runs a failed one again with captures, which does not change
         the verdict. A test that failed while a guest's network device hung means nothing: it runs
-        again once, and that counts."""
+        again once, and that counts. With --twice the second run counts for any test."""
         verdict, why, seconds = self.attempt(test, self.args.capture)
         if verdict == "failed" and self.hung:
             self.lab.say(f"{test.name}: the network device of host {' and '.join(self.hung)} hung ({why.strip().splitlines()[0] if why else ''}): "
                          "all booted again, the test is run again")
             verdict, why, seconds = self.attempt(test, self.args.capture, reboot=True)
+        if verdict == "failed" and self.args.twice and not self.broken:
+            print(f"once {test.name:<52} {seconds:6.1f} s\n     {why.strip()[:1500]}", flush=True)
+            verdict, why, seconds = self.attempt(test, True)
+            self.report(test, verdict, seconds, why)
+            if verdict == "passed":
+                print(f"     {test.name} failed once: it passed when it ran again", flush=True)
+            print(f"     evidence: {os.path.relpath(self.out(test))}/", flush=True)
+            return
         self.report(test, verdict, seconds, why)
         if verdict != "failed":
             return
@@ -317,6 +325,7 @@ def parse(argv):
     p.add_argument("--native", action="store_true", help="without gateways and impairments: checks the tests themselves")
     p.add_argument("--impair", action="store_true", help="with --native: keep the tests' WAN impairments")
     p.add_argument("--capture", action="store_true", help="capture both LANs and WAN ends from the first run on (default: when a failed test is run again)")
+    p.add_argument("--twice", action="store_true", help="a test that fails runs once more, with captures, and that counts (make check computes beside)")
     p.add_argument("--patience", type=float, default=1, metavar="X", help="multiply all tests' time limits")
     p.add_argument("--scale", type=float, default=1, metavar="X", help="tests that count to 100,000 and the like (promise) do X times as much")
     p.add_argument("-v", "--verbose", action="store_true", help="print every command and its output")
