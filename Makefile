@@ -222,7 +222,7 @@ $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
 $(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c)
-$(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/keys/exchange.c tests/lib/cert/cert.c)
+$(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/keys/bytes.c gateway/keys/exchange.c tests/lib/cert/cert.c)
 $(BUILD)/tests/unit/test_gw_keys: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
 # A client without a certificate is made by the test: tests/unit/test_gw_quic.c.
 $(BUILD)/tests/unit/test_gw_quic: LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) \

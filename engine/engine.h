@@ -17,7 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/counters.h"
 #include "engine/journal.h"
+#include "engine/report.h"
 #include "engine/states.h"
 #include "roce/psn.h"
 #include "rwy/buf.h"
@@ -30,7 +32,6 @@ struct eng;
 
 #define ENG_TUNNELS_MAX  64
 #define ENG_PREFIXES_MAX 256
-#define ENG_NAME_MAX     32
 
 /*
  * A request is acknowledged when the near gateway, the far gateway or the far host has it; `causal`
@@ -151,17 +152,6 @@ struct eng_lan_tx {
 	struct eng_nexthop *nh; /* may be NULL */
 };
 
-/* A paired connection, as the gateway reports it to the control center. */
-struct eng_session {
-	uint64_t id; /* unique in this engine; another one for each pairing */
-	uint32_t vni;
-	struct rwy_ip local, remote;
-	uint32_t local_qpn, remote_qpn;
-	uint16_t udp_port; /* source port of the local host's packets; 0: none was seen */
-	uint8_t tunnel;
-	uint64_t tx_bytes, rx_bytes; /* requests of the local host; requests that it acknowledged */
-};
-
 /* Calls of the engine, all on its worker's thread, from inside one of its functions. */
 struct eng_ops {
 	void (*lan_tx)(void *ctx, const struct eng_lan_tx *tx);
@@ -254,32 +244,6 @@ struct eng_tenant_cfg {
 	struct wan_class_cfg share;
 	const struct eng_prefix *prefix; /* destinations behind tunnels; copied */
 	unsigned prefixes;
-};
-/* X(enumerator, name, sentence): what buffers are held for (memory.h). */
-#define ENG_MEM_KINDS(X)                                                                                     \
-	X(ENG_MEM_CUSTODY, "custody", "requests that the far host has not acknowledged")                     \
-	X(ENG_MEM_UNPAIRED, "unpaired", "the same of flows that no far host has answered yet")               \
-	X(ENG_MEM_PARKED, "parked", "requests until the path MTU is known; DREQs that wait")                 \
-	X(ENG_MEM_RESPONSES, "responses", "responses of local hosts on their way over the WAN")              \
-	X(ENG_MEM_ANSWERS, "answers", "READ responses kept in case their host lost them")                    \
-	X(ENG_MEM_RECEIVED, "received", "requests from the WAN that a local host has not acknowledged")
-enum eng_mem_kind {
-#define X(e, n, s) e,
-	ENG_MEM_KINDS(X)
-#undef X
-	    ENG_MEM_N
-};
-#define ENG_MEM_BOUNDED ENG_MEM_ANSWERS /* kinds before this one share eng_cfg.memory_total */
-
-struct eng_tenant_stats {
-	uint64_t accepted, accepted_bytes; /* requests taken into custody */
-	uint64_t delivered;                /* requests that the far host acknowledged */
-	uint64_t custody;                  /* bytes, now */
-	uint32_t flows;                    /* sides, now */
-	/* Memory (docs/memory.md): bytes held, most ever, at most; hosts with connections. */
-	uint64_t held, most, max, reserve;
-	uint32_t hosts;
-	uint64_t kind[ENG_MEM_N]; /* bytes of each kind */
 };
 /*
  * Adds tenant `idx` (1 .. ENG_TENANTS_MAX - 1) or changes it; its connections go on. An added
@@ -423,200 +387,5 @@ void eng_settle_begin(struct eng *e, rwy_time now);
 /* Serves again. Nothing if it does not settle. */
 void eng_settle_cancel(struct eng *e, rwy_time now);
 void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
-
-/* X(field, sentence): monotonic counts. Names follow the kernel's hw_counters where one fits. */
-#define ENG_COUNTERS(X)                                                                                      \
-	X(lan_rx_packets, "packets from local hosts")                                                        \
-	X(lan_rx_bytes, "bytes from local hosts, from the IP header on")                                     \
-	X(lan_tx_packets, "packets to local hosts")                                                          \
-	X(lan_tx_bytes, "bytes to local hosts")                                                              \
-	X(roce_rx, "RoCEv2 packets from local hosts")                                                        \
-	X(acks_sent, "ACKs made for local hosts")                                                            \
-	X(naks_sent, "NAKs made for local hosts")                                                            \
-	X(np_ecn_marked, "packets of local hosts that a switch had marked (ECN CE)")                         \
-	X(np_cnp_sent, "CNPs sent to local hosts: slow down")                                                \
-	X(rp_cnp_handled, "CNPs received from local hosts")                                                  \
-	X(accepted, "requests taken into custody")                                                           \
-	X(delivered, "requests the far host acknowledged")                                                   \
-	X(duplicate_request, "requests seen before")                                                         \
-	X(duplicate_read, "READs or ATOMICs answered from memory")                                           \
-	X(read_cache_full, "READ responses not kept for their host: those of others fill the memory")        \
-	X(out_of_sequence, "request ahead of the expected PSN")                                              \
-	X(drop_resuming,                                                                                     \
-	    "requests that came before the far gateway reported the state of a restored connection")         \
-	X(drop_draining, "requests that came while the gateway was about to stop: hosts send them again")    \
-	X(parked, "requests held until the path MTU is known")                                               \
-	X(host_resent, "packets sent again to a local host")                                                 \
-	X(packet_seq_err, "PSN sequence NAKs received from local hosts")                                     \
-	X(rnr_nak_received, "RNR NAKs received from local hosts")                                            \
-	X(local_ack_timeout_err, "a local host did not answer in time")                                      \
-	X(implied_nak_seq_err, "a response was lost on the LAN (implied NAK)")                               \
-	X(conns_lost, "connections ended at both hosts because acknowledged requests are lost")              \
-	X(conns_failed, "connections ended with an error")                                                   \
-	X(conns_opened, "flows entered in the flow table")                                                   \
-	X(conns_paired, "connections whose two directions were paired")                                      \
-	X(conns_expired, "flows removed for idleness")                                                       \
-	X(cm_messages, "CM messages carried")                                                                \
-	X(cm_connections, "connections learned from CM")                                                     \
-	X(dgrams, "UD, UC and other IP packets carried best effort")                                         \
-	X(ack_blocked, "ACKs held back for lack of custody memory")                                          \
-	X(ack_for_read, "ACKs held back so that READs and ATOMICs behind are answered in time")              \
-	X(ack_single, "held ACKs sent one at a time to hosts whose timer expired")                           \
-	X(causal_lists, "messages that tell the far gateway the order of several queue pairs")               \
-	X(drop_not_ip, "not an IP packet")                                                                   \
-	X(drop_unknown_tenant, "a packet or flow of a tenant that this gateway does not have")               \
-	X(drop_no_route, "no tunnel leads to the destination")                                               \
-	X(drop_no_tunnel, "a datagram of a tunnel that has been removed")                                    \
-	X(drop_truncated, "shorter than its headers say")                                                    \
-	X(drop_bad_ip, "bad IP header")                                                                      \
-	X(drop_ip_fragment, "an IP fragment of a RoCE packet")                                               \
-	X(drop_bad_udp_length, "UDP length does not fit the IP length")                                      \
-	X(drop_bad_bth, "bad BTH")                                                                           \
-	X(drop_unknown_opcode, "BTH opcode reserved")                                                        \
-	X(drop_uncarried, "RC requests of operations not carried (FLUSH, ATOMIC WRITE): answered with NAK")  \
-	X(drop_uncarried_unknown, "the same on unknown connections: cannot be answered")                     \
-	X(drop_xrc, "XRC packets: not carried; answered with NAK if CM announced the connection")            \
-	X(drop_rd, "RD packets: not carried, cannot be answered")                                            \
-	X(drop_vendor_opcode, "BTH opcodes of a manufacturer's own transport: cannot be answered")           \
-	X(drop_bad_length, "payload does not fit the opcode")                                                \
-	X(drop_icrc, "ICRC wrong")                                                                           \
-	X(drop_unknown_qpn, "response for a connection that is not known")                                   \
-	X(drop_ack_in_flight, "resent while the ACK for it was on the way, or right after it")               \
-	X(drop_reused, "requests still in custody when their hosts began a new connection on the QPN")       \
-	X(drop_stale_psn, "PSN outside the connection's window")                                             \
-	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                    \
-	X(drop_read_on_its_way, "repeated READs whose responses may still reach the host")                   \
-	X(drop_too_many_outstanding, "too many READs or ATOMICs outstanding")                                \
-	X(drop_after_error, "request on a failed connection: answered with NAK")                             \
-	X(drop_flow_table_full, "flow table is full")                                                        \
-	X(drop_not_admitted,                                                                                 \
-	    "request or flow of a connection that CM did not open, or no controller allowed")                \
-	X(drop_half_open, "too many unpaired flows")                                                         \
-	X(half_open_replaced, "unpaired flows forgotten for a newer one of their host: nobody answered")     \
-	X(drop_unpaired_full, "too many packets of an unpaired flow, or of all of a host")                   \
-	X(drop_memory_conn, "requests above their connection's bound of memory: asked for again later")      \
-	X(drop_memory_share, "requests above the share of memory of their host or tenant: the same")         \
-	X(drop_memory_read, "READ responses for which there was no memory: asked for again later")           \
-	X(drop_ghost_ack, "ACK for a PSN that is not outstanding")                                           \
-	X(drop_old_response, "response seen before or unexpected")                                           \
-	X(cm_foreign, "CM requests that name other hosts than their packets: carried, not believed")         \
-	X(cm_held, "DREQs that waited until the far host had what their host was acknowledged")              \
-	X(drop_cm_repeated, "DREQ sent again while the first one waits")                                     \
-	X(drop_cm_share, "CM messages above the share of their host or tenant: CM repeats them")             \
-	X(drop_bad_cm, "malformed CM message")                                                               \
-	X(drop_no_buffer, "no packet buffer")                                                                \
-	X(drop_ttl, "TTL exceeded")                                                                          \
-	X(drop_foreign_source, "packets out of a tunnel whose source is not behind it")                      \
-	X(drop_tunnel_msg, "malformed message inside a tunnel")                                              \
-	X(drop_wan_icrc, "responses damaged between the ICRC checks of both gateways: answered with NAK")
-struct eng_counters {
-#define X(f, s) uint64_t f;
-	ENG_COUNTERS(X)
-#undef X
-};
-/* They live as long as the engine. Another thread may read field by field. */
-const struct eng_counters *eng_counters(const struct eng *e);
-/* How often each cell of the state tables was entered; wraps. For tests. */
-const struct eng_states_seen *eng_states_seen(const struct eng *e);
-
-/* A connection, or its only side, for operators. Fields of the side that is missing are 0. */
-struct eng_flow_info {
-	uint32_t tenant;
-	struct rwy_ip local, remote;
-	uint32_t local_qpn, remote_qpn; /* 0: not known yet */
-	char tunnel[ENG_NAME_MAX];
-	const char *state;   /* "learning", "paired", "idle", "failed", "closing" */
-	const char *learned; /* "cm", "passive", "peer", "" */
-	const char *error;   /* why it failed, or "" */
-	uint32_t pmtu;
-	roce_psn responder_psn, responder_acked; /* next expected PSN; acknowledged before this */
-	roce_psn requester_una, requester_nxt;   /* oldest unacknowledged PSN; next to send */
-	uint64_t tx_packets, tx_bytes;           /* requests of the local host taken into custody */
-	uint64_t rx_packets, rx_bytes;           /* requests that the local host acknowledged */
-	uint64_t custody_bytes;
-	uint64_t held[ENG_MEM_N]; /* bytes of buffers of each kind that it holds */
-	/* of those that are bounded, of its direction with more, ever */
-	uint64_t held_most;
-	uint32_t requester_queue;    /* requests that wait for the local host */
-	uint64_t requester_rate_Bps; /* bound that the local host's CNPs set; 0: none */
-	rwy_dur requester_rtt;       /* smoothed response time of the local host; 0: not measured */
-	/* How long the local host may be silent: counts, bounds of the timeout. */
-	uint8_t requester_retry, requester_rnr_retry;
-	rwy_dur requester_timeout_min, requester_timeout_max;
-	/* It is not given up before; 0: the count alone decides; RWY_NEVER: never given up. */
-	rwy_dur requester_patience;
-	const char *ack_mode; /* of the local host's requests */
-	/*
-	 * How long the local host waits for an ACK before its queue pair fails; 0: not known.
-	 * Shorter than the mode needs: impatient.
-	 */
-	rwy_dur patience;
-	bool impatient;
-	/*
-	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"
-	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "drain" (the
-	 * engine settles); "" (idle).
-	 */
-	const char *limit;
-	/* End to end: most bytes in flight, and the far host's rate; 0: not limited. */
-	uint64_t remote_window, remote_drain_Bps;
-	uint64_t host_resent, rnr_naks;
-	rwy_time last; /* last packet, in either direction */
-};
-#define ENG_IDLE (5 * RWY_SEC) /* paired and without a packet for longer: "idle" */
-/*
- * Fills up to max entries from *cursor on (start with 0) and moves the cursor; it is 0 again after
- * the last. Returns how many, 0 in the middle as well: a call looks at a bounded part of the table.
- * The order is arbitrary and stable.
- */
-unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max);
-/* The same for the connections that eng_ops.session reported. */
-unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max);
-/* Connections; the two sides of a paired one count once. */
-uint32_t eng_flow_count(const struct eng *e);
-/* The QPN that a packet from src to `dqpn` of dst comes from, whichever of them is local; 0: not
- * known. */
-uint32_t eng_sender_qpn(
-    const struct eng *e, uint32_t tenant, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn);
-/* Zero for a free number. */
-void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);
-/* Statistics of one of its paths. False: it has no such path. */
-bool eng_path_stats(const struct eng *e, unsigned tunnel, unsigned path, struct wan_path_stats *out);
-/* Its counters, until the tunnel is removed; NULL for a free number. */
-const struct wan_counters *eng_tunnel_counters(const struct eng *e, unsigned tunnel);
-/* Bytes in custody now, and the configured maximum. */
-uint64_t eng_custody_bytes(const struct eng *e);
-uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */
-
-/* Buffer memory of a worker by kind (docs/memory.md). */
-struct eng_memory {
-	struct {
-		uint64_t bytes, max; /* max 0: shares that of all */
-		uint32_t bufs;
-	} kind[ENG_MEM_N];
-	uint64_t held, most, max; /* of the kinds that share a bound: now, most ever, at most */
-	uint64_t soft;            /* ACKs wait above this */
-	uint64_t reserved;        /* of max for tenants */
-	uint64_t buf_cost;
-	uint32_t hosts;   /* local hosts with connections */
-	uint32_t waiting; /* directions of connections that were refused, and wait for room */
-	/*
-	 * Buffers of tunnels: CM messages, what waits for earlier ones, repairs, best effort, lists
-	 * of ack mode `causal`.
-	 */
-	uint32_t cm, reassembly, fec, dgrams, order;
-};
-void eng_memory(const struct eng *e, struct eng_memory *out);
-struct eng_memory_host {
-	uint32_t tenant;
-	struct rwy_ip addr;
-	uint64_t held, most, kind[ENG_MEM_N];
-	uint32_t sides, half_open; /* of its connections; of them unpaired */
-};
-/* Local hosts that hold something; the cursor is that of eng_flows. */
-unsigned eng_memory_hosts(const struct eng *e, uint32_t *cursor, struct eng_memory_host *out, unsigned max);
-/* Buffers of READ responses kept for replays, and their bytes. */
-uint32_t eng_kept_buffers(const struct eng *e);
-uint64_t eng_kept_bytes(const struct eng *e);
 
 #endif

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/keys/bytes.h"
 #include "rwy/endian.h"
 
 /* Certificates of a chain of eight and their signatures, in each direction. */
-#define IN_MAX  (32u << 10) /* bytes that a peer may send in all */
-#define BUF_MAX (64u << 10) /* bytes that wait in one direction */
+#define IN_MAX (32u << 10) /* bytes that a peer may send in all */
 
 #define MSG_MAX     24
 #define MSG_VERSION 1
@@ -29,11 +29,6 @@ enum message {
 #undef X
 };
 
-struct bytes {
-	uint8_t *p;
-	size_t at, n, room; /* p[at .. n) waits */
-};
-
 struct gw_kx {
 	gnutls_session_t tls;
 	struct gw_cert *cert;
@@ -43,7 +38,7 @@ struct gw_kx {
 	const char *name; /* client: of the server */
 	struct gw_kx_offer offer;
 	struct gw_kx_result result;
-	struct bytes in, out;
+	struct gw_bytes in, out;
 	size_t received;
 	uint8_t msg[MSG_MAX]; /* what came of a message */
 	size_t msg_n;
@@ -80,32 +75,6 @@ const char *gw_kx_state_name(enum gw_kx_state s)
 	return names[s];
 }
 
-/* --- bytes ------------------------------------------------------------------------------------ */
-static int bytes_put(struct bytes *b, const void *p, size_t n)
-{
-	if (b->at == b->n)
-		b->at = b->n = 0;
-	if (b->n + n > b->room) {
-		size_t room = b->n + n < 4096 ? 4096 : b->n + n;
-		uint8_t *more = room <= BUF_MAX ? realloc(b->p, room) : NULL;
-
-		if (!more)
-			return RWY_ENOMEM;
-		b->p = more;
-		b->room = room;
-	}
-	memcpy(b->p + b->n, p, n);
-	b->n += n;
-	return 0;
-}
-
-static void bytes_free(struct bytes *b)
-{
-	if (b->p)
-		aead_wipe(b->p, b->room);
-	free(b->p);
-}
-
 static ssize_t tls_pull(gnutls_transport_ptr_t ptr, void *to, size_t n)
 {
 	struct gw_kx *x = ptr;
@@ -128,7 +97,7 @@ static ssize_t tls_push(gnutls_transport_ptr_t ptr, const void *from, size_t n)
 {
 	struct gw_kx *x = ptr;
 
-	if (bytes_put(&x->out, from, n) != 0) {
+	if (gw_bytes_put(&x->out, from, n) != 0) {
 		gnutls_transport_set_errno(x->tls, ENOMEM);
 		return -1;
 	}
@@ -228,8 +197,8 @@ void gw_kx_free(struct gw_kx *x)
 	if (x->tls)
 		gnutls_deinit(x->tls);
 	gw_cert_free(x->cert);
-	bytes_free(&x->in);
-	bytes_free(&x->out);
+	gw_bytes_free(&x->in);
+	gw_bytes_free(&x->out);
 	aead_wipe(&x->result, sizeof(x->result));
 	free(x);
 }
@@ -240,7 +209,7 @@ int gw_kx_input(struct gw_kx *x, const uint8_t *p, size_t n)
 	x->received += n;
 	if (x->received > IN_MAX)
 		return RWY_EMALFORMED;
-	return bytes_put(&x->in, p, n);
+	return gw_bytes_put(&x->in, p, n);
 }
 
 void gw_kx_input_end(struct gw_kx *x)

@@ -82,7 +82,7 @@ def test_every_key():
 
 def test_every_counter():
     text = rendered("roceway-metrics.7")
-    lists = {"engine": "engine/engine.h:ENG_COUNTERS", "tunnel": "wan/counters.h:WAN_COUNTERS", "gateway": "gateway/counters.h:GW_COUNTERS", "port": "gateway/api/api.h:API_PORT_COUNTERS"}
+    lists = {"engine": "engine/counters.h:ENG_COUNTERS", "tunnel": "wan/counters.h:WAN_COUNTERS", "gateway": "gateway/counters.h:GW_COUNTERS", "port": "gateway/api/api.h:API_PORT_COUNTERS"}
     for group, place in lists.items():
         path, macro = place.split(":")
         path = ROOT / path if (ROOT / path).exists() else ROOT / "wan/wan.h"

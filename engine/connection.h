@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A connection between a local host L and a remote host R has two sides here, one for each
+ * direction of its requests:
+ *
+ *                       this gateway                                  WAN
+ *           +------------------------------------+
+ *   request |  struct eng_responder              |  flow of requests
+ *  -------->|  answers L in R's name             |~~~~~~~~~~~~~~~~~~>   to R's gateway,
+ *  <--------|  key (L, R, R's QPN)               |<~~~~~~~~~~~~~~~~~~   its requester side
+ *  response |    |               ^               |  flow of responses
+ *  L        |    | requester     | responder     |
+ *           |    v               |               |
+ *   request |  struct eng_requester              |  flow of requests
+ *  <--------|  asks L in R's name                |<~~~~~~~~~~~~~~~~~~   from R's gateway,
+ *  -------->|  key (R, L, L's QPN)               |~~~~~~~~~~~~~~~~~~>   its responder side
+ *  response +------------------------------------+  flow of responses
+ *
+ * A key is (source, destination, destination QPN, tenant) of the requests. L's own responses name
+ * R's QPN as well, so one look-up, of the responder side, serves every packet of the LAN; its
+ * `requester` leads on. Pairing (pair.c) sets both pointers.
+ *
+ * Thread: the engine's worker, as engine.h says.
+ */
+#ifndef ENGINE_CONNECTION_H
+#define ENGINE_CONNECTION_H
+
+#include "cc/drain.h"
+#include "engine/engine.h"
+#include "engine/msg.h"
+#include "engine/states.h"
+#include "roce/reqr.h"
+#include "roce/resp.h"
+
+struct eng_causal;
+struct eng_host;
+struct eng_pair;
+struct eng_requester;
+struct eng_rp;
+struct eng_tenant;
+
+/* Packets of an unpaired flow in custody: more than Soft-RoCE sends unacknowledged, 129. */
+#define ENG_UNPAIRED_MAX 160
+#define ENG_PARKED_MAX   256 /* requests of a connection behind a READ of unknown response count */
+
+/*
+ * The source of both QPNs: not known yet, CM messages, the host's first response, the far gateway.
+ */
+enum eng_learned { ENG_BY_NOBODY, ENG_BY_CM, ENG_BY_PROBE, ENG_BY_PEER };
+
+/* The first member of either side, so that the table and the sweep treat both alike. */
+struct eng_side {
+	struct eng_key key;
+	uint32_t hash;
+	bool is_requester;
+	uint8_t tunnel;
+	uint8_t state;               /* enum eng_responder_state or eng_requester_state */
+	uint8_t learned;             /* enum eng_learned */
+	struct eng_side *chain;      /* in its bucket of the table */
+	struct eng_side *dirty_next; /* in the list of sides with work at the end of the turn */
+	bool dirty;                  /* it is in that list */
+	rwy_time last;               /* last packet */
+	rwy_time close_at;           /* disconnected: when it is forgotten; else RWY_NEVER */
+	const char *error;           /* why it failed, or ""; static text */
+	struct eng *e;               /* NULL: freed while in the dirty list */
+	struct eng_tenant *tenant;   /* of key.tenant; it outlives its sides */
+	struct eng_host *host;       /* the local host; it outlives its sides, too */
+	uint64_t most;               /* most bytes that it ever held (memory.h) */
+	/* In the ring of sides that wait for memory; NULL: not in it. */
+	struct eng_side *wait_next, *wait_prev;
+};
+
+#define ENG_READS 4
+#define ENG_EARLY 32 /* PSNs; bits of early_known */
+
+/* A READ that the local host requested, as its RETH has it (IBA 9.3). */
+struct eng_read {
+	roce_psn psn;
+	uint32_t rkey, len;
+	uint64_t va;
+};
+
+/* A response that was sent to the host, kept in case the host lost it. */
+struct eng_kept {
+	uint64_t serial; /* roce_resp_serial of its PSN */
+	union {
+		struct rwy_buf *buf; /* READ: the packet; its msn is `answered` at that time */
+		uint64_t original;   /* ATOMIC: the value before the operation */
+	};
+};
+
+/* A ring ordered by serial. Its capacity is a power of two and grows; 0 before the first entry. */
+struct eng_keptq {
+	struct eng_kept *at;
+	uint32_t head, n, cap;
+};
+
+/* A DREQ of the local host that waits until its requests are delivered (mgmt.c). */
+struct eng_dreq {
+	struct rwy_buf *b;
+	uint32_t queued; /* buffers in custody when it was looked at last */
+	rwy_time since;  /* the latest change of `queued`, or time without a tunnel */
+};
+
+/* The rate at which requests leave custody, and what may be in it (read_wait.c). Bytes. */
+struct eng_leaving {
+	uint64_t limit; /* above it ACKs are held back; UINT64_MAX: none */
+	uint64_t Bps;   /* 0: not measured */
+	uint64_t bytes; /* delivered since */
+	rwy_time since; /* begin of the measurement; 0: none */
+	bool impatient; /* the host repeats READs or ATOMICs before their answer can be here */
+};
+
+struct eng_responder {
+	struct eng_side side;
+	struct eng_requester *requester; /* the same connection's; NULL: not paired */
+	uint64_t session;                /* number of its session, 0: none yet */
+	uint32_t local_qpn;              /* QPN of the local host, where ACKs go; 0: not known */
+	/*
+	 * local_qpn of the incarnation before. When the far host gives up without an answer, the
+	 * QPN is unknown, and the error goes to this one.
+	 */
+	uint32_t local_qpn_before;
+	uint32_t incarnation; /* random; changes each time the connection begins again */
+	/* ACKs are withheld because custody memory is short, or for a READ (read_wait.c) */
+	bool ack_blocked;
+	bool reads_expected; /* CM says that the local host may send READs and ATOMICs */
+	/*
+	 * Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host.
+	 */
+	bool untold;
+	bool dreq_waits;  /* `dreq` has one */
+	bool nak_refused; /* the request of nak_psn came, and was dropped for lack of memory */
+	/* BTH MigReq of the local host's requests, copied into its responses */
+	bool migreq;
+	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
+	uint8_t tos, ttl;
+	uint16_t pkey, sport;
+	/* Retry counts and ACK timeout of the local host's QP, from CM (struct eng_open). */
+	uint8_t rnr_retry, retry, ack_timeout;
+	bool ack_too_late; /* it gives up before an ACK of the far site can come */
+	uint8_t mode;      /* enum eng_ack_mode, valid while mode_set is tenant->modes_set */
+	uint32_t mode_set;
+	struct roce_resp resp;
+	struct wan_txflow *requests;
+	struct wan_rxflow *responses;
+	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
+	struct eng_nexthop nh;
+	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
+	rwy_time cnp_at;                   /* no CNP before this */
+	uint64_t np_low;                   /* shortest queue since the last CNP, bytes */
+	rwy_time np_at;                    /* when np_bytes was equal to `bytes` */
+	uint64_t np_bytes;
+	rwy_time single_ack_at; /* ACKs withheld: no single ACK before this */
+	rwy_time acked_at;      /* the latest ACK or NAK that told the host of progress */
+	/*
+	 * The latest request of the host, or response to it. Its own responses do not count: they
+	 * may belong to a new connection whose requests were lost.
+	 */
+	rwy_time asked_at;
+	/* Duplicates are dropped until then (reuse.c); 0: none are. */
+	rwy_time suppress_until;
+	bool gap_seen; /* since the NAK of nak_psn the host sent a later PSN */
+	/* The latest response to a READ or ATOMIC that went to the host. */
+	rwy_time served_at;
+	roce_psn nak_psn;                /* of the latest PSN sequence NAK */
+	roce_psn gap_low;                /* lowest PSN after nak_psn that the host sent since */
+	uint32_t naks;                   /* sent for nak_psn while the host did not go back to it */
+	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
+	uint32_t reads_asked;            /* READs of this incarnation */
+	/* Bytes of buffers that the far host has not acknowledged, and how many. */
+	uint64_t custody;
+	uint32_t custody_bufs;
+	/* Unpaired only: links of its host's list, the oldest first, and when the flow began. */
+	struct eng_responder *half_next, *half_prev;
+	rwy_time half_since;
+	struct eng_leaving leaving;
+	/* mode `end`: sequence of the first request not acknowledged early */
+	uint64_t early_seq;
+	uint64_t packets, bytes;         /* requests taken into custody */
+	struct eng_keptq reads, atomics; /* responses kept for replays */
+	uint64_t kept;                   /* bytes of the buffers of `reads` */
+	uint32_t answered;               /* READs and ATOMICs of this incarnation */
+	roce_psn settle_psn;             /* settling: its host had ACKs up to here at the begin */
+	/* Ring of the connections that keep READ responses; NULL: not in it. */
+	struct eng_responder *kept_next, *kept_prev;
+	/*
+	 * roce_content_crc of the requests at the first PSNs from resp.start on, and a bit for each
+	 * that came.
+	 */
+	uint32_t early_crc[ENG_EARLY], early_known;
+	struct eng_dreq dreq;
+	/*
+	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member; its places in
+	 * the record's lists: something in custody; acknowledged since the last list; ACKs wait for
+	 * a beat.
+	 */
+	struct eng_causal *causal;
+	bool causal_busy, causal_acked, causal_owed;
+	bool marked; /* the next beat acknowledges what is before this PSN */
+	roce_psn mark_psn;
+	roce_msn mark_msn;
+	struct eng_responder *busy_next, *busy_prev, *acked_next, *owed_next;
+};
+
+/* Sequence of a request that came by an earlier flow, or that this gateway made itself. */
+#define ENG_NO_SEQ UINT64_MAX
+
+/*
+ * A READ or ATOMIC that the local host has answered. It counts as delivered when the near gateway
+ * has its responses.
+ */
+struct eng_response_wait {
+	uint64_t seq; /* flow sequence of the request */
+	uint64_t idx; /* responses_sent after its last response */
+};
+
+/* The flow of requests from the near gateway. */
+enum eng_flow {
+	ENG_FLOW_NONE,
+	ENG_FLOW_FIRST,   /* opened; its first message decides how to go on */
+	ENG_FLOW_OPEN,    /* its messages are requests */
+	ENG_FLOW_DISCARD, /* rewound: messages are dropped until the flow is opened again */
+	ENG_FLOW_LEFT,    /* ended by the near gateway, which expects nothing more from it */
+};
+
+/* Whether the first packet of an unpaired flow may go to the host (pair.c). */
+enum eng_turn { ENG_TURN_NONE, ENG_TURN_WAITING, ENG_TURN_OUT };
+
+struct eng_requester {
+	struct eng_side side;
+	struct eng_responder *responder; /* the same connection's; NULL: not paired */
+	/* QPN of the remote host, named by responses; 0: not known */
+	uint32_t remote_qpn;
+	uint32_t incarnation; /* as the near gateway's responder side has it */
+	uint8_t flow;         /* enum eng_flow */
+	uint8_t turn;         /* enum eng_turn */
+	bool tried;           /* it had a turn, and nobody answered */
+	bool reads;           /* a READ came once */
+	uint8_t questions;    /* state LOCATING: questions sent to the host */
+	bool owes_control;    /* `owed` waits for a buffer */
+	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
+	uint8_t end;
+	/* The near gateway named remote_qpn when it opened the flow. */
+	bool peer_named;
+	uint16_t open_pmtu; /* path MTU that was named then; 0: not known */
+	/* Retry counts and ACK timeout of the remote host's QP (struct eng_open). */
+	uint8_t rnr_retry, retry, ack_timeout;
+	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
+	roce_psn promised;   /* state LOCATING: the remote host has ACKs up to here */
+	struct eng_rp *rp;   /* reaction point in whose queue it waits; NULL: none */
+	struct eng_requester *rp_next;
+	struct cc_drain drain; /* end to end: bytes that the near gateway may have under way */
+	struct roce_reqr reqr;
+	struct wan_rxflow *requests;
+	struct wan_txflow *responses;
+	struct eng_pair *pair;
+	struct eng_requester *pair_next;
+	struct eng_requester *wheel_next, *wheel_prev;
+	rwy_time wheel_at; /* 0: not in the wheel */
+	struct eng_nexthop nh;
+	rwy_time last_tx;      /* the latest packet to the local host */
+	uint64_t acked_seq;    /* one more than the last request that the local host acknowledged */
+	uint64_t reported_seq; /* one more than the last request that was reported delivered */
+	uint64_t responses_sent, responses_taken;
+	uint64_t answering; /* bytes of buffers in the flow of responses, and how many */
+	uint32_t answering_bufs;
+	uint64_t received; /* bytes of buffers in reqr's queue */
+	/* Ring of answered READs and ATOMICs whose responses the near gateway does not have yet. */
+	struct eng_response_wait *wait;
+	/* Its oldest entry, its length, its capacity: a power of two that grows. */
+	uint32_t wait_head, wait_n, wait_cap;
+	uint64_t packets, bytes; /* requests that the local host acknowledged */
+	/*
+	 * A message for the near gateway that found no buffer: it is sent as soon as one is free.
+	 */
+	struct eng_ctrl owed;
+};
+
+/* --- states.c: the only ways to change a state. Both assert that states.h lists the change. --- */
+void eng_requester_enter(struct eng_requester *rq, enum eng_requester_state to);
+void eng_responder_enter(struct eng_responder *rs, enum eng_responder_state to);
+
+#define ENG_SIDE_LINES 6 /* cache lines of a side that a packet touches */
+
+/* The connection ended with an error. */
+static inline bool eng_failed(const struct eng_side *side)
+{
+	return side->state == (side->is_requester ? ENG_Q_FAILED : ENG_R_FAILED);
+}
+
+/* True while the QPN at the other end is unknown. */
+static inline bool eng_unpaired(const struct eng_side *side)
+{
+	return side->learned == ENG_BY_NOBODY && !eng_failed(side);
+}
+
+/* rq->reqr is in use. */
+static inline bool eng_requester_active(const struct eng_requester *rq)
+{
+	return rq->side.state != ENG_Q_IDLE && rq->side.state != ENG_Q_FAILED;
+}
+
+/* The local host has answered in this incarnation. */
+static inline bool eng_requester_answered(const struct eng_requester *rq)
+{
+	return rq->side.state == ENG_Q_RUNNING || rq->side.state == ENG_Q_ENDING;
+}
+
+/* The local host is being asked which PSN it expects. */
+static inline bool eng_requester_locating(const struct eng_requester *rq)
+{
+	return rq->side.state == ENG_Q_LOCATING || rq->side.state == ENG_Q_LOCATING_LOST;
+}
+
+#endif
