@@ -132,7 +132,7 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	return json_pack(
 	    "{s:i, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
 	    " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:f,"
-	    " s:i, s:i, s:f, s:f, s:o, s:s, s:f, s:b, s:f}",
+	    " s:i, s:i, s:f, s:f, s:o, s:s, s:f, s:b, s:f, s:f}",
 	    "worker", (int)worker, "tenant", tenant, "local", api_json_ip(&i->local), "remote",
 	    api_json_ip(&i->remote), "local_qpn", (json_int_t)i->local_qpn, "remote_qpn",
 	    (json_int_t)i->remote_qpn, "tunnel", i->tunnel, "state", i->state, "learned", i->learned, "error",
@@ -150,7 +150,7 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	    "requester_timeout_max_seconds", (double)i->requester_timeout_max / 1e9,
 	    "requester_patience_seconds", patience_json(i->requester_patience), "ack_mode", i->ack_mode,
 	    "patience_seconds", (double)i->patience / 1e9, "impatient", (int)i->impatient, "idle_seconds",
-	    (double)rwy_since(i->last, now) / 1e9);
+	    (double)rwy_since(i->last, now) / 1e9, "last_seconds", (double)i->last / 1e9);
 }
 
 /* Fills `list` from a position on. Returns true: p is where the next page starts; false: the end is

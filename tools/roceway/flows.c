@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PAGE 1000
 
@@ -35,11 +34,11 @@ struct flows {
 	long long matching, total; /* flows that pass the filters; all flows */
 };
 
-static int by_idle(const void *a, const void *b)
+static int latest_first(const void *a, const void *b)
 {
-	const double x = jn(*(json_t *const *)a, "idle_seconds"), y = jn(*(json_t *const *)b, "idle_seconds");
+	const double x = jn(*(json_t *const *)a, "last_seconds"), y = jn(*(json_t *const *)b, "last_seconds");
 
-	return (x > y) - (x < y);
+	return (x < y) - (x > y);
 }
 
 /* Sorts in place, the most recently active one first, and keeps at most `limit`. */
@@ -51,7 +50,7 @@ static void sort_and_cut(struct flows *f, unsigned long limit)
 	for (size_t i = 0; v && i < n; i++)
 		v[i] = json_array_get(f->list, i);
 	if (v)
-		qsort(v, n, sizeof(*v), by_idle);
+		qsort(v, n, sizeof(*v), latest_first);
 	for (size_t i = 0; i < most; i++)
 		json_array_append(sorted, v ? v[i] : json_array_get(f->list, i));
 	free(v);
@@ -59,32 +58,15 @@ static void sort_and_cut(struct flows *f, unsigned long limit)
 	f->list = sorted;
 }
 
-static double seconds_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-/* Flows of an earlier page have been idle for `more` seconds since it came. */
-static void age(json_t *flow, double more)
-{
-	json_object_set_new(flow, "idle_seconds", json_real(jn(flow, "idle_seconds") + more));
-}
-
 /*
- * Fetches all flows in pages and sorts them here: the gateway sorts no more than a page. Idle times
- * are those of the last page's time, or pages that took long would not compare.
+ * Fetches all flows in pages and sorts them here: the gateway sorts no more than a page. An idle
+ * time is as of its page, so the time of the last packet decides.
  */
 static int fetch_all(const struct cli *cli, const char *base, unsigned long limit, struct flows *f)
 {
 	char page[1200], next[64] = "";
-	double at = seconds_now();
 
 	do {
-		const size_t had = json_array_size(f->list);
-		double before = at;
 		json_t *j;
 
 		snprintf(page, sizeof(page), "%s", base);
@@ -94,9 +76,6 @@ static int fetch_all(const struct cli *cli, const char *base, unsigned long limi
 		j = api_get_json(cli, page, NULL);
 		if (!j)
 			return EXIT_ERROR;
-		at = seconds_now();
-		for (size_t i = 0; i < had; i++)
-			age(json_array_get(f->list, i), at - before);
 		json_array_extend(f->list, json_object_get(j, "flows"));
 		snprintf(next, sizeof(next), "%s", js(j, "next"));
 		f->total = ji(j, "total");
