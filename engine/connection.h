@@ -307,6 +307,12 @@ static inline bool eng_requester_answered(const struct eng_requester *rq)
 	return rq->side.state == ENG_Q_RUNNING || rq->side.state == ENG_Q_ENDING;
 }
 
+/* Nothing goes to the host before the flow has its turn (pair.c). */
+static inline bool eng_requester_waits_turn(const struct eng_requester *rq)
+{
+	return !eng_requester_answered(rq) && !rq->responder && rq->turn != ENG_TURN_OUT;
+}
+
 /* The local host is being asked which PSN it expects. */
 static inline bool eng_requester_locating(const struct eng_requester *rq)
 {

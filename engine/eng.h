@@ -78,6 +78,9 @@ struct eng_pair {
 	/* It had that turn; until then a response is its own. NULL: none. */
 	struct eng_requester *late;
 	rwy_time turn_end; /* from then on the turn may end without a response */
+	/* Flows whose turn nobody answered, while the host answered nothing at all. */
+	uint32_t silent;
+	bool doubtful; /* these answer now: quiet_until moves with each answer */
 	struct eng_pair *all_next;
 };
 

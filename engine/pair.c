@@ -6,7 +6,9 @@
  * same PSN and UDP port (NCCL, UCX), and then nothing in the response tells. So only one unpaired
  * flow of an address pair has a packet out at a time: a response to an unknown QPN can only be for
  * that one. After a turn without a response no turn begins for a while, for a late response would
- * name the wrong flow. CM messages name both QPNs and need no turn.
+ * name the wrong flow. A host that is silent for longer still answers all of them, in the turn of
+ * any: its first response ends that turn, tells nothing, and the flow gets another turn. CM
+ * messages name both QPNs and need no turn.
  */
 #include "engine/pair.h"
 #include "engine/table.h"
@@ -17,6 +19,8 @@
 #define TURN_MAX RWY_SEC /* a QP that is silent this long goes to the end of the queue */
 /* A host answers each copy of a request that was repeated, the last one within this time. */
 #define COPIES (5 * RWY_SEC)
+/* A host that answered nothing for so long before the end of a turn may still answer all. */
+#define SILENT (TURN_MAX / 2)
 
 /* `t`, or as long as this requester's host needs to answer if that is more. */
 static rwy_dur at_least(rwy_dur t, const struct eng_requester *rq, rwy_time now)
@@ -84,6 +88,20 @@ static void queue_for_turn(struct eng_pair *p, struct eng_requester *rq, bool tr
 	rq->side.e->learning++;
 }
 
+/* It has the next turn, if the next one is not for those that were tried. */
+static void queue_first(struct eng_pair *p, struct eng_requester *rq)
+{
+	struct eng_turns *q = &p->fresh;
+
+	rq->tried = false;
+	rq->pair_next = q->head;
+	q->head = rq;
+	if (!q->tail)
+		q->tail = rq;
+	rq->turn = ENG_TURN_WAITING;
+	rq->side.e->learning++;
+}
+
 /*
  * A flow that had no turn yet goes first: QPNs that nobody has do not hold up those of the same
  * hosts that somebody has. Every fourth turn is for one that was tried, whose host may be slow.
@@ -111,8 +129,22 @@ static void begin_next_turn(struct eng_pair *p, rwy_time now)
 	rq->turn = ENG_TURN_OUT;
 	p->turn = rq;
 	p->late = NULL;
+	p->doubtful = false;
 	p->turn_end = now + at_least(TURN_MAX, rq, now);
+	roce_reqr_resume(&rq->reqr, now);
 	eng_dirty(&rq->side);
+}
+
+/* The turn is over and rq was not answered. */
+static void end_turn(struct eng_pair *p, const struct eng_requester *rq, rwy_time now)
+{
+	struct eng *e = rq->side.e;
+
+	p->turn = NULL;
+	e->learning--;
+	p->quiet_until = now + at_least(e->cfg.probe_timeout, rq, now);
+	if (rwy_since(rq->side.host->reqr.heard, now) >= SILENT)
+		p->silent++;
 }
 
 bool eng_pair_is_waiting(
@@ -142,14 +174,16 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 		return;
 	if (p->late == rq) {
 		p->late = NULL;
-		if (rq->responder) /* that was the late response */
+		if (rq->responder) { /* that was the late response */
 			p->quiet_until = now;
+			p->silent = 0;
+		}
 	}
-	if (rq->turn == ENG_TURN_OUT) {
+	if (rq->turn == ENG_TURN_OUT && !eng_requester_answered(rq) && !rq->responder) {
+		end_turn(p, rq, now);
+	} else if (rq->turn == ENG_TURN_OUT) {
 		p->turn = NULL;
 		rq->side.e->learning--;
-		if (!eng_requester_answered(rq) && !rq->responder)
-			p->quiet_until = now + at_least(rq->side.e->cfg.probe_timeout, rq, now);
 	} else if (rq->turn == ENG_TURN_WAITING) {
 		struct eng_turns *turns = rq->tried ? &p->tried : &p->fresh;
 		struct eng_requester **q = &turns->head, *last = NULL;
@@ -192,6 +226,36 @@ static bool acks_again(
 	       (roce_psn_before(pkt->psn, other->reqr.una) || !roce_psn_before(pkt->psn, other->reqr.high));
 }
 
+/* A response may be for the present turn's flow, or for one before that was asked in silence. */
+static bool is_doubtful(struct eng_pair *p, rwy_time now)
+{
+	struct eng_requester *rq = p->turn;
+
+	if (!p->silent)
+		return false;
+	end_turn(p, rq, now);
+	p->silent = 0;
+	p->turns = 0;
+	p->doubtful = true;
+	roce_reqr_pause(&rq->reqr);
+	queue_first(p, rq);
+	return true;
+}
+
+/* The unpaired flow that was asked last, if the response can be its first one; else NULL. */
+static struct eng_requester *asked(const struct eng_pair *p, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct eng_requester *rq = p->turn;
+
+	if (!rq && now < p->quiet_until)
+		rq = p->late;
+	/* The PSN of a NAK proves nothing: a host that expects another PSN names that one. */
+	return rq && eng_requester_active(rq) && rq->reqr.high != rq->reqr.una &&
+	               roce_reqr_may_begin(&rq->reqr, pkt)
+	           ? rq
+	           : NULL;
+}
+
 /*
  * The requester side of rs is the owner, unless it had nothing outstanding for so long that no late
  * response can still arrive: then another connection uses the QPN.
@@ -199,18 +263,20 @@ static bool acks_again(
 struct eng_requester *eng_pair_owner(
     struct eng *e, uint32_t tenant, const struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
-	struct eng_requester *rq = rs ? rs->requester : NULL, *other = NULL;
+	struct eng_requester *rq = rs ? rs->requester : NULL, *other;
 	struct eng_pair *p;
 
 	if (rq && (!e->learning || may_answer(rq, now)))
 		return rq;
 	p = find_pair(e, tenant, &pkt->dst, &pkt->src);
-	if (p && !p->turn && p->late && now < p->quiet_until && eng_requester_active(p->late))
-		other = p->late;
-	/* The PSN of a NAK proves nothing: a host that expects another PSN names that one. */
-	else if (p && p->turn && eng_requester_active(p->turn) && p->turn->reqr.high != p->turn->reqr.una)
-		other = p->turn;
-	return !other || (rq && acks_again(rq, other, pkt)) ? rq : other;
+	if (!p)
+		return rq;
+	if (p->doubtful && !rq)
+		p->quiet_until = rwy_time_max(p->quiet_until, now + e->cfg.probe_timeout);
+	other = asked(p, pkt, now);
+	if (!other || (rq && acks_again(rq, other, pkt)) || (other == p->turn && is_doubtful(p, now)))
+		return rq;
+	return other;
 }
 
 void eng_pair_undo(struct eng_requester *rq)
@@ -281,10 +347,9 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 		}
 		if (rq && now >= p->turn_end && anybody_waits(p)) {
 			/* Others wait: it goes behind them, and no turn begins for a while. */
-			p->turn = NULL;
-			p->late = rq;
-			e->learning--;
-			p->quiet_until = now + at_least(e->cfg.probe_timeout, rq, now);
+			end_turn(p, rq, now);
+			p->late = p->silent > 1 ? NULL : rq;
+			roce_reqr_pause(&rq->reqr);
 			queue_for_turn(p, rq, true);
 		}
 		begin_next_turn(p, now);

@@ -75,8 +75,7 @@ void eng_requester_flush(struct eng_requester *rq, rwy_time now)
 		eng_mem_wait_end(&rq->side);
 		roce_reqr_ask_again(&rq->reqr);
 	}
-	/* The first packet of an unpaired flow waits for its turn (pair.c). */
-	if (!eng_requester_answered(rq) && !rq->responder && rq->turn != ENG_TURN_OUT)
+	if (eng_requester_waits_turn(rq))
 		return;
 	if (!rq->side.e->rps || !send_in_turn(rq, now))
 		while (eng_requester_send(rq, ENG_REQUESTER_BURST, now))

@@ -102,6 +102,8 @@ void roce_reqr_set_count(struct roce_reqr *r, struct rwy_buf *b, uint32_t cnt)
 {
 	b->psn_cnt = cnt;
 	r->tail = roce_reqr_end(b);
+	if (r->copies && roce_psn_after(r->repeat_end, b->psn)) /* a repeat has as many responses */
+		r->repeat_end = r->tail;
 	if (r->next == b)
 		return;
 	r->nxt = r->tail;
@@ -340,6 +342,14 @@ static bool out_of_patience(const struct roce_reqr *r, rwy_time now)
 	return r->retry_count >= r->cfg.retry && rwy_since(r->silent_at, now) >= r->cfg.patience;
 }
 
+static void note_repeat(struct roce_reqr *r, rwy_time now)
+{
+	r->repeated_at = now;
+	r->repeat_end = r->high;
+	if (r->copies < UINT8_MAX)
+		r->copies++;
+}
+
 void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now)
 {
 	*act = (struct roce_reqr_act){0};
@@ -360,10 +370,7 @@ void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now
 	r->nak_seen = false;
 	roce_reqr_cut(r);
 	roce_reqr_go_back(r);
-	r->repeated_at = now;
-	r->repeat_end = r->high;
-	if (r->copies < UINT8_MAX)
-		r->copies++;
+	note_repeat(r, now);
 }
 
 rwy_time roce_reqr_next(const struct roce_reqr *r)
@@ -394,6 +401,17 @@ void roce_reqr_ask_again(struct roce_reqr *r)
 {
 	r->held_back = false;
 	roce_reqr_go_back(r);
+}
+
+void roce_reqr_pause(struct roce_reqr *r)
+{
+	roce_reqr_go_back(r);
+}
+
+void roce_reqr_resume(struct roce_reqr *r, rwy_time now)
+{
+	if (r->high != r->una)
+		note_repeat(r, now);
 }
 
 void roce_reqr_go(struct roce_reqr *r)

@@ -165,6 +165,12 @@ void roce_reqr_reread(struct roce_reqr *r, roce_psn from);
 void roce_reqr_hold(struct roce_reqr *r, const struct roce_pkt *pkt, rwy_time now);
 /* There is memory again: the rest of the READ is asked for, and what follows it. */
 void roce_reqr_ask_again(struct roce_reqr *r);
+/*
+ * The host is not asked for a while: no timer runs and none of its silence counts. The next
+ * roce_reqr_send, after roce_reqr_resume, begins with the oldest request. Timeouts so far count on.
+ */
+void roce_reqr_pause(struct roce_reqr *r);
+void roce_reqr_resume(struct roce_reqr *r, rwy_time now);
 
 /* After a timeout the caller sent the host a duplicate of its own, too: it has one more answer. */
 static inline void roce_reqr_asked_beside(struct roce_reqr *r)
@@ -173,6 +179,11 @@ static inline void roce_reqr_asked_beside(struct roce_reqr *r)
 		r->copies++;
 }
 
+/*
+ * pkt, a response, can be the host's first one: an ACK or NAK, or the first packet of the answer
+ * that the oldest request wants (IBA 9.7.5.1).
+ */
+bool roce_reqr_may_begin(const struct roce_reqr *r, const struct roce_pkt *pkt);
 /* The host has answered: leaves probe mode. */
 void roce_reqr_go(struct roce_reqr *r);
 

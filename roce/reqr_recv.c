@@ -100,11 +100,12 @@ static void nak(struct roce_reqr *r, uint8_t syndrome, roce_psn psn, struct roce
 
 /* Names a PSN outside [una, high): `old` if before, `ghost` if after (IBA 9.7.6.1: never sent). */
 static const char *outside(
-    struct roce_reqr *r, roce_psn psn, const char *old, const char *ghost, rwy_time now)
+    struct roce_reqr *r, const struct roce_pkt *pkt, const char *old, const char *ghost, rwy_time now)
 {
-	if (!roce_psn_before(psn, r->una))
+	if (!roce_psn_before(pkt->psn, r->una))
 		return ghost;
-	if (r->copies) {
+	/* A repeated READ is answered with its last packet, not with its first. */
+	if (r->copies && (pkt->info->op != ROCE_OP_READ_RESP || roce_op_ends(pkt->info))) {
 		r->copies--;
 		roce_reqr_host_late(r->host, r->repeated_at, now);
 	}
@@ -127,7 +128,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 		             (ack || syn == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ));
 
 		if (!ahead || r->una == r->high) {
-			act->drop = outside(r, psn, "old_ack", "ghost_ack", now);
+			act->drop = outside(r, pkt, "old_ack", "ghost_ack", now);
 			return;
 		}
 		/* The host has more than this requester sent, so it has all of it. */
@@ -204,7 +205,7 @@ static void recv_response(
 	if (read)
 		roce_reqr_host_read(r->host, pkt->payload_len, now);
 	if (!roce_reqr_in_flight(r, pkt->psn)) {
-		act->drop = outside(r, pkt->psn, "old_response", "ghost_response", now);
+		act->drop = outside(r, pkt, "old_response", "ghost_response", now);
 		return;
 	}
 	release(r, pkt->psn, act, now);
@@ -225,6 +226,17 @@ static void recv_response(
 	else
 		r->una = roce_psn_add(pkt->psn, 1);
 	roce_reqr_progress(r, act, now);
+}
+
+bool roce_reqr_may_begin(const struct roce_reqr *r, const struct roce_pkt *pkt)
+{
+	const struct rwy_buf *b = r->q.head;
+
+	if (pkt->info->op == ROCE_OP_READ_RESP)
+		return b && roce_reqr_is_read(b) && roce_op_starts(pkt->info) && pkt->psn == r->una;
+	if (pkt->info->op == ROCE_OP_ATOMIC_ACK)
+		return b && roce_op_is_atomic(roce_op(b->opcode)) && pkt->psn == r->una;
+	return true;
 }
 
 void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now)

@@ -80,10 +80,11 @@ void sim_draw_qps(struct run *r)
 {
 	struct sim_rng *g = &r->rng;
 
-	r->zero_psn = sim_chance(g, .4);
-	r->qps =
-	    1 + sim_below(
-	            g, sim_chance(g, r->faults & F_SLOW ? .7 : .2) && !(r->faults & F_SQUEEZE) ? QPS_MAX : 4);
+	r->zero_psn = sim_chance(g, r->faults & F_LATE ? .8 : .4);
+	r->qps = 1 + sim_below(
+	                 g, sim_chance(g, r->faults & (F_SLOW | F_LATE) ? .7 : .2) && !(r->faults & F_SQUEEZE)
+	                        ? QPS_MAX
+	                        : 4);
 	r->zero_psn |= r->faults & F_RESETS;
 	if (r->faults & (F_NIC | F_CAUSAL))
 		r->qps = 1 + (r->faults & F_CAUSAL ? 1 : 0) + sim_below(g, 4);
@@ -189,6 +190,7 @@ void sim_connect_qp(struct run *r, struct side *s)
 		/* With so little credit a READ waits long behind WRITEs that were acknowledged
 		 * early. */
 		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS
+		            : r->faults & F_LATE  ? 10 * RWY_SEC
 		            : r->faults & F_SLOW  ? 5 * RWY_SEC
 		            : r->cfg.rx_window    ? 2 * RWY_SEC
 		                                  : 500 * RWY_MS;

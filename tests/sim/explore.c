@@ -140,7 +140,7 @@ static void check(struct run *r)
 
 /* --- rounds ------------------------------------------------------------------------------------------- */
 
-static void post_qp(struct run *r, struct side *s)
+void sim_post_qp(struct run *r, struct side *s)
 {
 	for (unsigned j = 0; j < 2; j++) {
 		for (unsigned k = 0; k < s[j].wrs; k++)
@@ -155,8 +155,12 @@ static void post_all(struct run *r)
 		sim_nic_begin(r);
 		return;
 	}
+	if (r->faults & F_LATE) {
+		sim_late_begin(r);
+		return;
+	}
 	for (unsigned i = 0; i < r->qps; i++)
-		post_qp(r, r->qp[i]);
+		sim_post_qp(r, r->qp[i]);
 }
 
 void sim_reset_qp(struct run *r, unsigned i)
@@ -164,7 +168,7 @@ void sim_reset_qp(struct run *r, unsigned i)
 	for (unsigned j = 0; j < 2; j++)
 		rc_host_fini(&r->qp[i][j].h);
 	sim_connect_qp(r, r->qp[i]);
-	post_qp(r, r->qp[i]);
+	sim_post_qp(r, r->qp[i]);
 }
 
 static void connect_all(struct run *r)
@@ -437,7 +441,8 @@ static void run_world(struct run *r, const struct how *how)
 {
 	unsigned faults = r->faults;
 
-	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at = RWY_NEVER;
+	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at =
+	    r->begin_at = RWY_NEVER;
 	if (faults & F_PATHS)
 		sim_paths_draw(r);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
@@ -446,6 +451,8 @@ static void run_world(struct run *r, const struct how *how)
 	sim_draw_qps(r);
 	if (faults & F_SLOW)
 		sim_draw_slow(r);
+	if (faults & F_LATE)
+		sim_draw_late(r);
 	if (faults & F_DRAIN)
 		sim_drains_begin(r);
 	if (faults & F_HOSTILE)
@@ -507,6 +514,13 @@ static unsigned complete_faults(unsigned faults)
 		faults |= F_NIC | F_POOL;
 	if (faults & F_BEHIND)
 		faults |= F_NIC;
+	/* Hosts that give up while another one is late, and old packets in the ring of a host that
+	 * uses its QPN again. */
+	if (faults & (F_SQUEEZE | F_NIC | F_REUSE | F_RESETS))
+		faults &= ~F_LATE;
+	/* A slow host's answer waits for seconds behind its own messages, and no turn is as long. */
+	if (faults & F_LATE)
+		faults &= ~(unsigned)F_SLOW;
 	if (faults & F_POOL) /* its bounds follow from the buffers */
 		faults &= ~(unsigned)F_BOUNDS;
 	return faults;

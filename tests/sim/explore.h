@@ -64,10 +64,13 @@ enum faults {
 	F_KEYS = 1 << 29,      /* the tunnel is sealed, and its keys change all the time */
 	F_PATHS = 1 << 30,     /* one to four paths, of which one is dead, lossy or longer */
 };
+/* Hosts answer nothing for up to seconds, then all at once. (An enumerator has 31 bits.) */
+#define F_LATE (1u << 31)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
-	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS)
+	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
+	    F_LATE)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -105,6 +108,12 @@ static inline bool side_silent(const struct side *s)
 	return s->gone || s->cm >= SIM_CM_LEAVES;
 }
 
+/* F_LATE: the next time, or the present one, in which a host answers nothing. */
+struct sim_late {
+	rwy_time begin, end;
+	uint32_t often; /* 0: it always answers */
+};
+
 struct run {
 	struct world *w;
 	struct sim_cfg cfg;
@@ -139,6 +148,11 @@ struct run {
 	rwy_time path_at;
 	struct sim_rng path_rng;
 	unsigned path_bad;
+	/* F_LATE, for each host; its own draws; when each queue pair begins (RWY_NEVER: it has), and
+	 * the first of them. */
+	struct sim_late late[2][SIM_HOSTS];
+	rwy_time begin[QPS_MAX], begin_at;
+	struct sim_rng late_rng;
 	rwy_time recv_at; /* F_RNR: when receives are posted */
 	rwy_time cm_at;   /* F_CM: the first of the sides' */
 	/* F_HOSTILE: its way; its queue pairs, the last of qps; the same while they run, else 0; when
@@ -218,6 +232,15 @@ void sim_moves_tick(struct run *r, rwy_time now);
 void sim_paths_draw(struct run *r);
 void sim_paths_tick(struct run *r, rwy_time now);
 
+/* late.c: hosts that answer late. */
+void sim_draw_late(struct run *r);
+void sim_late_begin(struct run *r); /* instead of posting all at once */
+void sim_late_tick(struct run *r, rwy_time now);
+/* When the host does its work again; 0: it does. */
+rwy_time sim_late_until(struct run *r, unsigned site, unsigned host);
+/* The same of the host that the packet is for; for sim_ops. */
+rwy_time sim_host_ready(void *ctx, unsigned site, const uint8_t *ip, uint32_t len);
+
 /* drains.c: gateways that are drained while all runs. */
 void sim_drains_begin(struct run *r);
 void sim_drains_tick(struct run *r, rwy_time now);
@@ -273,6 +296,7 @@ static inline bool sim_is_bad(const struct run *r, const struct side *s)
 
 /* explore.c */
 void sim_reset_qp(struct run *r, unsigned i); /* both sides, with new work */
+void sim_post_qp(struct run *r, struct side *s);
 struct how {
 	bool verbose, quiet;
 	bool hash;                   /* print a hash of all packets and of the end time */

@@ -165,7 +165,11 @@ static void tick(void *ctx, rwy_time now)
 			unsigned i = (k + r->turn) % r->qps;
 			struct side *s = &r->qp[i][j];
 
-			if (r->due[i][j] <= now) {
+			if (r->due[i][j] <= now && (r->faults & F_LATE) &&
+			    sim_late_until(r, j, s->host) > now) {
+				r->due[i][j] = sim_late_until(r, j, s->host);
+				r->due_known = false;
+			} else if (r->due[i][j] <= now) {
 				rc_host_tick(&s->h, now);
 				sim_pump(r, s);
 			}
@@ -191,6 +195,7 @@ static void tick(void *ctx, rwy_time now)
 	if (!r->silent) {
 		sim_changes_tick(r, now);
 		sim_recvs_tick(r, now);
+		sim_late_tick(r, now);
 	}
 	sim_cm_tick(r, now);
 	sim_hostile_tick(r, now);
@@ -225,11 +230,11 @@ static rwy_time next(void *ctx)
 		at = rwy_time_min(at, r->fault_end);
 	at = rwy_time_min(at, rwy_time_min(r->move_at, r->drain_at));
 	at = rwy_time_min(at, rwy_time_min(r->cm_at, r->bad_at));
-	at = rwy_time_min(at, r->path_at);
+	at = rwy_time_min(at, rwy_time_min(r->path_at, r->begin_at));
 	return r->silent ? at : rwy_time_min(at, rwy_time_min(r->change_at, r->recv_at));
 }
 
-const struct sim_ops sim_host_ops = {host_rx, tick, next};
+const struct sim_ops sim_host_ops = {host_rx, tick, next, sim_host_ready};
 
 bool sim_finished(void *ctx)
 {

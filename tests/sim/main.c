@@ -115,6 +115,9 @@ static const struct {
     /* a host that did go back to what it was asked for, and was refused again, was taken for one
      * that cannot */
     {42463, F_SLOW | F_REUSE | F_BOUNDS},
+    {107, F_LATE},          /* answers of silent turns, and a flow that asked out of its turn */
+    {754, F_LATE},          /* given up while it waited for its turn */
+    {92, F_LATE | F_PATHS}, /* answers to a repeated READ, of which not all were counted */
     /* no memory for a new queue pair's first request: it was acknowledged as the old one's */
     {1235, F_HOST | F_LAN_LOSS | F_REUSE | F_BOUNDS},
     /* a drained gateway left a journal: the next one asked about an earlier connection on the QPN */
@@ -195,6 +198,11 @@ static const struct {
         "a retransmission that the LAN's queue delays beyond 2 ms after the NAK is taken for new"},
     {271, F_POOL | F_NIC | F_TENANTS,
         "a NIC whose request finds no memory for 94 ms gives up: all before has an ACK, so it gets none"},
+    {100160, F_LATE | F_CRASH_NEAR,
+        "a restarted gateway asks a silent host: it takes the answer to a question from before for its own"},
+    {12, F_LATE | F_DRAIN, "the same after a drain"},
+    {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
+    {29, F_LATE | F_POOL, "requests of a host find no memory for minutes"},
 };
 
 static void help(void)
@@ -230,6 +238,7 @@ static void help(void)
 	    "16777216 all queue pairs are reset in place when all is complete\n"
 	    "536870912 the tunnel has keys; --aes: real ones, in all seeds with keys\n"
 	    "1073741824 one to four paths, one of them dead, lossy or longer at a time\n"
+	    "2147483648 hosts answer nothing for up to 2.5 s, then all at once\n"
 	    "only on request:\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
 	    "--unmended: seeds of these that fail, and why\n");
@@ -259,6 +268,13 @@ static const unsigned third_kinds[] = {0, F_NIC, F_CRASH_FAR, F_CRASH_NEAR, F_LA
 #define THIRD_KINDS (sizeof(third_kinds) / sizeof(*third_kinds))
 #define THIRD_EACH  5 /* seeds */
 
+/* Kinds of fourth worlds: hosts that answer late. */
+static const unsigned fourth_kinds[] = {F_LATE, F_LATE | F_TENANTS, F_LATE | F_LAN_LOSS, F_LATE | F_PATHS,
+    F_LATE | F_MASS, F_LATE | F_OUTAGE, F_LATE | F_CRASH_FAR, F_LATE | F_PAUSE, F_LATE | F_RNR,
+    F_LATE | F_MOVES, F_LATE | F_TENANTS | F_CHANGES, F_LATE | F_HOST};
+#define FOURTH_KINDS (sizeof(fourth_kinds) / sizeof(*fourth_kinds))
+#define FOURTH_EACH  7 /* seeds */
+
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
 #define JOBS_MAX    256
 
@@ -266,8 +282,8 @@ struct plan {
 	uint64_t from, n;
 	double seconds; /* run further seeds until then */
 	struct timespec start;
-	int faults;    /* < 0: chosen by the seed */
-	unsigned with; /* added to them */
+	int64_t faults; /* < 0: chosen by the seed */
+	unsigned with;  /* added to them */
 	struct how how;
 };
 
@@ -342,6 +358,16 @@ static unsigned third_faults_of(const struct plan *p, uint64_t seed)
 	return F_PATHS | third_kinds[n % THIRD_KINDS] | (n / THIRD_KINDS % 2 ? F_KEYS : 0) | p->with;
 }
 
+/* The same of its fourth world. */
+static unsigned fourth_faults_of(const struct plan *p, uint64_t seed)
+{
+	uint64_t n = seed / FOURTH_EACH;
+
+	if (p->faults >= 0 || seed % FOURTH_EACH)
+		return 0;
+	return fourth_kinds[n % FOURTH_KINDS] | (n / FOURTH_KINDS % 2 ? F_KEYS : 0) | p->with;
+}
+
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)
 {
 	struct how how = p->how;
@@ -382,10 +408,12 @@ static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 				run_one(p, sh, job, seed, second_faults_of(p, seed));
 			if (third_faults_of(p, seed))
 				run_one(p, sh, job, seed, third_faults_of(p, seed));
+			if (fourth_faults_of(p, seed))
+				run_one(p, sh, job, seed, fourth_faults_of(p, seed));
 			if (i % 10000 == 9999)
 				fprintf(stderr, "seed %llu, %llu failed\n", (unsigned long long)seed,
 				    (unsigned long long)sh->failed);
-		} else if (p->faults < 0 || regressions[i].faults == (unsigned)p->faults) {
+		} else if (p->faults < 0 || regressions[i].faults == p->faults) {
 			run_one(p, sh, job, regressions[i].seed, regressions[i].faults);
 		}
 	}
@@ -477,7 +505,7 @@ int main(int argc, char **argv)
 			jobs = (unsigned)strtoul(optarg, NULL, 0);
 			break;
 		case 'x':
-			plan.faults = atoi(optarg);
+			plan.faults = strtoll(optarg, NULL, 0);
 			break;
 		case 'm':
 			plan.with = (unsigned)strtoul(optarg, NULL, 0);

@@ -331,8 +331,15 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 	poll(s, w->now);
 }
 
-static void to_host(struct world *w, unsigned site, struct sim_buf *m)
+static void to_host(struct world *w, unsigned site, const struct due *d)
 {
+	struct sim_buf *m = d->what;
+	rwy_time at = w->ops->host_ready(w->ctx, site, m->b.data, m->b.len);
+
+	if (at > w->now) {
+		sim_links_at(&w->links, at, d->where, m);
+		return;
+	}
 	w->ops->host_rx(w->ctx, site, m->b.w0, m->b.data, m->b.len, w->now);
 	sim_buf_free(m);
 }
@@ -347,7 +354,7 @@ static void deliver(struct world *w, const struct due *d)
 	}
 	switch (d->where / 2) {
 	case SIM_LAN_DOWN:
-		to_host(w, site, d->what);
+		to_host(w, site, d);
 		return;
 	case SIM_LAN_UP:
 		sim_to_gateway(w, &w->site[site], d);

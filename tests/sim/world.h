@@ -70,6 +70,8 @@ struct sim_ops {
 	void (*host_rx)(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint32_t len, rwy_time now);
 	void (*tick)(void *ctx, rwy_time now); /* the hosts' timers */
 	rwy_time (*next)(void *ctx);
+	/* When the host that the packet is for takes it; 0: now. */
+	rwy_time (*host_ready)(void *ctx, unsigned site, const uint8_t *ip, uint32_t len);
 };
 
 struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void *ctx);

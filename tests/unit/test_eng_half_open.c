@@ -110,6 +110,7 @@ static void test_same_hosts(void **state)
 	    .msn = 1,
 	    .src = {10, 2, 0, 3},
 	    .dst = {10, 1, 0, 3}};
+	unsigned answered = 0;
 	rwy_time begin;
 
 	for (unsigned i = 0; i < 60; i++) {
@@ -123,9 +124,14 @@ static void test_same_hosts(void **state)
 		eng_pair_run(100 * RWY_MS);
 	}
 	assert_true(eng_now <= begin + 4 * RWY_SEC);
-	eng_host_sends(1, &ack, 0);
-	eng_pair_run(20 * RWY_MS);
+	/* The host was silent: its first answer could be for any of them, that to a repeat cannot. */
+	for (begin = eng_now; !site[0].acks && eng_now < begin + RWY_SEC; eng_pair_run(20 * RWY_MS))
+		if (site[1].of_qpn[0x70] != answered) {
+			answered = site[1].of_qpn[0x70];
+			eng_host_sends(1, &ack, 0);
+		}
 	assert_int_equal(site[0].acks, 1);
+	assert_true(answered > 1);
 }
 
 /* A connection that is paired at once is not half open: the limit does not apply. */

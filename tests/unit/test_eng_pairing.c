@@ -136,6 +136,41 @@ static void test_after_the_turn(void **state)
 	assert_int_equal(partner(1), QPN_A + 1);
 }
 
+/*
+ * The host answers nothing for longer than two turns, then everything: which queue pair its first
+ * answer is for cannot be known, so it is not taken, and each is asked again.
+ */
+static void test_silent_for_turns(void **state)
+{
+	while (!sent(1))
+		eng_pair_run(100 * RWY_MS);
+	answer(0);
+	answer(0); /* of a repeat */
+	answer(1);
+	assert_int_equal(partner(0), 0);
+	assert_int_equal(partner(1), 0);
+	for (unsigned i = 0, had = sent(1); i < 50 && sent(1) == had; i++)
+		eng_pair_run(20 * RWY_MS);
+	answer(1);
+	assert_int_equal(partner(1), QPN_A + 1);
+	assert_int_equal(partner(0), 0);
+	answer(0);
+	assert_int_equal(partner(0), QPN_A);
+}
+
+/* Only the flow that has its turn asks the host, and the others' silence does not count. */
+static void test_waits_for_its_turn(void **state)
+{
+	unsigned had;
+
+	while (!sent(1))
+		eng_pair_run(10 * RWY_MS);
+	had = sent(0);
+	for (unsigned i = 0; i < 100; i++)
+		eng_pair_run(10 * RWY_MS);
+	assert_int_equal(sent(0), had);
+}
+
 /* --- a host that is silent because it expects an earlier PSN -------------------------------------- */
 static roce_psn question;
 static unsigned questions;
@@ -180,7 +215,8 @@ static void test_silent_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_second_answer), TEST(test_many_answers),
-	    TEST(test_after_the_turn), TEST(test_silent_host)};
+	    TEST(test_after_the_turn), TEST(test_silent_for_turns), TEST(test_waits_for_its_turn),
+	    TEST(test_silent_host)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
