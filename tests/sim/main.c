@@ -118,6 +118,9 @@ static const struct {
     {107, F_LATE},          /* answers of silent turns, and a flow that asked out of its turn */
     {754, F_LATE},          /* given up while it waited for its turn */
     {92, F_LATE | F_PATHS}, /* answers to a repeated READ, of which not all were counted */
+    /* buffers that waited took all credit, and what they waited for, of a bulk flow, found none */
+    {144, F_CAUSAL | F_POOL},
+    {29, F_LATE | F_POOL}, /* the same with lists of order flows */
     /* no memory for a new queue pair's first request: it was acknowledged as the old one's */
     {1235, F_HOST | F_LAN_LOSS | F_REUSE | F_BOUNDS},
     /* a drained gateway left a journal: the next one asked about an earlier connection on the QPN */
@@ -202,7 +205,6 @@ static const struct {
         "a restarted gateway asks a silent host: it takes the answer to a question from before for its own"},
     {12, F_LATE | F_DRAIN, "the same after a drain"},
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
-    {29, F_LATE | F_POOL, "requests of a host find no memory for minutes"},
 };
 
 static void help(void)
@@ -257,7 +259,7 @@ static const unsigned second_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS
     F_NIC | F_CRASH_FAR, F_NIC | F_CRASH_NEAR, F_NIC | F_REUSE, F_NIC | F_RNR | F_LAN_LOSS, F_NIC | F_PAUSE,
     F_NIC | F_HOST, F_NIC | F_CRASH_BOTH, F_CM, F_CM | F_OUTAGE, F_CM | F_NIC | F_RNR, F_RESET_ALL,
     F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS, F_CAUSAL,
-    F_CAUSAL | F_OUTAGE, F_UNCARRIED, F_UNCARRIED | F_NIC | F_TOLD};
+    F_CAUSAL | F_OUTAGE, F_CAUSAL | F_POOL, F_UNCARRIED, F_UNCARRIED | F_NIC | F_TOLD};
 #define SECOND_KINDS (sizeof(second_kinds) / sizeof(*second_kinds))
 #define SECOND_EACH  4 /* seeds */
 
@@ -271,7 +273,7 @@ static const unsigned third_kinds[] = {0, F_NIC, F_CRASH_FAR, F_CRASH_NEAR, F_LA
 /* Kinds of fourth worlds: hosts that answer late. */
 static const unsigned fourth_kinds[] = {F_LATE, F_LATE | F_TENANTS, F_LATE | F_LAN_LOSS, F_LATE | F_PATHS,
     F_LATE | F_MASS, F_LATE | F_OUTAGE, F_LATE | F_CRASH_FAR, F_LATE | F_PAUSE, F_LATE | F_RNR,
-    F_LATE | F_MOVES, F_LATE | F_TENANTS | F_CHANGES, F_LATE | F_HOST};
+    F_LATE | F_MOVES, F_LATE | F_TENANTS | F_CHANGES, F_LATE | F_HOST, F_LATE | F_POOL};
 #define FOURTH_KINDS (sizeof(fourth_kinds) / sizeof(*fourth_kinds))
 #define FOURTH_EACH  7 /* seeds */
 

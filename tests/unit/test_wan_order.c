@@ -482,6 +482,59 @@ static void test_little_credit(void **state)
 	assert_int_equal(end[1]->c.drop_no_credit, 0);
 }
 
+/*
+ * More buffers wait for one of flow 0 than there is credit for, and flow 0 is bulk: its buffer finds
+ * credit nevertheless.
+ */
+static void test_bulk_goes_on(void **state)
+{
+	wan_rx_credit(end[1], 1000, 600000, now);
+	for (unsigned i = 0; i < 4; i++)
+		open_flow(i);
+	run(100 * RWY_MS);
+	wan_tx_bulk(fl[0].tx);
+	for (unsigned n = 0; n < 150; n++)
+		for (unsigned i = 1; i < 4; i++) {
+			struct rwy_after a = wan_tx_mark(fl[0].tx, 1);
+
+			fl[i].after[fl[i].sent][0] = 1;
+			send_after(i, &a, 1900);
+		}
+	run(200 * RWY_MS);
+	assert_false(all_done());
+	send_plain(0);
+	for (unsigned n = 0; n < 200 && !all_done(); n++)
+		run(100 * RWY_MS);
+	assert_true(all_done());
+	assert_int_equal(end[1]->c.drop_no_credit, 0);
+}
+
+/* The same for lists: each takes credit, and waits for all that it names. */
+static void test_lists_leave_room(void **state)
+{
+	struct rwy_after order = {RWY_NO_FLOW, 0}, v[2];
+
+	wan_rx_credit(end[1], 1000, 600000, now);
+	for (unsigned i = 0; i < 3; i++)
+		open_flow(i);
+	run(100 * RWY_MS);
+	end[0]->peer.rx_cost = 6000; /* a list takes as much as any other buffer */
+	v[0] = wan_tx_mark(fl[0].tx, 1);
+	v[1] = wan_tx_mark(fl[1].tx, 1);
+	for (unsigned n = 0; n < 150; n++) {
+		assert_true(wan_order_put(end[0], &order, 0, v, 2, now));
+		fl[2].after[fl[2].sent][0] = fl[2].after[fl[2].sent][1] = 1;
+		send_after(2, &order, 100);
+	}
+	run(200 * RWY_MS);
+	assert_int_equal(fl[2].got, 0);
+	send_plain(0);
+	send_plain(1);
+	for (unsigned n = 0; n < 200 && !all_done(); n++)
+		run(100 * RWY_MS);
+	assert_true(all_done());
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -496,6 +549,8 @@ int main(void)
 	    T(test_random),
 	    T(test_restart),
 	    T(test_little_credit),
+	    T(test_bulk_goes_on),
+	    T(test_lists_leave_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
