@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /v1/capture: a capture as a stream of pcapng, until its client goes away or it is over
- * (docs/capture.md). The section's comments tell which tunnels and connections there were.
+ * /v1/capture: GET is a capture as a stream of pcapng, until its client goes away or it is over
+ * (docs/capture.md). The section's comments tell which tunnels and connections there were. DELETE
+ * ends it: the client of the stream gets the rest of it.
  */
 #include "gateway/api/api.h"
 
@@ -11,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gateway/capture/capture.h"
 #include "gateway/control/tenants.h"
@@ -230,10 +232,23 @@ static void begin(const struct api_req *req, struct api_reply *reply, struct gw_
 	free(flows);
 }
 
+static void end(struct api_reply *reply)
+{
+	if (gw_cap_end())
+		reply->json = json_pack("{s:b}", "ends", 1);
+	else
+		api_fail(reply, 404, "no capture runs");
+}
+
 void api_capture(const struct api_req *req, struct api_reply *reply)
 {
-	struct gw_cap_cfg *cfg = calloc(1, sizeof(*cfg));
+	struct gw_cap_cfg *cfg;
 
+	if (!strcmp(req->method, "DELETE")) {
+		end(reply);
+		return;
+	}
+	cfg = calloc(1, sizeof(*cfg));
 	reply->type = "application/x-pcapng";
 	if (!cfg)
 		api_fail(reply, 503, "no memory for a capture");

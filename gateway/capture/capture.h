@@ -52,6 +52,11 @@ RWY_MUST_CHECK int gw_cap_begin(struct gw_cap_session **out, struct gw_app *app,
 ssize_t gw_cap_read(struct gw_cap_session *s, void *buf, size_t max);
 /* The reader leaves: calls none of its functions afterwards. The capture ends by itself. */
 void gw_cap_leave(struct gw_cap_session *s);
+/*
+ * Any thread: ends the capture that runs; its reader gets the rest, with the last statistics.
+ * False: none runs.
+ */
+bool gw_cap_end(void);
 /* Ends the capture, if one runs, and waits for its thread: before the HTTP server stops. */
 void gw_cap_stop(void);
 

@@ -36,9 +36,10 @@ struct gw_cap_session {
 	bool ended;       /* nothing follows in the stream */
 	bool stop;        /* the gateway stops */
 	unsigned holders; /* the reader, and the thread */
+	rwy_time until;
 	/* the thread's own */
 	uint64_t rate;
-	rwy_time until, filled, told, asked;
+	rwy_time filled, told, asked;
 };
 
 /* The one that runs. */
@@ -378,6 +379,21 @@ void gw_cap_leave(struct gw_cap_session *s)
 	s->waiting = false;
 	pthread_mutex_unlock(&s->lock);
 	session_release(s);
+}
+
+bool gw_cap_end(void)
+{
+	bool runs;
+
+	pthread_mutex_lock(&captures.lock);
+	runs = captures.now;
+	if (runs) {
+		pthread_mutex_lock(&captures.now->lock);
+		captures.now->until = 0;
+		pthread_mutex_unlock(&captures.now->lock);
+	}
+	pthread_mutex_unlock(&captures.lock);
+	return runs;
 }
 
 void gw_cap_stop(void)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/http.h"
@@ -15,6 +16,7 @@
 #define MIB        (UINT64_C(1) << 20)
 #define TEXT_MAX   1100 /* a filter may have 1024 bytes: the gateway says so */
 #define KEEP_MIB   64
+#define END_WAIT   3 /* seconds for the rest after an interrupt */
 
 static const struct cli_opt capture_opts[] = {
     {"write", "FILE", "-w: the file; - is standard output, for another program"},
@@ -32,7 +34,7 @@ static const struct cli_opt capture_opts[] = {
 
 static void on_signal(int sig)
 {
-	cap_stopped = 1;
+	cap_stopped = cap_stopped ? 2 : 1;
 }
 
 struct capture {
@@ -41,6 +43,9 @@ struct capture {
 	struct cap_blocks blocks;
 	struct cap_trigger *trigger; /* NULL: none */
 	bool failed;                 /* and told */
+	bool ends;                   /* the gateway was told so */
+	time_t ends_at;
+	const struct cli *cli;
 	uint64_t written;
 	/* by interface: what is missing, and up to the packet or statistics that came last */
 	uint64_t lost[CAP_IFS_MAX], between[CAP_IFS_MAX];
@@ -112,9 +117,20 @@ static int on_data(void *ctx, const void *data, size_t len)
 	return 1;
 }
 
+/*
+ * The first interrupt ends the capture at the gateway: what workers took by then and the last
+ * statistics still come. The second one, or a gateway that does not answer, ends it here.
+ */
 static int on_tick(void *ctx)
 {
-	return cap_stopped;
+	struct capture *c = ctx;
+
+	if (cap_stopped && !c->ends) {
+		c->ends = true;
+		c->ends_at = time(NULL) + END_WAIT;
+		json_decref(api_send(c->cli, "DELETE", "/v1/capture", NULL, NULL));
+	}
+	return cap_stopped > 1 || (c->ends && time(NULL) > c->ends_at);
 }
 
 /* "filter: ..." with the place below it, or the gateway's error. */
@@ -295,6 +311,7 @@ static int run_capture(const struct cli *cli)
 		return EXIT_ERROR;
 	}
 	c->file.fd = -1;
+	c->cli = cli;
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
