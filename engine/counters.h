@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine counts. Operators see each counter by its name, with its sentence. Thread: the
+ * The counters of an engine. Operators see each by its name, with its sentence. Thread: the
  * engine's worker writes, any thread may read field by field.
  */
 #ifndef ENGINE_COUNTERS_H

@@ -73,30 +73,16 @@ static bool anybody_waits(const struct eng_pair *p)
 	return p->fresh.head || p->tried.head;
 }
 
-static void queue_for_turn(struct eng_pair *p, struct eng_requester *rq, bool tried)
+/* rq waits for its turn behind the others of its queue, or before them. */
+static void queue_for_turn(struct eng_pair *p, struct eng_requester *rq, bool tried, bool first)
 {
 	struct eng_turns *q = tried ? &p->tried : &p->fresh;
+	struct eng_requester **at = first || !q->head ? &q->head : &q->tail->pair_next;
 
 	rq->tried = tried;
-	rq->pair_next = NULL;
-	if (q->tail)
-		q->tail->pair_next = rq;
-	else
-		q->head = rq;
-	q->tail = rq;
-	rq->turn = ENG_TURN_WAITING;
-	rq->side.e->learning++;
-}
-
-/* It has the next turn, if the next one is not for those that were tried. */
-static void queue_first(struct eng_pair *p, struct eng_requester *rq)
-{
-	struct eng_turns *q = &p->fresh;
-
-	rq->tried = false;
-	rq->pair_next = q->head;
-	q->head = rq;
-	if (!q->tail)
+	rq->pair_next = *at;
+	*at = rq;
+	if (!rq->pair_next)
 		q->tail = rq;
 	rq->turn = ENG_TURN_WAITING;
 	rq->side.e->learning++;
@@ -135,16 +121,26 @@ static void begin_next_turn(struct eng_pair *p, rwy_time now)
 	eng_dirty(&rq->side);
 }
 
-/* The turn is over and rq was not answered. */
+/* After a turn without an answer no turn begins for a while. */
 static void end_turn(struct eng_pair *p, const struct eng_requester *rq, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 
 	p->turn = NULL;
 	e->learning--;
+	if (eng_requester_answered(rq) || rq->responder)
+		return;
 	p->quiet_until = now + at_least(e->cfg.probe_timeout, rq, now);
 	if (rwy_since(rq->side.host->reqr.heard, now) >= SILENT)
 		p->silent++;
+}
+
+/* Ends rq's turn without an answer: it asks nothing before it has another one. */
+static void queue_again(struct eng_pair *p, struct eng_requester *rq, bool tried, rwy_time now)
+{
+	end_turn(p, rq, now);
+	roce_reqr_pause(&rq->reqr);
+	queue_for_turn(p, rq, tried, !tried);
 }
 
 bool eng_pair_is_waiting(
@@ -162,7 +158,7 @@ void eng_pair_queue(struct eng_requester *rq, rwy_time now)
 	rq->pair = get_pair(rq->side.e, rq->side.key.tenant, &rq->side.key.src, &rq->side.key.dst);
 	if (!rq->pair)
 		return; /* no memory: the flow stays silent until it is forgotten */
-	queue_for_turn(rq->pair, rq, false);
+	queue_for_turn(rq->pair, rq, false, false);
 	begin_next_turn(rq->pair, now);
 }
 
@@ -179,11 +175,8 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 			p->silent = 0;
 		}
 	}
-	if (rq->turn == ENG_TURN_OUT && !eng_requester_answered(rq) && !rq->responder) {
+	if (rq->turn == ENG_TURN_OUT) {
 		end_turn(p, rq, now);
-	} else if (rq->turn == ENG_TURN_OUT) {
-		p->turn = NULL;
-		rq->side.e->learning--;
 	} else if (rq->turn == ENG_TURN_WAITING) {
 		struct eng_turns *turns = rq->tried ? &p->tried : &p->fresh;
 		struct eng_requester **q = &turns->head, *last = NULL;
@@ -226,19 +219,20 @@ static bool acks_again(
 	       (roce_psn_before(pkt->psn, other->reqr.una) || !roce_psn_before(pkt->psn, other->reqr.high));
 }
 
-/* A response may be for the present turn's flow, or for one before that was asked in silence. */
-static bool is_doubtful(struct eng_pair *p, rwy_time now)
+/*
+ * False: a response can only be for the flow that has its turn. True: it may be for one before that
+ * was asked in silence, so the turn ends.
+ */
+static bool end_in_doubt(struct eng_pair *p, rwy_time now)
 {
 	struct eng_requester *rq = p->turn;
 
 	if (!p->silent)
 		return false;
-	end_turn(p, rq, now);
+	queue_again(p, rq, false, now);
 	p->silent = 0;
-	p->turns = 0;
+	p->turns = 0; /* rq has the next one */
 	p->doubtful = true;
-	roce_reqr_pause(&rq->reqr);
-	queue_first(p, rq);
 	return true;
 }
 
@@ -274,7 +268,7 @@ struct eng_requester *eng_pair_owner(
 	if (p->doubtful && !rq)
 		p->quiet_until = rwy_time_max(p->quiet_until, now + e->cfg.probe_timeout);
 	other = asked(p, pkt, now);
-	if (!other || (rq && acks_again(rq, other, pkt)) || (other == p->turn && is_doubtful(p, now)))
+	if (!other || (rq && acks_again(rq, other, pkt)) || (other == p->turn && end_in_doubt(p, now)))
 		return rq;
 	return other;
 }
@@ -347,10 +341,8 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 		}
 		if (rq && now >= p->turn_end && anybody_waits(p)) {
 			/* Others wait: it goes behind them, and no turn begins for a while. */
-			end_turn(p, rq, now);
+			queue_again(p, rq, true, now);
 			p->late = p->silent > 1 ? NULL : rq;
-			roce_reqr_pause(&rq->reqr);
-			queue_for_turn(p, rq, true);
 		}
 		begin_next_turn(p, now);
 		at = &p->all_next;

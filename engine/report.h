@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine reports to operators: its connections, tunnels, and who holds its memory. Thread:
- * the engine's worker, except where it says "another thread". Nothing here changes the engine.
+ * An engine's report to operators: its connections, its tunnels, and who holds its memory. Nothing
+ * here changes the engine. Thread: the engine's worker, except where it says "another thread".
  */
 #ifndef ENGINE_REPORT_H
 #define ENGINE_REPORT_H

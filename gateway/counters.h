@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counters of the application around the engine: ports, neighbors, frames for the kernel. Each
- * worker has a set that only it writes. engine/counters.h has the engine's own, wan/counters.h
+ * worker has a set that only it writes. engine/counters.h has the engine's own, wan/wan.h
  * the tunnels'.
  */
 #ifndef GATEWAY_COUNTERS_H

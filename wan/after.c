@@ -3,8 +3,8 @@
 #include "wan/order.h"
 
 /*
- * Of the credit that bulk flows may use, buffers that wait leave an eighth of all, and at least
- * ROOM_MIN, so that any buffer fits: what they wait for may be of a bulk flow.
+ * Buffers that wait leave an eighth of the credit, and at least ROOM_MIN, so that any buffer fits.
+ * They leave it of the part that bulk flows may use: what they wait for may be of a bulk flow.
  */
 #define ROOM_SHIFT 3
 #define ROOM_MIN   (64u << 10)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine may ask about a flow that we send. Nothing here changes it. */
+/* Questions of the engine about a flow that we send. Nothing here changes the flow. */
 #include "wan/order.h"
 
 uint32_t wan_tx_queued(const struct wan_txflow *f)

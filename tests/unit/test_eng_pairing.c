@@ -158,7 +158,7 @@ static void test_silent_for_turns(void **state)
 	assert_int_equal(partner(0), QPN_A);
 }
 
-/* Only the flow that has its turn asks the host, and the others' silence does not count. */
+/* Only the flow that has its turn asks the host. */
 static void test_waits_for_its_turn(void **state)
 {
 	unsigned had;
