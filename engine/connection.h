@@ -238,6 +238,7 @@ struct eng_requester {
 	bool tried;           /* it had a turn, and nobody answered */
 	bool reads;           /* a READ came once */
 	uint8_t questions;    /* state LOCATING: questions sent to the host */
+	bool asked_ahead;     /* the last of them was with a PSN ahead of what the host expects */
 	bool owes_control;    /* `owed` waits for a buffer */
 	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
 	uint8_t end;

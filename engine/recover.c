@@ -12,6 +12,7 @@
 #include "engine/steer.h"
 #include "roce/build.h"
 
+#define QUESTIONS_MAX  8
 #define IMPOSSIBLE_LEN 0x80000000u /* with no payload (IBA 9.7.4.1.6: at most 2^31) */
 
 /* An RDMA WRITE ONLY of this gateway in the remote host's name. NULL: no memory. */
@@ -242,6 +243,45 @@ bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time
 	return true;
 }
 
+/*
+ * Soft-RoCE answers a duplicate with the last PSN that it executed, and a QP that has executed
+ * nothing names PSN -1. That says nothing of the PSN that it expects, unless it fits.
+ */
+bool eng_requester_names_nothing(const struct eng_requester *rq, const struct roce_pkt *pkt)
+{
+	const struct roce_reqr *r = &rq->reqr;
+
+	return pkt->info->op == ROCE_OP_ACK && pkt->psn == ROCE_PSN_MASK && !roce_aeth_msn(pkt) &&
+	       roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK &&
+	       /* neither the PSN before the first request, nor that of a request here */
+	       ((0 - r->una) & ROCE_PSN_MASK) > ((r->tail - r->una) & ROCE_PSN_MASK);
+}
+
+/*
+ * A host for which the question was a duplicate, and which has executed nothing. It names the PSN
+ * that it expects when it gets one ahead of that: the farthest one is, wherever the connection
+ * begins.
+ */
+static void ask_ahead(struct eng_requester *rq, rwy_time now)
+{
+	const bool lost = rq->side.state == ENG_Q_LOCATING_LOST;
+	const uint8_t asked = rq->questions;
+
+	if (lost && !rq->asked_ahead)
+		rq->promised = roce_psn_add(rq->reqr.una, 2);
+	if (asked >= QUESTIONS_MAX ||
+	    !ask_expected_psn(rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK >> 1), rq->reqr.resumed)) {
+		eng_requester_fail(
+		    rq, rq->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_FORGOTTEN, now);
+		return;
+	}
+	rq->questions = asked + 1;
+	rq->asked_ahead = true;
+	if (lost)
+		eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+	eng_dirty(&rq->side);
+}
+
 bool eng_requester_names_psn(const struct roce_pkt *pkt)
 {
 	return pkt->info->op == ROCE_OP_ACK && roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_RNR;
@@ -254,6 +294,10 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 	bool ack = roce_aeth_type(syn) == ROCE_AETH_ACK;
 	roce_psn expects = ack ? roce_psn_add(pkt->psn, 1) : pkt->psn;
 
+	if (eng_requester_names_nothing(rq, pkt)) {
+		ask_ahead(rq, now);
+		return;
+	}
 	if (!ack && syn != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ)) {
 		eng_requester_fail(
 		    rq, rq->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_FORGOTTEN, now);
@@ -261,7 +305,9 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 	}
 	if (lost && may_be_another(rq))
 		return; /* it is asked again */
-	if (lost || roce_psn_before(expects, rq->promised)) {
+	/* Farther ahead than any host can be: its QP is another one. */
+	if (lost || roce_psn_before(expects, rq->promised) ||
+	    roce_psn_diff(expects, rq->promised) > (int32_t)ROCE_OUTSTANDING_MAX) {
 		eng_requester_begin(rq, expects, rq->open_pmtu, false);
 		if (!end_lost_connection(rq, expects, lost ? (enum eng_end)rq->end : ENG_END_LOST))
 			fail_ending(rq, expects, now);

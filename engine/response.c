@@ -48,7 +48,9 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 		eng_requester_fail(rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS),
 		    (enum eng_end)rq->end, now);
 	else if (act->failed)
-		eng_requester_fail(rq, act->fail_psn, act->fail_syndrome, end_reason(act->end), now);
+		eng_requester_fail(rq,
+		    rq->asked_ahead ? roce_psn_add(rq->promised, ROCE_PSN_MASK - 1) : act->fail_psn,
+		    act->fail_syndrome, end_reason(act->end), now);
 	eng_requester_report(rq, now);
 	eng_dirty(&rq->side);
 }
@@ -165,6 +167,10 @@ void eng_requester_take_response(
 void eng_requester_first_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
+	if (eng_requester_names_nothing(rq, pkt)) { /* the answer to the first request will */
+		eng_drop(rq->side.e, b, &rq->side.e->c.drop_ghost_ack);
+		return;
+	}
 	eng_requester_enter(rq, ENG_Q_RUNNING);
 	report_start(rq, pkt, now);
 	if (rq->flow == ENG_FLOW_DISCARD)

@@ -244,8 +244,11 @@ static void resp_dup(struct rc_host *h, const struct roce_pkt *pkt)
 {
 	if (pkt->info->op == ROCE_OP_SEND || pkt->info->op == ROCE_OP_WRITE) {
 		/* The last PSN executed, of whatever operation: stricter than Soft-RoCE, which
-		 * excepts READs. */
-		owe_ack(h, roce_psn_add(h->epsn, ROCE_PSN_MASK), ROCE_AETH_CREDIT_INVALID);
+		 * excepts READs. When it has executed nothing, Soft-RoCE names PSN -1. */
+		bool nothing = h->cfg.continues && h->epsn == h->cfg.rq_psn;
+
+		owe_ack(h, nothing ? ROCE_PSN_MASK : roce_psn_add(h->epsn, ROCE_PSN_MASK),
+		    ROCE_AETH_CREDIT_INVALID);
 		return;
 	}
 	for (unsigned k = 0; k < h->cfg.resources; k++) {
