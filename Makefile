@@ -220,6 +220,7 @@ $(BUILD)/tests/unit/test_gw_capture $(BUILD)/tests/fuzz/fuzz_capture: $(CAPTURE_
 FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
+$(BUILD)/tests/unit/test_gw_reservations: $(call obj,gateway/control/reservations.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
 $(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c)
 $(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/keys/bytes.c gateway/keys/exchange.c tests/lib/cert/cert.c)

@@ -59,6 +59,7 @@ struct eng_side {
 	struct eng_side *chain;      /* in its bucket of the table */
 	struct eng_side *dirty_next; /* in the list of sides with work at the end of the turn */
 	bool dirty;                  /* it is in that list */
+	uint32_t steering_gen;       /* of the set that its class was chosen by (reservation.c) */
 	rwy_time last;               /* last packet */
 	rwy_time close_at;           /* disconnected: when it is forgotten; else RWY_NEVER */
 	const char *error;           /* why it failed, or ""; static text */

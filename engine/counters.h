@@ -46,6 +46,8 @@
 	X(ack_blocked, "ACKs held back for lack of custody memory")                                          \
 	X(ack_for_read, "ACKs held back so that READs and ATOMICs behind are answered in time")              \
 	X(ack_single, "held ACKs sent one at a time to hosts whose timer expired")                           \
+	X(reservation_no_memory,                                                                             \
+	    "flows with their tenant's share, not their reservation, for lack of memory")                    \
 	X(causal_lists, "messages that tell the far gateway the order of several queue pairs")               \
 	X(drop_not_ip, "not an IP packet")                                                                   \
 	X(drop_unknown_tenant, "a packet or flow of a tenant that this gateway does not have")               \

@@ -168,6 +168,7 @@ struct eng {
 	struct eng_tunnel tunnel[ENG_TUNNELS_MAX + 1];
 	struct wan_fec_code *fec_code;       /* shared by its tunnels, see wan_cfg */
 	const struct eng_steering *steering; /* the caller's; NULL: none */
+	uint32_t steering_gen;               /* changes with each set */
 	struct eng_side **table;             /* hash table of both sides */
 	/* a bit for each slot in use: the sweep skips empty ones */
 	uint64_t *occupied;

@@ -5,6 +5,7 @@
 #include "engine/emit.h"
 #include "engine/mgmt.h"
 #include "engine/requester.h"
+#include "engine/reservation.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
 
@@ -86,6 +87,7 @@ static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
 			continue;
 		}
 		if (!expired(side, now)) {
+			eng_reservation_look(side);
 			if (!side->is_requester)
 				eng_patience_check((struct eng_responder *)side);
 			look_at_side(side, now);

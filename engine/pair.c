@@ -14,6 +14,7 @@
 #include "engine/table.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/reservation.h"
 #include "engine/session.h"
 
 #define TURN_MAX RWY_SEC /* a QP that is silent this long goes to the end of the queue */
@@ -302,6 +303,7 @@ void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_
 	eng_log(e, 4, "pair local_qpn=%u remote_qpn=%u how=%d", rq->side.key.qpn, rs->side.key.qpn, how);
 	rs->local_qpn = rq->side.key.qpn;
 	rq->remote_qpn = rs->side.key.qpn;
+	eng_reservation_outdated(&rq->side);
 	if (eng_unpaired(&rs->side)) {
 		rs->side.learned = (uint8_t)how;
 		eng_count_half_open(rs, -1);

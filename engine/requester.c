@@ -10,6 +10,7 @@
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/pair.h"
+#include "engine/reservation.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
 
@@ -141,7 +142,7 @@ bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now)
 	rq->responses_sent = rq->responses_taken = 0;
 	if (wan_tx_open(eng_wan(&rq->side), &rq->responses, info, len, rq, now) != 0)
 		return false;
-	wan_tx_class(rq->responses, rq->side.key.tenant);
+	eng_reservation_enter(&rq->side, rq->responses);
 	return true;
 }
 
@@ -212,6 +213,7 @@ void eng_requester_start_cm(
 		rq->flow = ENG_FLOW_NONE;
 	}
 	rq->remote_qpn = rqpn;
+	eng_reservation_outdated(&rq->side);
 	rq->side.learned = ENG_BY_CM;
 	rq->side.close_at = RWY_NEVER;
 	rq->side.last = now;

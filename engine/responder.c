@@ -9,6 +9,7 @@
 #include "engine/memory.h"
 #include "engine/mgmt.h"
 #include "engine/pair.h"
+#include "engine/reservation.h"
 #include "engine/session.h"
 #include "engine/steer.h"
 
@@ -194,7 +195,7 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 	}
 	if (wan_tx_open(eng_wan(&rs->side), &rs->requests, info, len, rs, now) != 0)
 		return false;
-	wan_tx_class(rs->requests, rs->side.key.tenant);
+	eng_reservation_enter(&rs->side, rs->requests);
 	/* The far host may answer a READ, or fail, before it takes what follows. */
 	wan_tx_bulk(rs->requests);
 	rs->early_seq = 0;

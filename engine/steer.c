@@ -13,7 +13,8 @@
 
 /* Open addressing; a slot without a tunnel ends a search. */
 struct eng_steering {
-	uint32_t mask, n;
+	uint32_t mask, n, shares;
+	struct eng_share *share;
 	struct eng_steer_cfg slot[]; /* its tunnel is one more than that assigned; 0: empty */
 };
 
@@ -31,16 +32,48 @@ static bool assignment_matches(const struct eng_steer_cfg *w, uint32_t vni, cons
 	return w->vni == vni && w->dqpn == dqpn && rwy_ip_eq(&w->src, src) && rwy_ip_eq(&w->dst, dst);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const struct eng_share *x = a, *y = b;
+
+	return (x->reservation > y->reservation) - (x->reservation < y->reservation);
+}
+
+/* One entry for each reservation. */
+static bool shares_put(struct eng_steering *w, const struct eng_steer_cfg *v, unsigned n)
+{
+	struct eng_share *s = malloc((n + 1) * sizeof(*s));
+	uint32_t count = 0, kept = 0;
+
+	if (!s)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (v[i].reservation)
+			s[count++] = (struct eng_share){v[i].reservation, v[i].share};
+	qsort(s, count, sizeof(*s), by_number);
+	for (uint32_t i = 0; i < count; i++)
+		if (!kept || s[kept - 1].reservation != s[i].reservation)
+			s[kept++] = s[i];
+	w->share = s;
+	w->shares = kept;
+	return true;
+}
+
 int eng_steering_new(struct eng_steering **out, const struct eng_steer_cfg *v, unsigned n)
 {
 	uint32_t size = 16;
 	struct eng_steering *w;
 
+	for (unsigned i = 0; i < n; i++)
+		if (v[i].reservation && !wan_class_ok(&v[i].share))
+			return RWY_EINVAL;
 	while (size < 2 * n)
 		size *= 2;
 	w = calloc(1, sizeof(*w) + size * sizeof(w->slot[0]));
-	if (!w)
+	if (!w || !shares_put(w, v, n)) {
+		free(w);
 		return RWY_ENOMEM;
+	}
 	w->mask = size - 1;
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t at = assignment_hash(v[i].vni, &v[i].src, &v[i].dst, v[i].dqpn) & w->mask;
@@ -60,23 +93,45 @@ int eng_steering_new(struct eng_steering **out, const struct eng_steer_cfg *v, u
 
 void eng_steering_free(struct eng_steering *w)
 {
+	if (w)
+		free(w->share);
 	free(w);
 }
 
-void eng_steering_set(struct eng *e, const struct eng_steering *w)
+const struct eng_share *eng_steering_shares(const struct eng_steering *w, uint32_t *n)
 {
-	e->steering = w;
+	*n = w->shares;
+	return w->share;
 }
 
-static int assignment_find(const struct eng_steering *w, uint32_t vni, const struct rwy_ip *src,
-    const struct rwy_ip *dst, uint32_t dqpn)
+static const struct eng_steer_cfg *slot_find(const struct eng_steering *w, uint32_t vni,
+    const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
 {
 	uint32_t at = assignment_hash(vni, src, dst, dqpn) & w->mask;
 
 	for (; w->slot[at].tunnel; at = (at + 1) & w->mask)
 		if (assignment_matches(&w->slot[at], vni, src, dst, dqpn))
-			return w->slot[at].tunnel - 1;
-	return -1;
+			return &w->slot[at];
+	return NULL;
+}
+
+static int assignment_find(const struct eng_steering *w, uint32_t vni, const struct rwy_ip *src,
+    const struct rwy_ip *dst, uint32_t dqpn)
+{
+	const struct eng_steer_cfg *c = slot_find(w, vni, src, dst, dqpn);
+
+	return c ? c->tunnel - 1 : -1;
+}
+
+const struct eng_steer_cfg *eng_steer_find(
+    const struct eng *e, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
+{
+	const struct eng_steer_cfg *c;
+
+	if (!e->steering || !e->steering->n)
+		return NULL;
+	c = dqpn ? slot_find(e->steering, vni, src, dst, dqpn) : NULL;
+	return c ? c : slot_find(e->steering, vni, src, dst, 0);
 }
 
 /*
@@ -235,8 +290,7 @@ int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, 
 bool eng_steer_names(
     const struct eng *e, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
 {
-	return e->steering && (assignment_find(e->steering, vni, src, dst, dqpn) >= 0 ||
-	                          assignment_find(e->steering, vni, src, dst, 0) >= 0);
+	return eng_steer_find(e, vni, src, dst, dqpn);
 }
 
 int eng_candidate_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote,

@@ -7,6 +7,11 @@
 
 #define ENG_NO_TUNNEL ENG_TUNNELS_MAX
 
+struct eng_share {
+	uint32_t reservation;
+	struct wan_class_cfg cfg;
+};
+
 /*
  * The tunnel for packets of a local host to a remote one: the assigned one, else one by prefix.
  * dqpn is the destination QPN, 0 for packets that are not of one QP. -1: none.
@@ -19,6 +24,11 @@ bool eng_steer_names(
 /* The peer of the tunnel may speak for that remote host. */
 bool eng_steer_allows(const struct eng *e, uint32_t tenant, const struct rwy_ip *local,
     const struct rwy_ip *remote, unsigned tunnel);
+/* The assignment of these packets, by QP before by pair; NULL: none. */
+const struct eng_steer_cfg *eng_steer_find(
+    const struct eng *e, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn);
+/* The shares of all reservations in the set. */
+const struct eng_share *eng_steering_shares(const struct eng_steering *w, uint32_t *n);
 /* Counts the side in another tunnel; its flows must be closed. */
 void eng_side_move(struct eng_side *side, unsigned tunnel);
 

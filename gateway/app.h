@@ -40,6 +40,7 @@ struct gw_tenants;
 struct gw_tunnels;
 struct gw_tunnel_log;
 struct gw_siblings;
+struct gw_reservations;
 struct gw_drain;
 struct gw_offload;
 struct gw_offload_hooks;
@@ -65,7 +66,8 @@ struct gw_app {
 	struct gw_tunnels *tunnels;
 	struct gw_tunnel_log *tunnel_log; /* control/tunnel_log.c */
 	struct gw_siblings *siblings;     /* gateway/control/siblings.h */
-	struct gw_drain *drain;           /* gateway/control/drain.h */
+	struct gw_reservations *reservations;
+	struct gw_drain *drain; /* gateway/control/drain.h */
 	struct gw_offload *offload;
 	/* offload/offload.h; NULL: no port has offload */
 	const struct gw_offload_hooks *offload_hooks;

@@ -26,6 +26,7 @@
 #include "gateway/privileges.h"
 #include "gateway/program.h"
 #include "gateway/setup.h"
+#include "gateway/control/reservations.h"
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
 
@@ -117,6 +118,8 @@ static int start(
 	if (!rc)
 		rc = gw_siblings_new(app);
 	if (!rc)
+		rc = gw_reservations_new(app);
+	if (!rc)
 		rc = gw_offload_new(app);
 	if (!rc)
 		rc = gw_carriers_start(app, pools);
@@ -173,6 +176,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_tunnels_log_end(app);
 	gw_tunnels_free(app);
 	gw_siblings_free(app);
+	gw_reservations_free(app);
 	gw_jfile_close(app);
 	gw_drain_free(app);
 	gw_control_free(app);

@@ -10,8 +10,9 @@
 #define TURN        16384u        /* most bytes of one class in a row: batches stay in the cache */
 #define LAG_MAX     (10 * RWY_MS) /* a path slower than its guarantees owes no more than this */
 /* a class that was idle only between two polls does not count as idle */
-#define LAG_FRESH   (200 * RWY_US)
-#define LIMIT_BURST (200 * RWY_US)
+#define LAG_FRESH (200 * RWY_US)
+/* likewise a limit: a worker may sleep, and congestion control may have stopped all */
+#define LIMIT_BURST LAG_MAX
 
 /* --- heaps ------------------------------------------------------------------------------------ */
 static bool sooner(const struct wan_class *a, const struct wan_class *b, enum wan_heap_kind k)
@@ -97,7 +98,7 @@ static void configure(struct wan_class *c, const struct wan_class_cfg *cfg)
 
 void wan_sched_init(struct wan_sched *s)
 {
-	*s = (struct wan_sched){0};
+	*s = (struct wan_sched){.classes = 1, .heap_cap = 1};
 	configure(&s->first, &(struct wan_class_cfg){.weight = 1});
 	for (unsigned k = 0; k < WAN_HEAPS; k++)
 		s->heap[k].v = &s->one[k];
@@ -105,49 +106,94 @@ void wan_sched_init(struct wan_sched *s)
 
 void wan_sched_fini(struct wan_sched *s)
 {
-	for (uint32_t i = 1; i < s->cap; i++)
-		free(s->v[i]);
-	for (unsigned k = 0; k < WAN_HEAPS && s->v; k++)
+	for (unsigned i = 0; i < WAN_CLASS_TABLES; i++) {
+		for (uint32_t j = 0; j < s->table[i].cap; j++)
+			if (s->table[i].v[j] != &s->first)
+				free(s->table[i].v[j]);
+		free(s->table[i].v);
+	}
+	for (unsigned k = 0; k < WAN_HEAPS && s->heap_cap > 1; k++)
 		free(s->heap[k].v);
-	free(s->v);
 	wan_sched_init(s);
 }
 
-/* Makes room for class numbers below cap in the table and in all heaps at once: later additions
- * never allocate. */
-static bool grow(struct wan_sched *s, uint32_t cap)
+/* Makes room for n classes in all heaps at once: later additions never allocate. */
+static bool heaps_grow(struct wan_sched *s, uint32_t n)
 {
-	struct wan_class **v = calloc(cap, sizeof(*v)), **h[WAN_HEAPS];
-	bool ok = v;
+	struct wan_class **h[WAN_HEAPS];
+	bool ok = true;
 
 	for (unsigned k = 0; k < WAN_HEAPS; k++) {
-		h[k] = calloc(cap, sizeof(struct wan_class *));
+		h[k] = calloc(n, sizeof(struct wan_class *));
 		ok = ok && h[k];
 	}
-	if (!ok) {
-		free(v);
-		for (unsigned k = 0; k < WAN_HEAPS; k++)
-			free(h[k]);
-		return false;
-	}
-	v[0] = &s->first;
-	for (uint32_t i = 1; i < s->cap; i++)
-		v[i] = s->v[i];
 	for (unsigned k = 0; k < WAN_HEAPS; k++) {
+		if (!ok) {
+			free(h[k]);
+			continue;
+		}
 		memcpy(h[k], s->heap[k].v, s->heap[k].n * sizeof(struct wan_class *));
-		if (s->v)
+		if (s->heap_cap > 1)
 			free(s->heap[k].v);
 		s->heap[k].v = h[k];
 	}
-	free(s->v);
-	s->v = v;
-	s->cap = cap;
+	if (ok)
+		s->heap_cap = n;
+	return ok;
+}
+
+/* Makes room for the class's number. */
+static bool table_grow(struct wan_sched *s, uint32_t id)
+{
+	struct wan_class_table *t = &s->table[id / WAN_CLASS_TABLE_MAX];
+	const uint32_t at = id % WAN_CLASS_TABLE_MAX;
+	uint32_t cap = t->cap ? t->cap : 16;
+	struct wan_class **v;
+
+	while (cap <= at)
+		cap *= 2;
+	if (cap == t->cap)
+		return true;
+	v = calloc(cap, sizeof(*v)); /* NOLINT(bugprone-sizeof-expression): pointers */
+	if (!v)
+		return false;
+	if (t->v)
+		memcpy(v, t->v, t->cap * sizeof(*v)); /* NOLINT(bugprone-sizeof-expression) */
+	else if (id < WAN_CLASS_TABLE_MAX)
+		v[0] = &s->first;
+	free(t->v);
+	*t = (struct wan_class_table){v, cap};
 	return true;
 }
 
 static struct wan_class *class_find(const struct wan_sched *s, uint32_t id)
 {
-	return id < s->cap ? s->v[id] : NULL;
+	const struct wan_class_table *t = &s->table[id / WAN_CLASS_TABLE_MAX];
+	const uint32_t at = id % WAN_CLASS_TABLE_MAX;
+
+	return at < t->cap ? t->v[at] : NULL;
+}
+
+/* The class with this number, added if there is none; NULL: out of memory. */
+static struct wan_class *class_get(struct wan_sched *s, uint32_t id)
+{
+	struct wan_class_table *t = &s->table[id / WAN_CLASS_TABLE_MAX];
+	struct wan_class *c = class_find(s, id);
+
+	if (!id)
+		return &s->first;
+	if (c)
+		return c;
+	if (!table_grow(s, id) ||
+	    (s->classes == s->heap_cap && !heaps_grow(s, s->heap_cap < 16 ? 16 : 2 * s->heap_cap)))
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->id = id;
+	s->classes++;
+	t->v[id % WAN_CLASS_TABLE_MAX] = c;
+	return c;
 }
 
 static void enter(struct wan_sched *s, struct wan_class *c)
@@ -179,31 +225,31 @@ static bool rate_ok(uint64_t rate_Bps)
 	return !rate_Bps || rate_Bps >= WAN_RATE_MIN;
 }
 
+bool wan_class_ok(const struct wan_class_cfg *cfg)
+{
+	return cfg->weight && cfg->weight <= WAN_WEIGHT_MAX && cfg->priority < WAN_PRIORITIES &&
+	       rate_ok(cfg->guarantee_Bps) && rate_ok(cfg->limit_Bps) &&
+	       (!cfg->limit_Bps || cfg->limit_Bps >= cfg->guarantee_Bps);
+}
+
 int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg)
 {
 	struct wan_sched *s = &t->sched;
-	struct wan_class *c;
-	uint32_t cap = s->cap ? s->cap : 16;
+	struct wan_class *c, *parent;
 
-	if (id >= WAN_CLASSES_MAX || !cfg->weight || cfg->weight > WAN_WEIGHT_MAX ||
-	    cfg->priority >= WAN_PRIORITIES || !rate_ok(cfg->guarantee_Bps) || !rate_ok(cfg->limit_Bps) ||
-	    (cfg->limit_Bps && cfg->limit_Bps < cfg->guarantee_Bps))
+	if (id >= WAN_CLASSES_MAX || !wan_class_ok(cfg))
 		return RWY_EINVAL;
-	while (cap <= id)
-		cap *= 2;
-	if (id && cap > s->cap && !grow(s, cap))
+	parent = cfg->parent && cfg->parent < WAN_CLASSES_MAX ? class_find(s, cfg->parent) : NULL;
+	if (cfg->parent >= WAN_CLASSES_MAX || (cfg->parent && cfg->parent == id) ||
+	    (parent && parent->parent))
+		return RWY_EINVAL;
+	c = class_get(s, id);
+	if (!c)
 		return RWY_ENOMEM;
-	c = id ? s->v[id] : &s->first;
-	if (!c) {
-		c = calloc(1, sizeof(*c));
-		if (!c)
-			return RWY_ENOMEM;
-		c->id = id;
-		s->v[id] = c;
-	}
 	leave(s, c);
 	heap_remove(s, c, WAN_HEAP_PARKED);
 	configure(c, cfg);
+	c->parent = parent;
 	enter(s, c);
 	return 0;
 }
@@ -280,15 +326,28 @@ static struct wan_txflow *flow_of(struct wan_sched *s, struct wan_class *c)
 }
 
 /* --- choice ----------------------------------------------------------------------------------- */
-static bool over_limit(struct wan_sched *s, struct wan_class *c, rwy_time now)
+/* When the limit lets the class go on. */
+static rwy_time limit_at(struct wan_class *c, rwy_time now)
 {
 	if (!c->limit.ns_fp)
-		return false;
+		return now;
 	rwy_pace_limit(&c->limit, LIMIT_BURST, now);
-	if (c->limit.at <= now)
+	return c->limit.at;
+}
+
+static bool over_limit(struct wan_sched *s, struct wan_class *c, rwy_time now)
+{
+	rwy_time at = limit_at(c, now);
+
+	if (c->parent) {
+		rwy_time parent_at = limit_at(c->parent, now);
+
+		at = parent_at > at ? parent_at : at;
+	}
+	if (at <= now)
 		return false;
 	leave(s, c);
-	c->key[WAN_HEAP_PARKED] = c->limit.at;
+	c->key[WAN_HEAP_PARKED] = at;
 	heap_add(s, c, WAN_HEAP_PARKED);
 	return true;
 }
@@ -419,6 +478,13 @@ void wan_sched_ahead_pick(struct wan_sched *s, struct wan_txflow *f)
 	wan_sched_ahead_add(s, f);
 }
 
+static void pay_guarantee(struct wan_sched *s, struct wan_class *c, uint32_t bytes)
+{
+	rwy_pace_sent(&c->guarantee, bytes);
+	c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
+	heap_moved(s, c, WAN_HEAP_GUARANTEE);
+}
+
 void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
 {
 	struct wan_class *c = f->class;
@@ -427,11 +493,15 @@ void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
 	c->sent += bytes;
 	if (c->limit.ns_fp)
 		rwy_pace_sent(&c->limit, bytes);
+	if (c->parent) {
+		if (c->parent->limit.ns_fp)
+			rwy_pace_sent(&c->parent->limit, bytes);
+		if (c->parent->guarantee.ns_fp && s->by_guarantee)
+			pay_guarantee(s, c->parent, bytes);
+	}
 	if (s->by_guarantee) {
 		c->sent_guaranteed += bytes;
-		rwy_pace_sent(&c->guarantee, bytes);
-		c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
-		heap_moved(s, c, WAN_HEAP_GUARANTEE);
+		pay_guarantee(s, c, bytes);
 		return;
 	}
 	c->turn -= bytes < c->turn ? bytes : c->turn;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler: classes (one per tenant) share a path's capacity, and the flows of a class share
- * the class's part.
+ * The scheduler: classes (one per tenant, and one per reservation of a pair of hosts) share a
+ * path's capacity, and the flows of a class share the class's part.
  *
  * A class below its guarantee goes first: the highest priority, then the earliest due time. The
  * rest is shared by weight between all classes with data to send, guaranteed ones included
  * (start-time fair queueing: Goyal, Vin and Chen, SIGCOMM 1996). A class above its limit waits. The
  * flows of a class take turns by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995). With a
  * single class the scheduler costs nothing.
+ *
+ * The hierarchy has two levels and is in the clocks, not in the heaps: a reservation competes like
+ * a tenant, and each byte that it sends also moves its tenant's clocks. So a tenant with
+ * reservations gets no more than its limit, and its guarantee pays for its reservations first.
  *
  * Only first transmissions count, in bytes on the wire. The path bears the cost of retransmissions,
  * which go first, one class after the other (struct wan_againq).
@@ -28,6 +32,7 @@ enum wan_heap_kind { WAN_HEAP_SHARE, WAN_HEAP_PARKED, WAN_HEAP_GUARANTEE, WAN_HE
 struct wan_class {
 	struct wan_class_cfg cfg;
 	uint32_t id;
+	struct wan_class *parent;       /* NULL: none */
 	struct wan_txflow *head, *tail; /* flows with data to send */
 	struct rwy_pace guarantee, limit;
 	uint32_t place[WAN_HEAP_KINDS]; /* 1 + index in each heap; 0: not in it */
@@ -44,12 +49,19 @@ struct wan_heap {
 	uint32_t n;
 };
 
-struct wan_sched {
-	struct wan_class first; /* class 0 */
-	/* classes by number; an entry may be NULL: class 0 serves it; NULL: only class 0 exists */
-	struct wan_class **v;
+/* Classes by the low half of their numbers; an entry may be NULL: class 0 serves it. */
+struct wan_class_table {
+	struct wan_class **v; /* NULL: none */
 	uint32_t cap;
+};
+#define WAN_CLASS_TABLES    2
+#define WAN_CLASS_TABLE_MAX (WAN_CLASSES_MAX / WAN_CLASS_TABLES)
+
+struct wan_sched {
+	struct wan_class first;                         /* class 0 */
+	struct wan_class_table table[WAN_CLASS_TABLES]; /* two, so that both may be small */
 	struct wan_heap heap[WAN_HEAPS];
+	uint32_t classes, heap_cap;       /* class 0 included; room in each heap */
 	uint32_t waiting;                 /* bit p: the heap of priority p is not empty */
 	struct wan_class *one[WAN_HEAPS]; /* the heaps' memory while only class 0 exists */
 	struct wan_class *serving;        /* class whose turn it is */

@@ -192,8 +192,11 @@ RWY_MUST_CHECK int wan_tx_open(
  * limit. Rates are bytes a second on the wire of this worker's sub-tunnel; 0: none; otherwise at
  * least WAN_RATE_MIN. Class 0 always exists with weight 1; flows belong to it unless wan_tx_class
  * says otherwise. A change takes effect at once.
+ *
+ * A class may be part of another one, its parent: what it sends also counts as sent by the parent,
+ * against the parent's guarantee and limit. A parent has no parent.
  */
-#define WAN_CLASSES_MAX 65536
+#define WAN_CLASSES_MAX 131072
 #define WAN_WEIGHT_MAX  1000
 #define WAN_RATE_MIN    1000
 #define WAN_PRIORITIES  8
@@ -202,13 +205,17 @@ struct wan_class_cfg {
 	uint32_t weight; /* 1 .. WAN_WEIGHT_MAX */
 	/* below WAN_PRIORITIES; among classes below their guarantee, the highest is served first */
 	uint8_t priority;
+	uint32_t parent; /* 0: none; one that was never set counts as none */
 };
 struct wan_class_stats {
 	struct wan_class_cfg cfg;
 	uint64_t sent, sent_guaranteed; /* bytes: all, and those that the guarantee paid for */
-	bool waiting, limited;          /* waiting: data waits; limited: only the limit stops it */
+	/* waiting: data waits; limited: only a limit stops it, its own or its parent's */
+	bool waiting, limited;
 };
-/* RWY_EINVAL: bad id or weight, or a limit below the guarantee; RWY_ENOMEM: nothing changed. */
+/* Weight, priority and rates are in range, and the limit is not below the guarantee. */
+bool wan_class_ok(const struct wan_class_cfg *cfg);
+/* RWY_EINVAL: bad id or parent, or !wan_class_ok; RWY_ENOMEM: nothing changed. */
 RWY_MUST_CHECK int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg);
 void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_stats *out);
 /* Puts f into a class. A class that was never set counts as class 0. */

@@ -102,6 +102,10 @@ static json_t *assignment_json(
 	    first ? json_string(slash + 1) : json_stringn(pair, (size_t)(slash - pair)), "rate_bps",
 	    json_copy(json_object_get(row, "gateway_bps")));
 
+	const uint64_t priority = mdl_number_of(json_object_get(j->json, "job"), "priority");
+
+	if (priority)
+		json_object_set_new(a, "priority", json_integer((json_int_t)priority));
 	if (mdl_number_of(row, "source_qpn")) {
 		json_object_set_new(a, "source_qpn",
 		    json_integer((json_int_t)mdl_number_of(row, first ? "source_qpn" : "destination_qpn")));
@@ -165,6 +169,7 @@ static json_t *sibling_for(struct ctlr *c, struct ctlr_gateway *s)
 		json_object_del(p, "job"); /* the other fields say which packets */
 		json_object_del(p, "tunnel");
 		json_object_del(p, "rate_bps");
+		json_object_del(p, "priority");
 		if (p)
 			json_array_append_new(pairs, p);
 	}

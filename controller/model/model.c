@@ -318,6 +318,7 @@ static const struct mdl_field model_job_field[] = {
     KIND(model_job, tenant, 0, MDL_NAMED),
     WORD(model_job, granularity, 0, MODEL_GRAINS),
     INT(model_job, duration_ms, 0, 0, 31536000000),
+    INT(model_job, priority, 0, 0, MODEL_PRIORITY_MAX),
     LIST(model_job, pairs, 0, 1, 4096, model_pair_table),
     LIST(model_job, ranks, 0, 2, 4096, model_rank_table),
     KIND(model_job, ring, 0, MDL_BOOL),

@@ -168,10 +168,13 @@ struct model_failure {                     /* containers, or all of these server
 	struct mdl_list containers, nodes; /* char[MDL_ID] */
 };
 
+#define MODEL_PRIORITY_MAX 7
+
 struct model_job {
 	char name[MDL_NAME], tenant[MDL_NAME];
 	uint8_t granularity; /* enum model_granularity */
 	uint64_t duration_ms;
+	uint64_t priority;     /* of its rates at the gateways; higher first */
 	struct mdl_list pairs; /* struct model_pair */
 	struct mdl_list ranks; /* struct model_rank */
 	bool ring, has_demand, has_split;

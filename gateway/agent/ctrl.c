@@ -62,8 +62,11 @@ static int assign(struct gw_app *app, const struct document *d)
 		    .src = a->source,
 		    .dst = a->destination,
 		    .src_qpn = a->source_qpn,
-		    .dst_qpn = a->destination_qpn};
+		    .dst_qpn = a->destination_qpn,
+		    .rate_bps = a->rate_bps,
+		    .priority = a->priority};
 		memcpy(v[i].tunnel, a->tunnel, CONF_NAME);
+		memcpy(v[i].job, a->job, CONF_NAME);
 	}
 	if (v)
 		rc = gw_assign(app, v, d->assignments);

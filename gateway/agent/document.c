@@ -21,7 +21,8 @@ static int fail_document(struct conf_error *err, const char *fmt, ...)
 	return RWY_EINVAL;
 }
 
-#define WEIGHT_MAX 65535 /* tunnels[].weight */
+#define WEIGHT_MAX 65535           /* tunnels[].weight */
+#define RATE_MAX   100000000000000 /* bit/s of an assignment */
 
 /* --- fields ---------------------------------------------------------------------------------- */
 
@@ -251,8 +252,10 @@ static int connection(
 static int assignment(const struct document *d, struct document_assignment *out, const json_t *a, size_t at,
     struct conf_error *err)
 {
-	static const char keys[] = "vni source destination tunnel | job rate_bps source_qpn destination_qpn";
-	const char *name;
+	static const char keys[] =
+	    "vni source destination tunnel | job rate_bps priority source_qpn destination_qpn";
+	const char *name, *job = "";
+	uint64_t priority = 0;
 	char what[48];
 	int rc;
 
@@ -265,8 +268,16 @@ static int assignment(const struct document *d, struct document_assignment *out,
 	if (strlen(name) >= CONF_NAME || !tunnel_named(d->conf, name))
 		return fail_document(
 		    err, "%s: expected a tunnel's name for `tunnel`, found `%.40s`", what, name);
+	if (json_object_get(a, "rate_bps"))
+		rc = number_of(a, what, "rate_bps", 0, RATE_MAX, &out->rate_bps, err);
+	if (!rc && json_object_get(a, "priority"))
+		rc = number_of(a, what, "priority", 0, WAN_PRIORITIES - 1, &priority, err);
+	if (!rc && json_object_get(a, "job"))
+		rc = text_of(a, what, "job", &job, err);
+	out->priority = (uint8_t)priority;
 	snprintf(out->tunnel, sizeof(out->tunnel), "%s", name);
-	return 0;
+	snprintf(out->job, sizeof(out->job), "%s", job);
+	return rc;
 }
 
 static int permit(struct document_assignment *out, const json_t *p, size_t at, struct conf_error *err)

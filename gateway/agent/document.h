@@ -22,6 +22,9 @@ struct document_assignment {
 	struct rwy_ip source, destination;
 	uint32_t source_qpn, destination_qpn;
 	char tunnel[CONF_NAME]; /* "": a permit, which only admits its pair */
+	char job[CONF_NAME];    /* for people */
+	uint64_t rate_bps;      /* 0: no rate of its own */
+	uint8_t priority;
 };
 
 struct document {

@@ -62,6 +62,8 @@ static const struct route routes[] = {
     {"GET", "/v1/map", "", "the listen map of a relay", api_map},
     {"PUT DELETE", "/v1/map/NAME", "", "one entry of it: PUT adds it, DELETE", api_map_entry},
     {"GET", "/v1/siblings", "", "other gateways of this site, and packets forwarded to them", api_siblings},
+    {"GET", "/v1/reservations", "", "rates that jobs' plans give to pairs of hosts, and what they sent",
+        api_reservations},
     {"GET", "/v1/workers", "", "packet threads and how busy they are", api_workers},
     {"GET", "/v1/controller", "", "the control center: URL, state and generation", api_controller},
     {"GET", "/v1/offload", "tenant summary", "tenants' rules in hardware, and why others are in software",

@@ -52,8 +52,8 @@ struct MHD_Response *api_stream_response(struct api_stream *s);
 typedef void api_page(const struct api_req *req, struct api_reply *reply);
 api_page api_status, api_flows, api_tunnels, api_counters, api_ports, api_neighbours, api_workers,
     api_metrics, api_offload, api_memory;
-api_page api_links, api_map, api_map_entry, api_siblings, api_controller, api_tenants, api_tenant, api_tunnel,
-    api_reload, api_drain, api_capture;
+api_page api_links, api_map, api_map_entry, api_siblings, api_reservations, api_controller, api_tenants,
+    api_tenant, api_tunnel, api_reload, api_drain, api_capture;
 /* Writes the siblings' metrics; nothing without siblings. */
 void api_metrics_siblings(FILE *f, const struct api_req *req);
 void api_metrics_memory(FILE *f, const struct api_req *req);

@@ -1,26 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flows with a tunnel of their own, in engines' words, and their publication to workers
- * (tunnels.h).
+ * Flows with a tunnel of their own, and with a rate of their own (reservations.h), in engines'
+ * words, and their publication to workers (tunnels.h).
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "gateway/control/reservations.h"
 #include "gateway/control/tunnels.h"
 #include "gateway/publish.h"
 
-static void assignment_put(
-    struct eng_steer_cfg *v, unsigned *n, const struct gw_assignment *a, unsigned tunnel, bool turned)
+static struct gw_reservation reservation_of(const struct gw_assignment *a)
+{
+	struct gw_reservation r = {.vni = a->vni,
+	    .src = a->src,
+	    .dst = a->dst,
+	    .src_qpn = a->src_qpn,
+	    .dst_qpn = a->dst_qpn,
+	    .rate_bps = a->rate_bps,
+	    .priority = a->priority};
+
+	memcpy(r.job, a->job, sizeof(r.job));
+	memcpy(r.tunnel, a->tunnel, sizeof(r.tunnel));
+	return r;
+}
+
+/* The plan's rate is a reservation: as much is guaranteed, and no more is sent. */
+static struct wan_class_cfg share_of(const struct gw_reservation *r)
+{
+	const uint64_t Bps = r->rate_bps / 8 < WAN_RATE_MIN ? WAN_RATE_MIN : r->rate_bps / 8;
+
+	return (struct wan_class_cfg){
+	    .guarantee_Bps = Bps, .limit_Bps = Bps, .weight = 1, .priority = r->priority};
+}
+
+static void assignment_put(struct eng_steer_cfg *v, unsigned *n, const struct gw_assignment *a,
+    unsigned tunnel, const struct gw_reservation *r, bool turned)
 {
 	const uint32_t dqpn = turned ? a->src_qpn : a->dst_qpn;
 
 	/* By QPs: a direction whose QP is not named is anybody's. */
 	if (!dqpn && (a->src_qpn || a->dst_qpn))
 		return;
-	v[(*n)++] = (struct eng_steer_cfg){.src = turned ? a->dst : a->src,
+	v[*n] = (struct eng_steer_cfg){.src = turned ? a->dst : a->src,
 	    .dst = turned ? a->src : a->dst,
 	    .vni = a->vni,
 	    .dqpn = dqpn,
 	    .tunnel = (uint8_t)tunnel};
+	if (r && r->number) {
+		v[*n].reservation = r->number;
+		v[*n].share = share_of(r);
+	}
+	(*n)++;
 }
 
 static void steering_free(void *steering)
@@ -46,22 +77,40 @@ static int steering_publish(struct gw_app *app, const struct eng_steer_cfg *v, u
 	return 0;
 }
 
+/* Numbers the reservations among the assignments; *r is the caller's to free. Returns how many. */
+static int reserve(struct gw_app *app, struct gw_reservation **r, const struct gw_assignment *v, unsigned n)
+{
+	unsigned count = 0;
+
+	*r = malloc((n + 1) * sizeof(**r));
+	if (!*r)
+		return RWY_ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		if (v[i].rate_bps && *v[i].tunnel)
+			(*r)[count++] = reservation_of(&v[i]);
+	return gw_reservations_set(app, *r, count);
+}
+
 int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n)
 {
 	struct eng_steer_cfg *c = malloc((2 * (size_t)n + 1) * sizeof(*c));
+	struct gw_reservation *r = NULL;
 	unsigned count = 0;
-	int rc;
+	int rc = c ? reserve(app, &r, v, n) : RWY_ENOMEM;
+	const unsigned reserved = rc > 0 ? (unsigned)rc : 0;
 
-	if (!c)
-		return RWY_ENOMEM;
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; rc >= 0 && i < n; i++) {
 		const int at = *v[i].tunnel ? gw_tunnel_find(app, v[i].tunnel) : -1;
 		const unsigned tunnel = at < 0 ? ENG_STEER_ANY : (unsigned)at;
+		const struct gw_reservation key = reservation_of(&v[i]);
+		const struct gw_reservation *own = gw_reservation_find(r, reserved, &key);
 
-		assignment_put(c, &count, &v[i], tunnel, false);
-		assignment_put(c, &count, &v[i], tunnel, true);
+		assignment_put(c, &count, &v[i], tunnel, own, false);
+		assignment_put(c, &count, &v[i], tunnel, own, true);
 	}
-	rc = steering_publish(app, c, count);
+	if (rc >= 0)
+		rc = steering_publish(app, c, count);
 	free(c);
+	free(r);
 	return rc;
 }

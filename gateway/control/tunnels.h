@@ -60,7 +60,10 @@ struct gw_assignment {
 	uint32_t vni;
 	struct rwy_ip src, dst;
 	uint32_t src_qpn, dst_qpn;
-	char tunnel[CONF_NAME];
+	char tunnel[CONF_NAME], job[CONF_NAME];
+	/* of what each end sends: guaranteed and not exceeded; 0: the tenant's share */
+	uint64_t rate_bps;
+	uint8_t priority; /* below WAN_PRIORITIES */
 };
 /*
  * All of them anew, after the tunnels are there; those of tunnels that are not only admit. Under

@@ -20,7 +20,7 @@ BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
 CLI, SERVER = BUILD / "bin/roceway", BUILD / "tests/api_server"
 WIDTH = 100
-TABLES = ["status", "health", "flows", "tunnels", "memory", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "workers", "tenant", "offload"]
+TABLES = ["status", "health", "flows", "tunnels", "memory", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "reservations", "workers", "tenant", "offload"]
 
 
 class Server:
@@ -445,6 +445,7 @@ def test_json_is_the_apis():
     with Server("flows=250", "workers=2") as s:
         for name, page in (("tunnels", "/v1/tunnels?workers=1"), ("ports", "/v1/ports"), ("neighbours", "/v1/neighbours"),
                            ("siblings", "/v1/siblings"),
+                           ("reservations", "/v1/reservations"),
                            ("workers", "/v1/workers"), ("memory", "/v1/memory"), ("offload", "/v1/offload")):
             said, asked = json.loads(s.cli(name + " --json").stdout), s.get(page)
             for t in said.get("tunnels", []) + asked.get("tunnels", []):
@@ -496,6 +497,26 @@ def test_siblings():
         fits(s.cli("siblings --detail").stdout)
         metrics = s.request("/metrics")[2]
         assert 'roceway_sibling_packets_total{sibling="gw-a2"} 12345' in metrics and 'roceway_sibling_up{sibling="gw-a3"} 0' in metrics
+
+
+def test_reservations():
+    with Server() as s:
+        assert s.get("/v1/reservations") == {"reservations": []}
+        assert "JOB" in s.cli("reservations --interval 0.1").stdout
+    with Server("siblings=1") as s:
+        assert s.get("/v1/reservations")["reservations"][0] == {
+            "job": "train", "vni": 0, "source": "10.1.0.10", "destination": "10.2.0.10", "source_qpn": 0, "destination_qpn": 0, "tunnel": "b1",
+            "rate_bps": 6521740, "priority": 0, "enforced": True, "sent_bytes": 100000, "sent_guaranteed_bytes": 100000, "waiting": True,
+            "limited": True}
+        text = s.cli("reservations --interval 0.2").stdout
+        row = re.search(r"^train +0 +10\.1\.0\.10 +10\.2\.0\.10 +b1 +0 +6\.52 Mbps +([\d.]+) ([kM])bps +at its rate$", text, re.M)
+        assert row and 0 < float(row[1]) * {"k": 1e3, "M": 1e6}[row[2]] <= 8 * 100_000 / 0.2, text  # 100 kB in 0.2 s or more
+        assert re.search(r"10\.2\.0\.10 QP 77 +b1 +3 .*NOT ENFORCED$", text, re.M), text
+        fits(text)
+        fits(s.cli("reservations --detail").stdout)
+        for wrong in "0", "61", "nan", "1s", "":
+            r = s.cli(f"reservations --interval={wrong}", 2)
+            assert "--interval: expected seconds from 0.1 to 60" in r.stderr, (wrong, r)
 
 
 def test_memory():

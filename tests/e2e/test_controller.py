@@ -156,11 +156,12 @@ def test_controller_away(lab):
     # a rate that a busy machine reaches: one transfer lasts the whole time
     with fleet(lab, offers=("bandwidth: 12Mbps", "bandwidth: 4Mbps")) as f:
         lab.wan(rtt_ms=5)
-        f.ask("POST", "/v1/jobs", body=job(bps=100_000))
+        f.ask("POST", "/v1/jobs", body=job(bps=800_000))
         by = plan(f)
         install(f, by)
         x, y = next(p for p, gws in by.items() if gws == ("a1", "b1"))
-        load = lab.nccl_start(qps=4, steps=260, extra="--chunk 131072", limit=200, ends=(f.end(lab.a, x), f.end(lab.b, y)))
+        # the gateway holds it to the rate of the job: 9 MB take 80 s
+        load = lab.nccl_start(qps=4, steps=70, extra="--chunk 32768", limit=200, ends=(f.end(lab.a, x), f.end(lab.b, y)))
         lab.wait_traffic(500)
         wait_for("all is right", lambda: right(f), 10, 0.2)
         documents = {n: g.ask("controller")["generation"] for n, g in f.gateways.items()}

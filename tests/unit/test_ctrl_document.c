@@ -40,7 +40,7 @@ static const char file[] =
 	"'10.1.0.7/32'}]}"
 #define ASG                                                                                                  \
 	"{'job': 'j', 'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': 'b2', "         \
-	"'rate_bps': 0, 'source_qpn': 17}"
+	"'rate_bps': 4000000, 'priority': 3, 'source_qpn': 17}"
 #define SIB                                                                                                  \
 	"{'name': 'a2', 'address': '10.1.0.2', 'state': 'lost', 'tunnels': [{'peer': 'b1', 'weight': "       \
 	"70000}], 'pairs': [{'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.13'}, {'vni': 7, "      \
@@ -117,6 +117,9 @@ static void test_good(void **state)
 	assert_int_equal(d.assignments, 1);
 	assert_string_equal(d.assignment[0].tunnel, "b2");
 	assert_int_equal(d.assignment[0].source_qpn, 17);
+	assert_int_equal(d.assignment[0].rate_bps, 4000000);
+	assert_int_equal(d.assignment[0].priority, 3);
+	assert_string_equal(d.assignment[0].job, "j");
 	assert_int_equal(d.assignment[0].destination_qpn, 0);
 	assert_int_equal(t->weight, 3);
 	document_fini(&d);
@@ -172,6 +175,10 @@ static const struct {
     {"'source': '10.1.0.11'", "'source': 'x'", "assignments[0]: expected addresses"},
     {"'vni': 0,", "'vni': 16777216,", "assignments[0]: expected a number from 0 to 16777215 for `vni`"},
     {"'source_qpn': 17", "'qpn': 17", "assignments[0]: unknown field `qpn`"},
+    {"'rate_bps': 4000000", "'rate_bps': -1", "assignments[0]: expected a number from 0 to 100000000000000"},
+    {"'rate_bps': 4000000", "'rate_bps': '4M'", "for `rate_bps`"},
+    {"'priority': 3", "'priority': 8", "assignments[0]: expected a number from 0 to 7 for `priority`"},
+    {"'job': 'j'", "'job': 7", "assignments[0]: expected text for `job`"},
 };
 
 static void test_bad(void **state)

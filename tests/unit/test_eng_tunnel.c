@@ -281,6 +281,68 @@ static void test_assigned(void **state)
 	assign_none(1);
 }
 
+static uint64_t reserved_sent(unsigned reservation)
+{
+	struct wan_class_stats s;
+
+	eng_reservation_stats(site[0].e, reservation, &s);
+	return s.sent;
+}
+
+static void reserve(uint32_t dqpn, uint16_t reservation, uint64_t Bps)
+{
+	const struct rwy_ip a = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
+	                    b = rwy_ip_from4((uint8_t[4]){10, 2, 0, 3});
+	const struct eng_steer_cfg c = {.src = a,
+	    .dst = b,
+	    .dqpn = dqpn,
+	    .tunnel = ENG_STEER_ANY,
+	    .reservation = reservation,
+	    .share = {.guarantee_Bps = Bps, .limit_Bps = Bps, .weight = 1}};
+	struct eng_steering *old = given[0];
+
+	assert_int_equal(eng_steering_new(&given[0], &c, 1), 0);
+	eng_steering_set(site[0].e, given[0]);
+	eng_steering_free(old);
+}
+
+/* What a pair sends counts as its reservation's. A connection that exists gets it, changes it and
+ * loses it; it is refused with a share that no tunnel has. */
+static void test_reservation(void **state)
+{
+	struct eng_steer_cfg bad = {.tunnel = ENG_STEER_ANY, .reservation = 1};
+	struct wan_class_stats s;
+	uint64_t sent;
+
+	send_one(0, FIRST);
+	reserve(0, 7, 1000000);
+	eng_pair_run(2 * RWY_SEC); /* the sweep comes to it */
+	assert_int_equal(reserved_sent(7), 0);
+	send_one(0, FIRST + 1);
+	assert_true((sent = reserved_sent(7)) >= 1024);
+	eng_reservation_stats(site[0].e, 7, &s);
+	assert_int_equal(s.cfg.limit_Bps, 1000000);
+	/* Another rate, at once; then another number. */
+	reserve(0, 7, 2000000);
+	eng_reservation_stats(site[0].e, 7, &s);
+	assert_int_equal(s.cfg.limit_Bps, 2000000);
+	reserve(B_QPN, 8, 500000);
+	eng_pair_run(2 * RWY_SEC);
+	send_one(0, FIRST + 2);
+	assert_int_equal(reserved_sent(7), sent);
+	assert_true((sent = reserved_sent(8)) >= 1024);
+	/* Another QP of the pair has none. */
+	reserve(B_QPN + 1, 9, 500000);
+	eng_pair_run(2 * RWY_SEC);
+	send_one(0, FIRST + 3);
+	assert_int_equal(reserved_sent(8), sent);
+	assert_int_equal(reserved_sent(9), 0);
+	assign_none(0);
+	assert_int_equal(eng_steering_new(&given[0], &bad, 1), RWY_EINVAL);
+	given[0] = NULL;
+	assert_int_equal(eng_counters(site[0].e)->reservation_no_memory, 0);
+}
+
 /* Address pairs are shared by weight, equally in both directions, and keep their tunnel when a
  * weight changes. */
 static void test_weights(void **state)
@@ -412,6 +474,7 @@ int main(void)
 	    T(test_rate),
 	    T(test_sessions),
 	    T(test_assigned),
+	    T(test_reservation),
 	    T(test_weights),
 	};
 

@@ -175,6 +175,61 @@ static void test_priority(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
+#define RESERVED (WAN_CLASSES_MAX / 2) /* a class number of the other table */
+
+static void set_part(struct wan_pair *p, unsigned id, uint64_t rate, unsigned parent)
+{
+	struct wan_class_cfg c = {.guarantee_Bps = rate, .limit_Bps = rate, .weight = 1, .parent = parent};
+
+	assert_int_equal(wan_class_set(p->end[0].t, id, &c), 0);
+}
+
+/* A class within another: both have what is theirs, and together no more than the outer one. */
+static void test_parent(void **state)
+{
+	struct wan_class_cfg c = {.weight = 1, .parent = 1};
+	struct wan_pair p;
+	double s[3], r;
+	uint64_t had;
+
+	start(&p, 60, 400);
+	set(&p, 1, RATE / 2, RATE / 2, 1);
+	set_part(&p, RESERVED + 9, RATE / 5, 1);
+	for (uint32_t i = 0; i < 30; i++)
+		wan_tx_class(out(&p, i)->tx, i % 3 == 2 ? RESERVED + 9 : i % 3);
+	wan_pair_run(&p, p.now + 20 * RWY_MS);
+	had = sent(&p, RESERVED + 9);
+	shares(&p, 2, 200 * RWY_MS, s);
+	r = (double)(sent(&p, RESERVED + 9) - had) / ((double)RATE * 0.2);
+	near(r, 0.2, 0.005);
+	near(s[1], 0.3, 0.01);
+	near(s[0], 0.5, 0.01);
+	/* The outer class's guarantee pays for the inner one: class 0 keeps what is nobody's. */
+	set(&p, 1, RATE / 2, 0, 1);
+	set(&p, 0, 0, 0, 1000);
+	wan_pair_run(&p, p.now + 20 * RWY_MS);
+	had = sent(&p, RESERVED + 9);
+	shares(&p, 2, 200 * RWY_MS, s);
+	r = (double)(sent(&p, RESERVED + 9) - had) / ((double)RATE * 0.2);
+	near(r, 0.2, 0.005);
+	near(s[1], 0.3, 0.02);
+	near(s[0], 0.5, 0.02);
+	/* The outer limit stops the inner class, too. */
+	set(&p, 1, 0, RATE / 10, 1);
+	wan_pair_run(&p, p.now + 20 * RWY_MS);
+	had = sent(&p, RESERVED + 9);
+	shares(&p, 2, 200 * RWY_MS, s);
+	r = (double)(sent(&p, RESERVED + 9) - had) / ((double)RATE * 0.2);
+	near(r + s[1], 0.1, 0.01);
+	near(s[0], 0.9, 0.01);
+	/* One level only. */
+	c.parent = RESERVED + 9;
+	assert_int_equal(wan_class_set(p.end[0].t, 5, &c), RWY_EINVAL);
+	c.parent = 5;
+	assert_int_equal(wan_class_set(p.end[0].t, 5, &c), RWY_EINVAL);
+	assert_true(wan_pair_finish(&p));
+}
+
 /* A small flow with a guarantee beside many greedy ones: it does not wait for them. */
 static void test_latency(void **state)
 {
@@ -266,6 +321,7 @@ int main(void)
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_priority),
+	    cmocka_unit_test(test_parent),
 	    cmocka_unit_test(test_latency),
 	    cmocka_unit_test(test_lost),
 	    cmocka_unit_test(test_arguments),

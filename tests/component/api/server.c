@@ -15,6 +15,7 @@
 #include "gateway/app.h"
 #include "gateway/agent/ctrl.h"
 #include "base/log.h"
+#include "gateway/control/reservations.h"
 #include "gateway/control/siblings.h"
 #include "gateway/control/tenants.h"
 #include "gateway/carrier/carrier.h"
@@ -282,6 +283,30 @@ unsigned gw_siblings_get(struct gw_app *app, struct gw_sibling_info *out, unsign
 	    .addr = rwy_ip_from4((const uint8_t[4]){10, 1, 0, 103}),
 	    .lost = true,
 	    .controller = true};
+	return 2;
+}
+
+/* With siblings there is a plan: of two reservations one sends 100 kB between two looks. */
+unsigned gw_reservations_get(struct gw_app *app, struct gw_reservation_info **out)
+{
+	static uint64_t sent;
+	const struct gw_reservation r = {.src = rwy_ip_from4((const uint8_t[4]){10, 1, 0, 10}),
+	    .dst = rwy_ip_from4((const uint8_t[4]){10, 2, 0, 10}),
+	    .rate_bps = 6521740,
+	    .number = 1,
+	    .job = "train",
+	    .tunnel = "b1"};
+
+	*out = fake.siblings ? calloc(2, sizeof(**out)) : NULL;
+	if (!*out)
+		return 0;
+	sent += 100000;
+	(*out)[0] = (struct gw_reservation_info){
+	    .r = r, .sent = sent, .sent_guaranteed = sent, .waiting = true, .limited = true};
+	(*out)[1].r = r;
+	(*out)[1].r.number = 0;
+	(*out)[1].r.dst_qpn = 77;
+	(*out)[1].r.priority = 3;
 	return 2;
 }
 

@@ -275,7 +275,7 @@ class Lab:
         """Limits the hosts' own links to so many Mbit/s: they send the same in each run, however
         busy this machine is."""
         for h in self.hosts:
-            h.run(f"tc qdisc replace dev eth0 root netem limit 20000 rate {mbit}mbit")
+            h.run(f"tc qdisc replace dev eth0 root netem limit 60000 rate {mbit}mbit")
 
     # --- running programs ---------------------------------------------------------------------
     def listening(self, host, port, cm=False, seconds=LISTEN_TIMEOUT):
