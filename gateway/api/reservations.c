@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /v1/reservations: the rates that jobs' plans give to pairs of hosts, and what was sent of them. */
+/* /v1/reservations: the rates that jobs' plans give to pairs of hosts, and what was sent. */
 #include "gateway/api/api.h"
 #include "gateway/control/reservations.h"
 

@@ -10,7 +10,7 @@
 
 #define SLICE (50 * RWY_US) /* of a worker's time */
 
-/* A number rests for one set after its reservation has gone: some of its flows may still have it. */
+/* A number rests for one set after its reservation has gone: some flows may still have it. */
 enum number { NUMBER_FREE, NUMBER_USED, NUMBER_RESTS };
 
 struct gw_reservations {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reservations: the rates that a job's plan gives to address pairs or queue pairs, as classes of the
- * tunnels' schedulers (engine/reservation.h). This file gives each a number that it keeps as long as
- * documents name it, and tells what each one has sent. Which flows use it is assignments.c.
+ * Reservations: the rates that a job's plan gives to address pairs or queue pairs, as classes of
+ * the tunnels' schedulers (engine/reservation.h). This file gives each a number that it keeps as
+ * long as documents name it, and tells what each one has sent. Which flows use it is assignments.c.
  *
  * An address pair belongs to one worker, so a reservation is not divided between workers. It cannot
  * exceed what that worker may send: with a configured rate, the tunnel's divided by the workers.

@@ -12,6 +12,7 @@
 
 #include "gateway/port/kernel.h"
 #include "gateway/setup.h"
+#include "gateway/control/reservations.h"
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
 
@@ -184,6 +185,8 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 		fp_die("no tunnels");
 	if (gw_siblings_new(&g->app) != 0)
 		fp_die("no siblings");
+	if (gw_reservations_new(&g->app) != 0)
+		fp_die("no reservations");
 	for (unsigned i = 0; i < g->app.workers; i++)
 		if (gw_worker_start(&g->app.worker[i], &g->app, i, &l->pools) != 0)
 			fp_die("no worker");

@@ -18,8 +18,9 @@
 #include "rwy/endian.h"
 #include "tests/component/ov_lab.h"
 
-#define WAIT  5000 /* ms, limit for expected frames */
-#define SPORT 0xc123
+#define WAIT     5000     /* ms, limit for expected frames */
+#define RESERVED 80000000 /* bit/s */
+#define SPORT    0xc123
 
 static struct ov_lab lab;
 static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -293,16 +294,35 @@ static void test_come_and_go(void **state)
 
 static int assign_red(struct gw_app *app, enum fp_site s, struct conf_error *err)
 {
-	const struct gw_assignment v[] = {
-	    {.vni = ov_vni[OV_RED], .src = ov_host(FP_A, 1), .dst = ov_host(FP_B, 1), .tunnel = "u"},
+	const struct gw_assignment v[] = {{.vni = ov_vni[OV_RED],
+	                                      .src = ov_host(s, 1),
+	                                      .dst = ov_host(s == FP_A ? FP_B : FP_A, 1),
+	                                      .tunnel = "u",
+	                                      .job = "j",
+	                                      .rate_bps = RESERVED},
 	    {.vni = ov_vni[OV_BLUE],
 	        .src = ov_host(FP_A, 1),
 	        .dst = ov_host(FP_B, 1),
 	        .tunnel = "no such tunnel"}};
 
-	(void)s;
 	(void)err;
 	return gw_assign(app, v, 2);
+}
+
+/* Bytes that the only reservation has sent in both workers; 0: there is none. */
+static uint64_t reserved_sent(void)
+{
+	struct gw_app *app = &lab.fp.gw[FP_A].app;
+	uint64_t sent = 0;
+
+	for (unsigned w = 0; w < app->workers; w++) {
+		struct wan_class_stats st;
+
+		eng_reservation_stats(app->worker[w]->eng, 1, &st);
+		sent += st.sent;
+		assert_true(!st.cfg.weight || st.cfg.limit_Bps == RESERVED / 8);
+	}
+	return sent;
 }
 
 static int assign_none(struct gw_app *app, enum fp_site s, struct conf_error *err)
@@ -316,7 +336,7 @@ static int assign_none(struct gw_app *app, enum fp_site s, struct conf_error *er
 static void test_assigned(void **state)
 {
 	uint32_t blue = 300, red = 3000, qpn = 0x101;
-	uint64_t sent;
+	uint64_t sent, reserved;
 
 	(void)state;
 	good(add_u);
@@ -325,15 +345,19 @@ static void test_assigned(void **state)
 		good(assign_red);
 		sent = SUM(FP_A, 1, tx_data);
 		qpn += 0x10;
+		reserved = reserved_sent();
 		exchange(OV_RED, qpn, red++);
 		assert_true(SUM(FP_A, 1, tx_data) > sent);
+		assert_true(reserved_sent() > reserved);
 		sent = SUM(FP_A, 1, tx_data);
 		exchange(OV_BLUE, qpn, blue++);
 		assert_int_equal(SUM(FP_A, 1, tx_data), sent);
 		good(assign_none);
+		reserved = reserved_sent();
 		qpn += 0x10;
 		exchange(OV_RED, qpn, red++);
 		assert_int_equal(SUM(FP_A, 1, tx_data), sent);
+		assert_int_equal(reserved_sent(), reserved);
 	}
 	good(del_u);
 	until_gone();
