@@ -10,9 +10,8 @@
 #define TURN        16384u        /* most bytes of one class in a row: batches stay in the cache */
 #define LAG_MAX     (10 * RWY_MS) /* a path slower than its guarantees owes no more than this */
 /* a class that was idle only between two polls does not count as idle */
-#define LAG_FRESH (200 * RWY_US)
-/* likewise a limit: a worker may sleep, and congestion control may have stopped all */
-#define LIMIT_BURST LAG_MAX
+#define LAG_FRESH   (200 * RWY_US)
+#define LIMIT_BURST (200 * RWY_US)
 
 /* --- heaps ------------------------------------------------------------------------------------ */
 static bool sooner(const struct wan_class *a, const struct wan_class *b, enum wan_heap_kind k)
@@ -331,7 +330,11 @@ static rwy_time limit_at(struct wan_class *c, rwy_time now)
 {
 	if (!c->limit.ns_fp)
 		return now;
-	rwy_pace_limit(&c->limit, LIMIT_BURST, now);
+	/*
+	 * A class with one rate as guarantee and limit catches up with what it could not send, as
+	 * far as its guarantee does: else it would not reach the rate where a worker sleeps.
+	 */
+	rwy_pace_limit(&c->limit, c->cfg.limit_Bps == c->cfg.guarantee_Bps ? LAG_MAX : LIMIT_BURST, now);
 	return c->limit.at;
 }
 
