@@ -349,7 +349,7 @@ void eng_steering_free(struct eng_steering *w);
  */
 void eng_steering_set(struct eng *e, const struct eng_steering *w);
 
-/* What a reservation has sent in all tunnels of this engine; its share is the last one's. */
+/* Sums what a reservation's number has sent in all tunnels of this engine; `cfg` is that of one. */
 void eng_reservation_stats(const struct eng *e, unsigned reservation, struct wan_class_stats *out);
 
 /*

@@ -267,6 +267,8 @@ static void ask_ahead(struct eng_requester *rq, rwy_time now)
 	const bool lost = rq->side.state == ENG_Q_LOCATING_LOST;
 	const uint8_t asked = rq->questions;
 
+	/* In LOCATING_LOST nothing is promised. A failure counts requests as lost from the first
+	 * question's PSN on, as it does without this one (response.c). */
 	if (lost && !rq->asked_ahead)
 		rq->promised = roce_psn_add(rq->reqr.una, 2);
 	if (asked >= QUESTIONS_MAX ||

@@ -11,12 +11,13 @@ static unsigned class_of(uint32_t reservation)
 	return ENG_TENANTS_MAX + reservation;
 }
 
-static bool class_exists(const struct wan_tunnel *t, unsigned class_id)
+/* A number that was another tenant's before still has that tenant's class as parent. */
+static bool class_ready(const struct wan_tunnel *t, unsigned class_id, uint32_t parent)
 {
 	struct wan_class_stats s;
 
 	wan_class_stats(t, class_id, &s);
-	return s.cfg.weight;
+	return s.cfg.weight && s.cfg.parent == parent;
 }
 
 /* The assignment of what the side sends: requests to the remote host's QP, or responses to it. */
@@ -42,7 +43,7 @@ void eng_reservation_enter(struct eng_side *side, struct wan_txflow *f)
 		struct wan_class_cfg share = a->share;
 
 		share.parent = class_id;
-		if (class_exists(t, class_of(a->reservation)) ||
+		if (class_ready(t, class_of(a->reservation), class_id) ||
 		    wan_class_set(t, class_of(a->reservation), &share) == 0)
 			class_id = class_of(a->reservation);
 		else

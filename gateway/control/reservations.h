@@ -36,8 +36,9 @@ const struct gw_reservation *gw_reservation_find(
 
 struct gw_reservation_info {
 	struct gw_reservation r;
-	uint64_t sent, sent_guaranteed; /* bytes on the WAN since the number was given */
-	bool waiting, limited;          /* data waits; only the rate stops it */
+	/* bytes on the WAN, with those of earlier owners of the number: only differences tell */
+	uint64_t sent, sent_guaranteed;
+	bool waiting, limited; /* data waits; only the rate stops it */
 };
 /* Copies all; the caller frees *out. Returns their number, 0 without memory. Any thread except a
  * worker's. */

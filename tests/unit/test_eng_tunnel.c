@@ -306,8 +306,9 @@ static void reserve(uint32_t dqpn, uint16_t reservation, uint64_t Bps)
 	eng_steering_free(old);
 }
 
-/* What a pair sends counts as its reservation's. A connection that exists gets it, changes it and
- * loses it; it is refused with a share that no tunnel has. */
+/* A reservation counts what its pair sends. A connection that exists gets it, changes it and loses
+ * it. Another tenant's earlier number is not charged to that tenant. A share without weight is
+ * refused. */
 static void test_reservation(void **state)
 {
 	struct eng_steer_cfg bad = {.tunnel = ENG_STEER_ANY, .reservation = 1};
@@ -337,6 +338,14 @@ static void test_reservation(void **state)
 	send_one(0, FIRST + 3);
 	assert_int_equal(reserved_sent(8), sent);
 	assert_int_equal(reserved_sent(9), 0);
+	/* Number 8 as it was another tenant's: the plain LAN's flow takes it over. */
+	assert_int_equal(wan_class_set(site[0].e->tunnel[0].wan, ENG_TENANTS_MAX + 8,
+	                     &(struct wan_class_cfg){.weight = 1, .parent = 5}),
+	    0);
+	reserve(B_QPN, 8, 500000);
+	eng_pair_run(2 * RWY_SEC);
+	wan_class_stats(site[0].e->tunnel[0].wan, ENG_TENANTS_MAX + 8, &s);
+	assert_int_equal(s.cfg.parent, 0);
 	assign_none(0);
 	assert_int_equal(eng_steering_new(&given[0], &bad, 1), RWY_EINVAL);
 	given[0] = NULL;

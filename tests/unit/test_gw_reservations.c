@@ -85,7 +85,7 @@ static void test_numbers(void **state)
 	assert_int_equal(gw_reservations_set(&app, v, 0), 0);
 }
 
-/* Of one pair in two jobs the rates add up. Another QP or VNI is another reservation. */
+/* The rates of two jobs for one pair add up. Another QP or VNI is another reservation. */
 static void test_one_pair(void **state)
 {
 	struct gw_reservation v[5] = {of(1, 10), of(1, 5), of(1, 7), of(1, 8), of(2, 1)};
