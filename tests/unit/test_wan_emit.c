@@ -237,7 +237,9 @@ static void emit_repairs(void)
 
 static void emit_hello(void)
 {
-	struct wan_f_hello h = {.flags = WAN_HELLO_WANT | WAN_HELLO_FEC | WAN_HELLO_PCP,
+	struct wan_f_hello h = {.flags = WAN_HELLO_WANT | WAN_HELLO_FEC | WAN_HELLO_PCP |
+	                                 WAN_HELLO_TAKE << WAN_HELLO_CLAIM | WAN_HELLO_HELD,
+	    .claim = WAN_HELLO_INHERIT | 7,
 	    .mtu = 1472,
 	    .index = 0x12345678,
 	    .tunnel_id = 0x1111,
@@ -257,7 +259,8 @@ static void emit_hello(void)
 	    "hello.tunnel_id=0x0000000000001111 "
 	    "hello.epoch=0x0000000000002222 hello.nonce=0x0000000000003333 hello.echo=0x0000000000004444 "
 	    "hello.echo_epoch=0x0000000000005555 hello.rx_window=4096 hello.ack_delay=1000 "
-	    "hello.rx_bytes=1073741824");
+	    "hello.rx_bytes=1073741824 hello.claim=2 hello.held=1 hello.gone=0 hello.inherit=1 "
+	    "hello.claim_number=7");
 }
 
 static void emit_all(void **state)

@@ -245,7 +245,8 @@ static void test_fragment_numbers(void **state)
 
 static void test_hello(void **state)
 {
-	struct wan_f_hello in = {.flags = 1,
+	struct wan_f_hello in = {.flags = WAN_HELLO_WANT | WAN_HELLO_KEEP << WAN_HELLO_CLAIM | WAN_HELLO_HELD,
+	    .claim = WAN_HELLO_INHERIT | 99,
 	    .mtu = 1472,
 	    .index = 1,
 	    .tunnel_id = 2,
@@ -263,6 +264,11 @@ static void test_hello(void **state)
 	memset(&out, 0, sizeof(out));
 	assert_ptr_equal(wan_f_hello_put(p, &in), p + WAN_HELLO_LEN);
 	assert_true(wan_f_hello_get(p, WAN_HELLO_LEN, &out));
+	assert_int_equal(in.flags, out.flags);
+	assert_int_equal(in.claim, out.claim);
+	assert_int_equal(wan_f_hello_claim(&out), WAN_HELLO_KEEP);
+	out.claim = WAN_HELLO_INHERIT; /* without a number */
+	assert_int_equal(wan_f_hello_claim(&out), WAN_HELLO_NO_CLAIM);
 	assert_int_equal(in.mtu, out.mtu);
 	assert_int_equal(in.index, out.index);
 	assert_true(in.tunnel_id == out.tunnel_id && in.epoch == out.epoch && in.nonce == out.nonce &&

@@ -31,6 +31,7 @@ local ends = {
 	[6] = "FORGOTTEN", [7] = "MALFORMED", [8] = "NO_MEMORY", [9] = "UNDELIVERED",
 }
 local kinds = { [0] = "packet", [1] = "control", [2] = "tenant packet", [3] = "order" }
+local claims = { [0] = "none", [1] = "hold", [2] = "take", [3] = "keep" }
 local datagram_types = { [0] = "frames", [1] = "HELLO" }
 
 local HEADER, HELLO, REPAIR, OPEN_INFO, CONTROL = 20, 68, 11, 56, 20
@@ -119,6 +120,11 @@ local f = {
 	hello_fec = ProtoField.bool("roceway.hello.fec", "Takes REPAIR", 8, nil, 0x02),
 	hello_pcp = ProtoField.bool("roceway.hello.pcp", "Reads priorities", 8, nil, 0x04),
 	hello_order = ProtoField.bool("roceway.hello.order", "Follows order between flows", 8, nil, 0x08),
+	hello_claim = ProtoField.uint8("roceway.hello.claim", "Claim", base.DEC, claims, 0x30),
+	hello_held = ProtoField.bool("roceway.hello.held", "Claim granted", 8, nil, 0x40),
+	hello_gone = ProtoField.bool("roceway.hello.gone", "May not have the tunnel", 8, nil, 0x80),
+	hello_inherit = ProtoField.bool("roceway.hello.inherit", "Asked to take over", 8, nil, 0x80),
+	hello_claim_number = ProtoField.uint8("roceway.hello.claim_number", "Claim number", base.DEC, nil, 0x7f),
 	mtu = ProtoField.uint16("roceway.hello.mtu", "MTU"),
 	hello_index = ProtoField.uint32("roceway.hello.index", "Index to use", base.HEX),
 	tunnel_id = ProtoField.uint64("roceway.hello.tunnel_id", "Tunnel id", base.HEX),
@@ -502,6 +508,11 @@ local function hello(tvb, tree)
 	tree:add(f.hello_fec, tvb(0, 1))
 	tree:add(f.hello_pcp, tvb(0, 1))
 	tree:add(f.hello_order, tvb(0, 1))
+	tree:add(f.hello_claim, tvb(0, 1))
+	tree:add(f.hello_held, tvb(0, 1))
+	tree:add(f.hello_gone, tvb(0, 1))
+	tree:add(f.hello_inherit, tvb(1, 1))
+	tree:add(f.hello_claim_number, tvb(1, 1))
 	for _, item in ipairs(list) do
 		tree:add(item[1], tvb(item[2], item[3]))
 	end

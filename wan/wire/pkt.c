@@ -89,7 +89,7 @@ const uint8_t *wan_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 uint8_t *wan_f_hello_put(uint8_t *p, const struct wan_f_hello *h)
 {
 	p[0] = h->flags;
-	p[1] = 0;
+	p[1] = h->claim;
 	rwy_put16(p + 2, h->mtu);
 	rwy_put32(p + 4, h->index);
 	rwy_put64(p + 8, h->tunnel_id);
@@ -109,6 +109,7 @@ bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h)
 	if (len < WAN_HELLO_LEN)
 		return false;
 	h->flags = p[0];
+	h->claim = p[1];
 	h->mtu = rwy_get16(p + 2);
 	h->index = rwy_get32(p + 4);
 	h->tunnel_id = rwy_get64(p + 8);

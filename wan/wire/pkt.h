@@ -207,9 +207,24 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 #define WAN_HELLO_FEC   2u  /* the sender accepts REPAIR */
 #define WAN_HELLO_PCP   4u  /* the sender reads the PCP of DATA and DGRAM */
 #define WAN_HELLO_ORDER 8u  /* the sender follows WAN_DATA_AFTER and order flows */
+#define WAN_HELLO_CLAIM 4   /* bits 4 and 5: enum wan_hello_claim */
+#define WAN_HELLO_HELD  64u /* in an answer: the claim of the HELLO that it echoes is granted */
+/*
+ * In an answer: the gateway that it answers may not have the tunnel. Nothing else of it counts. Its
+ * MTU is 0, so that a gateway that does not know this flag drops it.
+ */
+#define WAN_HELLO_GONE 128u
+
+/* What one of a pair of gateways claims (wan.h, enum wan_claim). */
+enum wan_hello_claim { WAN_HELLO_NO_CLAIM, WAN_HELLO_HOLD, WAN_HELLO_TAKE, WAN_HELLO_KEEP };
+
+/* In the byte `claim`: the sender was asked to take over. The other bits are the claim's number. */
+#define WAN_HELLO_INHERIT 128u
+#define WAN_HELLO_NUMBER  127u
 
 struct wan_f_hello {
 	uint8_t flags;
+	uint8_t claim; /* number of the claim, from 1 up and round; 0: the sender never made one */
 	uint16_t mtu;
 	uint32_t index; /* index that the receiver of this HELLO writes into its datagrams */
 	uint64_t tunnel_id;
@@ -222,6 +237,12 @@ struct wan_f_hello {
 	uint64_t rx_bytes;
 	uint32_t rx_cost;
 };
+static inline enum wan_hello_claim wan_f_hello_claim(const struct wan_f_hello *h)
+{
+	bool any = h->claim & WAN_HELLO_NUMBER;
+
+	return any ? (enum wan_hello_claim)(h->flags >> WAN_HELLO_CLAIM & 3) : WAN_HELLO_NO_CLAIM;
+}
 uint8_t *wan_f_hello_put(uint8_t *p, const struct wan_f_hello *h);
 bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h);
 
