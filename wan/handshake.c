@@ -19,6 +19,8 @@
  *
  * Without keys this prevents accidents and blind forgery. It does not stop an attacker who reads
  * the path. With keys (keys.h) HELLOs are sealed, too.
+ *
+ * HELLOs also carry claims of a pair of gateways: claim.c, witness.c.
  */
 #include <string.h>
 
@@ -30,10 +32,8 @@
 #define CHALLENGE_TRIES 5
 #define REPEAT_FIRST    (2 * RWY_MS)
 #define REPEATS         9 /* they span about a second */
-/* the upper half stays as configured: a load balancer may steer by it */
-#define INDEX_MIX 0xffffu
 
-static void nonce_fresh(struct wan_tunnel *t, rwy_time now)
+void wan_hs_nonce(struct wan_tunnel *t, rwy_time now)
 {
 	struct wan_hs *h = &t->hs;
 
@@ -44,16 +44,12 @@ static void nonce_fresh(struct wan_tunnel *t, rwy_time now)
 	h->sent_n = 0;
 }
 
-static uint32_t index_for(const struct wan_tunnel *t, uint64_t peer_epoch)
-{
-	return t->cfg.index ^ (uint32_t)(rwy_mix64(peer_epoch) & INDEX_MIX);
-}
-
 void wan_hs_init(struct wan_tunnel *t, rwy_time now)
 {
 	t->hs.interval = INTERVAL_MIN;
 	t->hs.next = now;
-	nonce_fresh(t, now);
+	wan_claim_init(t);
+	wan_hs_nonce(t, now);
 }
 
 /* --- out -------------------------------------------------------------------------------------- */
@@ -63,41 +59,18 @@ static bool may_send(const struct wan_tunnel *t)
 	return (t->st.on && t->st.room) || !t->keys || wan_keys_ready(t);
 }
 
-bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
+/* Sends f by the reliable carrier if that is in use; natively if it must, and can, go so. */
+static void put(
+    struct wan_tunnel *t, struct wan_tx *tx, const struct wan_f_hello *f, uint8_t path, bool native)
 {
-	struct wan_hs *h = &t->hs;
-
-	if (now >= h->next && h->state == WAN_HS_UP)
-		h->next = RWY_NEVER;
-	bool timer = now >= h->next;
-
-	if ((!timer && !h->reply) || !may_send(t))
-		return false;
-	bool stream = t->st.on && t->st.room, sealed = t->keys && !stream;
-	bool known = wan_hs_session(t) && t->peer.epoch == h->peer_epoch;
-	bool ask = !known || (timer && !h->repeats);
-	struct wan_f_hello f = {
-	    .flags = (uint8_t)((ask ? WAN_HELLO_WANT : 0) | (t->cfg.fec == WAN_FEC_AUTO ? WAN_HELLO_FEC : 0) |
-	                       WAN_HELLO_PCP | WAN_HELLO_ORDER),
-	    .mtu = (uint16_t)t->mtu_own,
-	    .index = index_for(t, h->peer_epoch),
-	    .tunnel_id = t->cfg.tunnel_id,
-	    .epoch = t->cfg.epoch,
-	    .nonce = h->nonce,
-	    .echo = h->peer_nonce,
-	    .echo_epoch = h->peer_epoch,
-	    .rx_window = t->cfg.rx_window,
-	    .ack_delay_us = (uint32_t)(t->cfg.max_ack_delay / RWY_US),
-	    .rx_bytes = t->cfg.rx_bytes,
-	    .rx_cost = t->cfg.rx_cost,
-	};
-	struct wan_pkt p = {.version = WAN_VERSION, .type = WAN_PKT_HELLO, .path = t->hs_path};
+	struct wan_pkt p = {.version = WAN_VERSION, .type = WAN_PKT_HELLO, .path = path};
+	bool stream = t->st.on && t->st.room && !(native && (!t->keys || wan_keys_ready(t)));
+	bool sealed = t->keys && !stream;
 
 	if (sealed)
 		p.pn = t->keys->hellos++;
-
 	wan_pkt_put(tx->hdr, &p);
-	tx->hdr_len = (uint16_t)(wan_f_hello_put(tx->hdr + WAN_PKT_HDR, &f) - tx->hdr);
+	tx->hdr_len = (uint16_t)(wan_f_hello_put(tx->hdr + WAN_PKT_HDR, f) - tx->hdr);
 	tx->buf = NULL;
 	tx->key = NULL;
 	tx->off = tx->len = 0;
@@ -110,49 +83,105 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	else
 		wan_pkt_seal(tx->hdr, tx->hdr_len, NULL, 0);
 	tx->class_id = 0;
-	tx->path = t->hs_path;
+	tx->path = path;
+	t->c.tx_datagrams++;
+	t->c.tx_bytes += wan_tx_size(tx);
+}
+
+static bool put_gone(struct wan_tunnel *t, struct wan_tx *tx)
+{
+	struct wan_claims *c = &t->claim;
+	struct wan_f_hello f = {.flags = WAN_HELLO_GONE,
+	    .tunnel_id = t->cfg.tunnel_id,
+	    .epoch = t->cfg.epoch,
+	    .echo = c->refuse_nonce,
+	    .echo_epoch = c->refuse_epoch};
+
+	c->refuse = false;
+	put(t, tx, &f, c->refuse_path, c->refuse_native);
+	return true;
+}
+
+/* The echo is for the peer that we believe. */
+static bool echoes_peer(const struct wan_tunnel *t)
+{
+	return wan_hs_session(t) && t->peer.epoch == t->hs.peer_epoch;
+}
+
+/* The HELLO to answer has a claim that counts only with an answer to ours: to bring us up, or since
+ * by its number it may be an old one. */
+static bool doubts(const struct wan_tunnel *t)
+{
+	return t->claim.reply_n && (!wan_hs_up(t) || t->claim.reply_n != t->peer.claim_n);
+}
+
+static bool asks(const struct wan_tunnel *t, bool timer, rwy_time now)
+{
+	return !echoes_peer(t) || (timer && !t->hs.repeats) || wan_claim_asks(t, now) || doubts(t);
+}
+
+static struct wan_f_hello hello(const struct wan_tunnel *t, bool timer, rwy_time now)
+{
+	const struct wan_hs *h = &t->hs;
+
+	return (struct wan_f_hello){
+	    .flags = (uint8_t)((asks(t, timer, now) ? WAN_HELLO_WANT : 0) |
+	                       (t->cfg.fec == WAN_FEC_AUTO ? WAN_HELLO_FEC : 0) | WAN_HELLO_PCP |
+	                       WAN_HELLO_ORDER | wan_claim_flags(t, echoes_peer(t))),
+	    .claim = wan_claim_byte(t),
+	    .mtu = (uint16_t)t->mtu_own,
+	    .index = wan_hs_index(t, h->peer_epoch),
+	    .tunnel_id = t->cfg.tunnel_id,
+	    .epoch = t->cfg.epoch,
+	    .nonce = h->nonce,
+	    .echo = h->peer_nonce,
+	    .echo_epoch = h->peer_epoch,
+	    .rx_window = t->cfg.rx_window,
+	    .ack_delay_us = (uint32_t)(t->cfg.max_ack_delay / RWY_US),
+	    .rx_bytes = t->cfg.rx_bytes,
+	    .rx_cost = t->cfg.rx_cost,
+	};
+}
+
+bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
+{
+	struct wan_hs *h = &t->hs;
+
+	if (now >= h->next && h->state == WAN_HS_UP)
+		h->next = RWY_NEVER;
+	if (!may_send(t))
+		return false;
+	if (t->claim.refuse)
+		return put_gone(t, tx);
+	bool timer = now >= h->next && wan_claim_speaks(t);
+	bool claim = now >= t->claim.next;
+
+	if (!timer && !claim && !h->reply)
+		return false;
+	if (!h->reply && t->claim.reply_n && !h->tries && wan_hs_up(t) && !echoes_peer(t))
+		wan_witness_forget_asker(t);
+	struct wan_f_hello f = hello(t, timer, now);
+
+	put(t, tx, &f, t->hs_path, h->reply && t->claim.native);
 	h->reply = false;
 	h->sent_at = now;
 	h->sent_n++;
-	if (timer) {
+	if (timer || claim)
 		t->hs_path = (uint8_t)(t->hs_path + 1u < t->paths ? t->hs_path + 1u : 0);
+	if (wan_claim_asks(t, now))
+		wan_claim_sent(t, now);
+	if (timer)
 		wan_hs_event(t, WAN_HSE_TIMER, &(struct wan_hs_what){.now = now});
-	}
-	t->c.tx_datagrams++;
-	t->c.tx_bytes += wan_tx_size(tx);
 	return true;
 }
 
 rwy_time wan_hs_next(const struct wan_tunnel *t)
 {
-	if (!may_send(t))
+	if (!may_send(t) || t->claim.own == WAN_CLAIM_SILENT)
 		return RWY_NEVER;
-	return t->hs.reply ? 0 : t->hs.next;
-}
-
-/* --- in --------------------------------------------------------------------------------------- */
-void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now)
-{
-	struct wan_f_hello f;
-	const struct wan_hs_what what = {.p = p, .f = &f, .now = now};
-
-	if (!wan_f_hello_get(body, len, &f)) {
-		t->c.drop_bad_frame++;
-		return;
-	}
-	if (f.tunnel_id != t->cfg.tunnel_id || f.epoch == t->cfg.epoch) {
-		t->c.drop_unknown_tunnel++;
-		return;
-	}
-	t->c.rx_datagrams++;
-	t->c.rx_bytes += len + WAN_PKT_HDR;
-	bool known = wan_hs_session(t) && t->peer.epoch == f.epoch;
-
-	if (f.flags & WAN_HELLO_WANT)
-		wan_hs_event(t, known ? WAN_HSE_ASKED : WAN_HSE_OTHER, &what);
-	/* The HELLO is an answer to ours: it is fresh, and its contents are true. */
-	if (f.echo && f.echo == t->hs.nonce && f.echo_epoch == t->cfg.epoch)
-		wan_hs_event(t, known || !wan_hs_session(t) ? WAN_HSE_PROOF : WAN_HSE_RESTART, &what);
+	if (t->hs.reply || t->claim.refuse)
+		return 0;
+	return wan_claim_speaks(t) ? rwy_time_min(t->hs.next, t->claim.next) : RWY_NEVER;
 }
 
 /* --- actions ---------------------------------------------------------------------------------- */
@@ -184,13 +213,15 @@ static void report(struct wan_tunnel *t, bool restarted, rwy_time now)
 }
 
 /* Sets the time of the next HELLO. */
-static void schedule(struct wan_hs *h, rwy_time now)
+static void schedule(struct wan_tunnel *t, rwy_time now)
 {
+	struct wan_hs *h = &t->hs;
+
 	if (h->state == WAN_HS_UP) {
 		h->next = RWY_NEVER;
 		return;
 	}
-	h->next = now + h->interval;
+	h->next = now + wan_claim_jitter(t, h->interval);
 	h->interval = rwy_time_min(h->interval * 2, INTERVAL_MAX);
 }
 
@@ -200,7 +231,7 @@ static void hs_ignore(struct wan_tunnel *t, const struct wan_hs_what *w)
 
 static void hs_ask_later(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
-	schedule(&t->hs, w->now);
+	schedule(t, w->now);
 }
 
 static void ask_at_once(struct wan_hs *h, rwy_time now)
@@ -229,7 +260,7 @@ static void hs_count_down(struct wan_tunnel *t, const struct wan_hs_what *w)
 	h->repeats -= h->repeats > 0;
 	if (wan_hs_up(t))
 		enter(t, up_state(h), w->now);
-	schedule(h, w->now);
+	schedule(t, w->now);
 }
 
 static void hs_answer(struct wan_tunnel *t, const struct wan_hs_what *w)
@@ -238,6 +269,7 @@ static void hs_answer(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->hs.peer_nonce = w->f->nonce;
 	t->hs.peer_epoch = w->f->epoch;
 	t->hs_path = w->p->id == WAN_PATH_STREAM ? 0 : w->p->id;
+	wan_witness_on_asked(t, w->p, w->f);
 }
 
 /* If the answer is lost, the timer asks again. */
@@ -255,8 +287,12 @@ static void hs_challenge(struct wan_tunnel *t, const struct wan_hs_what *w)
 		enter(t, up_state(h), w->now);
 }
 
-static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
+static void peer_set(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
+	const struct wan_f_hello *f = w->f;
+
+	wan_witness_believe(t, f);
+	wan_claim_lapse(t, w->now);
 	t->peer.epoch = f->epoch;
 	t->peer.index = f->index;
 	t->peer.rx_window = f->rx_window;
@@ -268,7 +304,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 	t->fec.peer = f->flags & WAN_HELLO_FEC;
 	t->peer.order = f->flags & WAN_HELLO_ORDER;
 	t->mtu_min = t->fec.mtu = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
-	t->index = t->fec.index = index_for(t, f->epoch);
+	t->index = t->fec.index = wan_hs_index(t, f->epoch);
 }
 
 /* The HELLO is no replay: the peer is present. */
@@ -278,7 +314,7 @@ static void accept_proof(struct wan_tunnel *t, const struct wan_hs_what *w)
 
 	if (h->sent_n == 1 && !wan_path_has_rtt(w->p))
 		wan_rtt_sample(w->p, w->now - h->sent_at, 0, w->now);
-	nonce_fresh(t, w->now);
+	wan_hs_nonce(t, w->now);
 	h->tries = 0;
 	h->repeats = w->f->flags & WAN_HELLO_WANT ? REPEATS : 0;
 	h->interval = REPEAT_FIRST;
@@ -290,10 +326,10 @@ static void accept_proof(struct wan_tunnel *t, const struct wan_hs_what *w)
 static void hs_meet(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
 	accept_proof(t, w);
-	peer_set(t, w->f);
+	peer_set(t, w);
 	wan_tx_wake_all(t);
 	report(t, false, w->now);
-	schedule(&t->hs, w->now);
+	schedule(t, w->now);
 }
 
 static void hs_believe(struct wan_tunnel *t, const struct wan_hs_what *w)
@@ -303,7 +339,7 @@ static void hs_believe(struct wan_tunnel *t, const struct wan_hs_what *w)
 	accept_proof(t, w);
 	if (!was_up)
 		report(t, false, w->now);
-	schedule(&t->hs, w->now);
+	schedule(t, w->now);
 }
 
 static void hs_restart(struct wan_tunnel *t, const struct wan_hs_what *w)
@@ -312,12 +348,12 @@ static void hs_restart(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->c.peer_restarts++;
 	for (unsigned i = 0; i <= t->paths; i++)
 		wan_path_restart(&t->path[i], w->now);
-	peer_set(t, w->f);
+	peer_set(t, w);
 	wan_fec_rx_reset(&t->fec);
 	wan_rx_end_all(t, WAN_CLOSE_PEER_RESET, w->now);
 	wan_tx_restart(t, w->now);
 	report(t, true, w->now);
-	schedule(&t->hs, w->now);
+	schedule(t, w->now);
 }
 
 static void hs_confirmed(struct wan_tunnel *t, const struct wan_hs_what *w)
@@ -335,8 +371,9 @@ static void hs_back(struct wan_tunnel *t, const struct wan_hs_what *w)
 static void hs_go_down(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
 	enter(t, WAN_HS_SILENT, w->now);
-	t->c.went_down++;
+	t->c.went_down += t->claim.own != WAN_CLAIM_SILENT;
 	ask_at_once(&t->hs, w->now);
+	wan_claim_lapse(t, w->now);
 	report(t, false, w->now);
 }
 
@@ -354,4 +391,73 @@ void wan_hs_event(struct wan_tunnel *t, enum wan_hs_event ev, const struct wan_h
 
 	assert(act);
 	act(t, what);
+}
+
+/* --- in --------------------------------------------------------------------------------------- */
+/* The engine may have changed the claim meanwhile, in a call by the event. */
+static void granted(struct wan_tunnel *t, uint8_t number, rwy_time now)
+{
+	if (t->claim.n != number || !wan_claim_on_held(t))
+		return;
+	/* who confirms it has accepted us */
+	if (wan_hs_up(t))
+		hs_confirmed(t, &(struct wan_hs_what){.now = now});
+	if (t->cfg.ops->claim)
+		t->cfg.ops->claim(t->cfg.ctx, now);
+}
+
+static void take(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	const struct wan_f_hello *f = w->f;
+	uint8_t number = t->claim.n;
+	bool known = wan_hs_session(t) && t->peer.epoch == f->epoch;
+	/* The HELLO is an answer to ours: it is fresh, and its contents are true. */
+	bool proof = f->echo && f->echo == t->hs.nonce && f->echo_epoch == t->cfg.epoch;
+
+	if (f->flags & WAN_HELLO_WANT && !(known && wan_witness_asks_another(t, f)))
+		wan_hs_event(t, known ? WAN_HSE_ASKED : WAN_HSE_OTHER, w);
+	if (proof)
+		wan_hs_event(t, known || !wan_hs_session(t) ? WAN_HSE_PROOF : WAN_HSE_RESTART, w);
+	/* What was sent before that may still be under way, and shall not be proof. */
+	if (wan_witness_on_hello(t, f, proof))
+		wan_hs_nonce(t, w->now);
+	if (proof && f->flags & WAN_HELLO_HELD)
+		granted(t, number, w->now);
+}
+
+static void lose(struct wan_tunnel *t, rwy_time now)
+{
+	wan_claim_set(t, WAN_CLAIM_SILENT, now);
+	if (wan_hs_up(t))
+		wan_hs_event(t, WAN_HSE_SILENCE, &(struct wan_hs_what){.now = now});
+	if (t->cfg.ops->replaced)
+		t->cfg.ops->replaced(t->cfg.ctx, now);
+}
+
+void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now)
+{
+	struct wan_f_hello f;
+	const struct wan_hs_what what = {.p = p, .f = &f, .now = now};
+
+	if (!wan_f_hello_get(body, len, &f)) {
+		t->c.drop_bad_frame++;
+		return;
+	}
+	bool gone = f.flags & WAN_HELLO_GONE;
+
+	if (f.tunnel_id != t->cfg.tunnel_id || f.epoch == t->cfg.epoch ||
+	    (gone && f.echo_epoch != t->cfg.epoch)) {
+		t->c.drop_unknown_tunnel++;
+		return;
+	}
+	t->c.rx_datagrams++;
+	t->c.rx_bytes += len + WAN_PKT_HDR;
+	if (gone) {
+		if (wan_claim_on_gone(t, &f, now))
+			lose(t, now);
+	} else if (wan_witness_refuses(t, &f)) {
+		wan_witness_refuse(t, p, &f);
+	} else {
+		take(t, &what);
+	}
 }

@@ -244,6 +244,7 @@ static bool accept(
 	        wan_path_is_stream(wan_path_of(t, h->path)) != stream)) {
 		t->c.drop_unknown_tunnel++;
 		wan_hs_event(t, WAN_HSE_STRANGER, &(struct wan_hs_what){.now = now});
+		wan_witness_on_stranger(t, h->index, h->path < t->paths ? h->path : 0, !stream, now);
 		return false;
 	}
 	*crc = rwy_get32(b->data + 16);
@@ -282,12 +283,21 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 	struct wan_pkt h;
 	uint32_t crc;
 
+	if (t->claim.own == WAN_CLAIM_SILENT) {
+		t->c.drop_silent++;
+		rwy_buf_free(&t->cfg.bufs, b);
+		return;
+	}
 	if (!accept(t, b, &h, &crc, wan_path_is_stream(from), now)) {
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
 	}
 	if (h.type == WAN_PKT_HELLO) {
 		wan_hs_recv(t, from, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR, now);
+		rwy_buf_free(&t->cfg.bufs, b);
+	} else if (!wan_claim_speaks(t)) {
+		t->c.drop_silent++;
+		note_alive(t, now);
 		rwy_buf_free(&t->cfg.bufs, b);
 	} else {
 		struct wan_path *p = wan_path_of(t, h.path);

@@ -280,6 +280,8 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		t->room_left = t->room_made = false;
 		wan_tx_wake_all(t);
 	}
+	if (t->claim.own == WAN_CLAIM_SILENT)
+		return 0;
 	while (n < max && wan_hs_put(t, &out[n], now))
 		n++;
 	if (!wan_hs_session(t) || !wan_may_speak(t))

@@ -170,7 +170,15 @@ static void keep_alive(const struct wan_tunnel *t, struct wan_path *p, rwy_time 
 
 static rwy_time down_at(const struct wan_tunnel *t)
 {
-	return wan_hs_up(t) ? t->last_rx + DOWN_AFTER * t->cfg.keepalive : RWY_NEVER;
+	if (!wan_hs_up(t))
+		return RWY_NEVER;
+	return t->claim.own == WAN_CLAIM_SILENT ? 0 : t->last_rx + DOWN_AFTER * t->cfg.keepalive;
+}
+
+/* The session's timers run. */
+static bool runs(const struct wan_tunnel *t)
+{
+	return wan_hs_session(t) && wan_claim_speaks(t);
 }
 
 void wan_tick(struct wan_tunnel *t, rwy_time now)
@@ -180,16 +188,16 @@ void wan_tick(struct wan_tunnel *t, rwy_time now)
 		wan_rx_go_on(t, now);
 	if (t->close_head)
 		wan_rx_closings(t, now);
-	for (unsigned i = 0; wan_hs_session(t) && i < t->paths; i++) {
+	for (unsigned i = 0; runs(t) && i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
 
 		wan_loss_tick(p, now);
 		if (!t->st.on)
 			keep_alive(t, p, now);
 	}
-	if (t->st.on && wan_hs_session(t))
+	if (t->st.on && runs(t))
 		keep_alive(t, wan_stream_path(t), now);
-	if (t->paths > 1)
+	if (t->paths > 1 && runs(t))
 		wan_paths_tick(t, now);
 	wan_stream_tick(t, now);
 	if (t->keys)
@@ -208,14 +216,14 @@ rwy_time wan_next(const struct wan_tunnel *t)
 {
 	rwy_time next = t->rescan || t->broken || maps_short(t) ? 0 : wan_send_next(t);
 
-	for (unsigned i = 0; wan_hs_session(t) && i < t->paths; i++) {
+	for (unsigned i = 0; runs(t) && i < t->paths; i++) {
 		next = rwy_time_min(next, wan_loss_next(&t->path[i]));
 		if (!t->st.on)
 			next = rwy_time_min(next, keepalive_at(t, &t->path[i]));
 	}
-	if (t->st.on && wan_hs_session(t))
+	if (t->st.on && runs(t))
 		next = rwy_time_min(next, keepalive_at(t, wan_stream_path(t)));
-	if (t->paths > 1)
+	if (t->paths > 1 && runs(t))
 		next = rwy_time_min(next, wan_paths_next(t));
 	next = rwy_time_min(next, wan_stream_next(t));
 	if (t->keys)
@@ -236,6 +244,18 @@ void wan_keys_end(struct wan_tunnel *t, rwy_time now)
 	wan_keys_wipe(t);
 	if (!t->st.on && wan_hs_up(t))
 		wan_hs_event(t, WAN_HSE_SILENCE, &(struct wan_hs_what){.now = now});
+}
+
+void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now)
+{
+	bool spoke = wan_claim_speaks(t);
+
+	if (c == t->claim.own)
+		return;
+	if (wan_claim_set(t, c, now))
+		wan_hs_nonce(t, now);
+	if (wan_claim_speaks(t) && !spoke)
+		wan_hs_wake(t, now);
 }
 
 void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, rwy_time now)

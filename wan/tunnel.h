@@ -6,6 +6,7 @@
 #ifndef WAN_TUNNEL_H
 #define WAN_TUNNEL_H
 
+#include "rwy/hash.h"
 #include "wan/flow.h"
 #include "wan/keys.h"
 #include "wan/path.h"
@@ -46,8 +47,35 @@ struct wan_hs {
 	uint32_t sent_n; /* HELLOs with this nonce */
 };
 
+/* Claims of a pair of gateways, ours and the peer's: claim.c. */
+#define WAN_GONE_MAX 16
+struct wan_claims {
+	enum wan_claim own;
+	uint8_t n; /* its number in HELLOs; 0: none was ever made */
+	bool granted;
+	bool doubt;    /* it may be granted no longer: the next HELLO asks */
+	rwy_time next; /* when it is repeated; RWY_NEVER: it need not be */
+	rwy_time asked;
+	rwy_dur interval;
+
+	/* Of the HELLO to answer: the number of its claim; and an unknown gateway sent it natively,
+	 * which perhaps cannot be reached by the reliable carrier. */
+	uint8_t reply_n;
+	bool native;
+	/* An answer that refuses is due. It has its own nonce and epoch: what is refused shall not
+	 * be echoed in any other answer. A nonce of 0: to a datagram that is no HELLO. */
+	bool refuse, refuse_native;
+	uint8_t refuse_path;
+	uint64_t refuse_nonce, refuse_epoch;
+	rwy_time hinted; /* time of the latest answer to such a datagram */
+	/* Epochs that lost the tunnel for good; of more than these the oldest is forgotten. */
+	uint64_t gone[WAN_GONE_MAX];
+	uint32_t gone_n; /* how many there ever were */
+};
+
 struct wan_peer {
 	uint64_t epoch;
+	uint8_t claim, claim_n; /* enum wan_hello_claim, and its number */
 	uint32_t index, rx_window, rx_cost;
 	uint64_t rx_bytes;
 	rwy_dur ack_delay;
@@ -84,6 +112,7 @@ struct wan_tunnel {
 	uint32_t index; /* index that the present peer writes into its datagrams */
 	struct wan_peer peer;
 	struct wan_hs hs;
+	struct wan_claims claim;
 	struct wan_keys *keys; /* NULL: datagrams go in the clear */
 	rwy_time last_rx;
 	struct wan_path *path; /* [paths]: the reliable carrier's */
@@ -259,10 +288,15 @@ static inline struct wan_path *wan_path_of(const struct wan_tunnel *t, uint8_t i
 {
 	return id < t->paths ? &t->path[id] : id == WAN_PATH_STREAM ? wan_stream_path(t) : NULL;
 }
-/* Something can be sent: by the reliable carrier, in the clear, or sealed. */
+/* Frames may be sent as far as claims go. */
+static inline bool wan_claim_speaks(const struct wan_tunnel *t)
+{
+	return t->claim.own != WAN_CLAIM_SILENT && t->claim.own != WAN_CLAIM_YIELD;
+}
+/* Frames can be sent: by the reliable carrier, in the clear, or sealed. */
 static inline bool wan_may_speak(const struct wan_tunnel *t)
 {
-	return t->st.on || !t->keys || wan_keys_ready(t);
+	return (t->st.on || !t->keys || wan_keys_ready(t)) && wan_claim_speaks(t);
 }
 static inline bool wan_stream_open(const struct wan_tunnel *t)
 {
@@ -348,8 +382,16 @@ void wan_hs_init(struct wan_tunnel *t, rwy_time now);
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now);
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
 rwy_time wan_hs_next(const struct wan_tunnel *t);
-/* HELLOs can be sent now: keys are here. */
+/* HELLOs can be sent now: keys are here, or the tunnel was silent until now. */
 void wan_hs_wake(struct wan_tunnel *t, rwy_time now);
+/* Answers to earlier HELLOs count no longer. */
+void wan_hs_nonce(struct wan_tunnel *t, rwy_time now);
+/* The index that a peer of this epoch writes into its datagrams. The upper half stays as
+ * configured: a load balancer may steer by it. */
+static inline uint32_t wan_hs_index(const struct wan_tunnel *t, uint64_t peer_epoch)
+{
+	return t->cfg.index ^ (uint32_t)(rwy_mix64(peer_epoch) & 0xffffu);
+}
 /* Arguments of an event of the table in states.h. */
 struct wan_hs_what {
 	struct wan_path *p;          /* HELLO: path it came by */
@@ -357,5 +399,43 @@ struct wan_hs_what {
 	rwy_time now;
 };
 void wan_hs_event(struct wan_tunnel *t, enum wan_hs_event ev, const struct wan_hs_what *what);
+
+/* claim.c: claims of this gateway */
+void wan_claim_init(struct wan_tunnel *t);
+/* The claim must be confirmed, and is not: a HELLO that is sent now asks. */
+bool wan_claim_asks(const struct wan_tunnel *t, rwy_time now);
+/* The next HELLO's byte `claim` and the flags that go with it. echoes: it echoes the nonce of the
+ * peer that we believe. */
+uint8_t wan_claim_byte(const struct wan_tunnel *t);
+uint8_t wan_claim_flags(const struct wan_tunnel *t, bool echoes);
+/* A HELLO that asks was sent. */
+void wan_claim_sent(struct wan_tunnel *t, rwy_time now);
+/* The interval d; with a claim up to a quarter more or less, so that two ends do not keep step. */
+rwy_dur wan_claim_jitter(const struct wan_tunnel *t, rwy_dur d);
+/* The claim is granted no longer: the peer fell silent, or is a new one. */
+void wan_claim_lapse(struct wan_tunnel *t, rwy_time now);
+/* An answer to a HELLO with the present claim grants it. True: it was not granted before. */
+bool wan_claim_on_held(struct wan_tunnel *t);
+/* An answer says that we may not have the tunnel. True: it proves that. */
+bool wan_claim_on_gone(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_time now);
+/* Changes the claim. True: HELLOs must ask for it, with a new nonce. */
+bool wan_claim_set(struct wan_tunnel *t, enum wan_claim own, rwy_time now);
+
+/* witness.c: claims of the peer */
+/* The gateway that sent the HELLO may not have the tunnel. */
+bool wan_witness_refuses(const struct wan_tunnel *t, const struct wan_f_hello *f);
+void wan_witness_refuse(struct wan_tunnel *t, const struct wan_path *p, const struct wan_f_hello *f);
+/* The HELLO, of the peer that we believe, asks another gateway of our pair. */
+bool wan_witness_asks_another(const struct wan_tunnel *t, const struct wan_f_hello *f);
+/* A HELLO will be answered. */
+void wan_witness_on_asked(struct wan_tunnel *t, const struct wan_path *p, const struct wan_f_hello *f);
+/* The gateway that asked last was not believed: no HELLO is for it any longer. */
+void wan_witness_forget_asker(struct wan_tunnel *t);
+/* A HELLO, after its event. proof: it is fresh. True: it was not, and changed the peer's claim. */
+bool wan_witness_on_hello(struct wan_tunnel *t, const struct wan_f_hello *f, bool proof);
+/* The sender of the HELLO replaces our peer, or is the first one: it is believed from now on. */
+void wan_witness_believe(struct wan_tunnel *t, const struct wan_f_hello *f);
+/* A datagram of frames with this index is not of the session. */
+void wan_witness_on_stranger(struct wan_tunnel *t, uint32_t index, uint8_t path, bool native, rwy_time now);
 
 #endif

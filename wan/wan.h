@@ -77,6 +77,15 @@ struct wan_ops {
 	/* The tunnel came up (handshake done; `restarted`: the peer has a new epoch) or the peer
 	 * fell silent. */
 	void (*state)(void *ctx, bool up, bool restarted, rwy_time now);
+	/* The witness has confirmed the present claim (wan_claim_granted). Again after each change
+	 * of the claim, each restart of the witness and each silence. May be NULL. */
+	void (*claim)(void *ctx, rwy_time now);
+	/*
+	 * The witness refuses us: another gateway of our pair has the tunnel for good, or keeps it.
+	 * If the tunnel was up, state(false) comes before. From now on the claim is
+	 * WAN_CLAIM_SILENT. May be NULL. Not called for a tunnel with WAN_CLAIM_NONE.
+	 */
+	void (*replaced)(void *ctx, rwy_time now);
 };
 
 enum wan_fec_mode {
@@ -319,6 +328,56 @@ RWY_MUST_CHECK int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets
 void wan_keys_use(struct wan_tunnel *t, rwy_time now);
 void wan_keys_end(struct wan_tunnel *t, rwy_time now);
 
+/*
+ * Two gateways of a site may be a *pair*: one is active, the other its standby. They share
+ * tunnel_id and the addresses of their ports; each process has its own epoch. At most one of them
+ * may have the tunnel. The gateway at the other end decides which: it is the *witness*. It needs no
+ * configuration for it, and may itself be one of a pair, whose witness is this end. What it decides
+ * is in wan/witness.c; what it says is believed only with proof (handshake.c).
+ *
+ * An older gateway confirms no claim, and refuses nobody: wan_claim_granted stays false.
+ */
+enum wan_claim {
+	/* Not one of a pair. */
+	WAN_CLAIM_NONE,
+	/* Standby: the tunnel sends nothing at all, and drops what comes (drop_silent). It counts
+	 * as down; if it was up, the next wan_tick says so. */
+	WAN_CLAIM_SILENT,
+	/* Handing over: no frames are sent, those that come are dropped (drop_silent), and nothing
+	 * is asked. It answers HELLOs, and is still the witness of its peer. At its own witness
+	 * the claim before stays. */
+	WAN_CLAIM_YIELD,
+	/* Active, without a standby: while this one is up, the witness gives the tunnel to no
+	 * other. */
+	WAN_CLAIM_KEEP,
+	/* Active, with a standby that has everything: the same, but one that takes gets it. */
+	WAN_CLAIM_HOLD,
+	/* Standby that takes over. It stays so until the engine claims HOLD or KEEP. */
+	WAN_CLAIM_TAKE,
+	/* The same; its active gateway asked it to. The witness treats both in the same way. */
+	WAN_CLAIM_INHERIT
+};
+/*
+ * Changes the claim; the present one again: nothing happens. It takes effect at once: the next
+ * wan_poll has a HELLO with it, which is repeated until the witness confirms it. A new tunnel has
+ * WAN_CLAIM_NONE; a claim made before the first wan_poll is the first that the peer hears of. May
+ * be called from any of wan_ops. Calls none of them.
+ */
+void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now);
+/* The present claim. */
+enum wan_claim wan_claimed(const struct wan_tunnel *t);
+/*
+ * The witness has confirmed the present claim, by an answer to a HELLO that carried it. An answer
+ * to an earlier claim does not count. It ends when the claim changes, when the peer falls silent
+ * and when it restarts; the claim is then repeated until it is confirmed again. Never true for
+ * SILENT and YIELD, and for NONE unless another claim was made before.
+ *
+ * The witness is bound as long as it hears from us: for four of *its* keep-alive intervals.
+ */
+bool wan_claim_granted(const struct wan_tunnel *t);
+/* The epoch of the peer that is believed; 0: none is known. */
+uint64_t wan_peer_epoch(const struct wan_tunnel *t);
+
 /* The smallest round trip of any path, ns; 0 before the first sample. Cheap. */
 rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 
@@ -360,6 +419,10 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(key_updates_received, "times that the peer's new key took over")                                   \
 	X(key_no_memory, "new keys for which there was no memory")                                           \
 	X(drop_unknown_tunnel, "tunnel index is not ours (a stranger, or from before a restart)")            \
+	X(drop_silent,                                                                                       \
+	    "datagrams that came while this gateway did not have the tunnel, but its pair's other")          \
+	X(drop_refused,                                                                                      \
+	    "HELLOs of a gateway that may not have the tunnel: the other one of its pair has it")            \
 	X(drop_duplicate_pn, "packet number seen before")                                                    \
 	X(drop_bad_frame, "frame malformed")                                                                 \
 	X(drop_unknown_flow, "data for a flow that was refused or closed")                                   \

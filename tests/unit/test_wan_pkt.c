@@ -280,6 +280,11 @@ static void test_hello(void **state)
 	in.mtu = WAN_HELLO_MTU - 1;
 	wan_f_hello_put(p, &in);
 	assert_false(wan_f_hello_get(p, WAN_HELLO_LEN, &out));
+	/* a refusal has no more than what it answers */
+	in = (struct wan_f_hello){.flags = WAN_HELLO_GONE, .epoch = 3, .echo = 5};
+	wan_f_hello_put(p, &in);
+	assert_true(wan_f_hello_get(p, WAN_HELLO_LEN, &out));
+	assert_true(out.echo == 5 && !out.mtu);
 }
 
 int main(void)

@@ -121,5 +121,5 @@ bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h)
 	h->ack_delay_us = rwy_get32(p + 52);
 	h->rx_bytes = rwy_get64(p + 56);
 	h->rx_cost = rwy_get32(p + 64);
-	return h->mtu >= WAN_HELLO_MTU && h->rx_window > 0;
+	return h->flags & WAN_HELLO_GONE || (h->mtu >= WAN_HELLO_MTU && h->rx_window > 0);
 }
