@@ -278,7 +278,10 @@ static void engine_acts(struct fside *s, struct input *in, rwy_time now)
 		wan_dgram_send(s->t, b, now);
 		break;
 	default:
-		s->mood = arg;
+		if (what & 64)
+			wan_claim(s->t, (enum wan_claim)(arg % (WAN_CLAIM_INHERIT + 1)), now);
+		else
+			s->mood = arg;
 		break;
 	}
 }

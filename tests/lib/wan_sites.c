@@ -151,6 +151,7 @@ void wan_sites_start(struct wan_sites *s, int i, enum wan_claim c)
 	g->cfg.epoch = 100 + ++s->epoch;
 	g->cfg.index = 0x10000000u * (unsigned)(i + 1);
 	g->cfg.tunnel_id = 77;
+	g->cfg.aead = s->aead;
 	if (wan_new(&g->t, &g->cfg, s->now) != 0)
 		abort();
 	wan_claim(g->t, c, s->now);
@@ -161,6 +162,20 @@ void wan_sites_kill(struct wan_sites *s, int i)
 	wan_free(s->g[i].t);
 	s->g[i].t = NULL;
 	s->g[i].up = false;
+}
+
+void wan_sites_keys(struct wan_sites *s, int i, int j)
+{
+	struct wan_secrets of[2];
+
+	for (unsigned k = 0; k < AEAD_SECRET; k++) {
+		of[0].tx.b[k] = of[1].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
+		of[1].tx.b[k] = of[0].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
+	}
+	if (wan_keys_offer(s->g[i].t, &of[0], s->now) != 0 || wan_keys_offer(s->g[j].t, &of[1], s->now) != 0)
+		abort();
+	wan_keys_use(s->g[i].t, s->now);
+	wan_keys_use(s->g[j].t, s->now);
 }
 
 void wan_sites_claim(struct wan_sites *s, int i, enum wan_claim c)

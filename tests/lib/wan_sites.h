@@ -53,12 +53,13 @@ struct wan_sites {
 	rwy_time now;
 	uint64_t rng;
 	uint32_t loss_ppm, dup_ppm;
-	rwy_dur jitter;        /* in addition to the delay: datagrams overtake each other */
-	int speaker[2];        /* of a site: who sent last */
-	bool flood;            /* both get what is sent to the site */
-	bool old;              /* on the way HELLOs lose what older gateways do not know */
-	bool cut;              /* all is lost */
-	uint64_t hellos, lose; /* HELLOs sent by all; the number of the one that is lost, from 1 */
+	rwy_dur jitter;              /* in addition to the delay: datagrams overtake each other */
+	int speaker[2];              /* of a site: who sent last */
+	bool flood;                  /* both get what is sent to the site */
+	bool old;                    /* on the way HELLOs lose what older gateways do not know */
+	bool cut;                    /* all is lost */
+	const struct aead_ops *aead; /* of gateways that start from now on */
+	uint64_t hellos, lose;       /* HELLOs sent by all; the number of the one that is lost, from 1 */
 	uint64_t epoch;
 	/* HELLOs of one gateway, kept to be sent again */
 	int keep_of;
@@ -74,6 +75,8 @@ bool wan_sites_free(struct wan_sites *s);
 void wan_sites_start(struct wan_sites *s, int i, enum wan_claim c);
 /* Its machine dies. */
 void wan_sites_kill(struct wan_sites *s, int i);
+/* A handshake for keys between two gateways, in no time. */
+void wan_sites_keys(struct wan_sites *s, int i, int j);
 void wan_sites_claim(struct wan_sites *s, int i, enum wan_claim c);
 /* Lets one datagram arrive, if one is due, and the timers run; then advances time, at most to `until`. False:
  * that is reached. */

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/aead_test.h"
 #include "tests/lib/wan_sites.h"
 #include "wan/stream.h"
 #include "wan/tunnel.h"
@@ -232,6 +233,27 @@ static void test_stream(void **state)
 	assert_true(wan_sites_free(s));
 }
 
+/* A gateway without keys cannot claim; when it has some, it does. */
+static void test_keys(void **state)
+{
+	struct wan_sites *s = wan_sites_new();
+
+	s->aead = &aead_test;
+	wan_sites_start(s, A, WAN_CLAIM_HOLD);
+	wan_sites_start(s, S, WAN_CLAIM_SILENT);
+	wan_sites_start(s, W, WAN_CLAIM_NONE);
+	wan_sites_keys(s, A, W);
+	assert_true(wan_sites_reach(s, 3 * SITES_RTT, wan_sites_granted(s, A)));
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	wan_sites_run(s, RWY_SEC);
+	assert_int_equal(s->g[S].hellos, 0);
+	assert_true(wan_sites_granted(s, A));
+	wan_sites_keys(s, S, W);
+	assert_true(wan_sites_reach(s, 3 * SITES_RTT, wan_sites_granted(s, S)));
+	assert_true(wan_sites_believes(s, W, S));
+	assert_true(wan_sites_free(s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +266,7 @@ int main(void)
 	    cmocka_unit_test(test_yield_witness),
 	    cmocka_unit_test(test_older_peer),
 	    cmocka_unit_test(test_stream),
+	    cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
