@@ -14,8 +14,9 @@
 #define REPEAT_FIRST (10 * RWY_MS)
 #define REPEAT_MAX   RWY_SEC
 /* An answer asks, too, but no sooner: both of a pair may get it, and answers would multiply. */
-#define ASK_EACH   (5 * RWY_MS)
-#define DOUBT_EACH (100 * RWY_MS) /* a forged doubt costs so many HELLOs at most */
+#define ASK_EACH     (5 * RWY_MS)
+#define SEEKERS_MEET (5 * RWY_SEC)
+#define DOUBT_EACH   (100 * RWY_MS) /* a forged doubt costs so many HELLOs at most */
 
 void wan_claim_init(struct wan_tunnel *t)
 {
@@ -134,18 +135,37 @@ bool wan_claim_on_gone(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_ti
 	return false;
 }
 
+/* It does not have the tunnel, and asks for it. */
+static bool seeks(enum wan_claim own)
+{
+	return own == WAN_CLAIM_TAKE || own == WAN_CLAIM_INHERIT || own == WAN_CLAIM_NONE;
+}
+
+bool wan_claim_avoids(const struct wan_tunnel *t, const struct wan_f_hello *f, rwy_time now)
+{
+	const struct wan_claims *c = &t->claim;
+	enum wan_hello_claim its = wan_f_hello_claim(f);
+
+	/* One that answers us does not seek: it hands over. */
+	return c->n && seeks(c->own) && !c->granted && (f->claim & WAN_HELLO_NUMBER) &&
+	       !(f->echo && f->echo == t->hs.nonce) && (its == WAN_HELLO_TAKE || its == WAN_HELLO_NO_CLAIM) &&
+	       rwy_since(c->since, now) < SEEKERS_MEET;
+}
+
 /* --- changes ---------------------------------------------------------------------------------- */
 bool wan_claim_set(struct wan_tunnel *t, enum wan_claim own, rwy_time now)
 {
 	struct wan_claims *c = &t->claim;
 
 	c->own = own;
+	c->since = now;
 	c->granted = c->doubt = false;
 	c->next = RWY_NEVER;
 	if (own == WAN_CLAIM_SILENT)
 		t->hs.reply = c->refuse = false;
-	if (own == WAN_CLAIM_YIELD && !c->n)
-		c->n = 1; /* the witness shall know that this is one of a pair */
+	/* The witness shall know that this is one of a pair, whatever it claims next. */
+	if ((own == WAN_CLAIM_SILENT || own == WAN_CLAIM_YIELD) && !c->n)
+		c->n = 1;
 	if (!wan_claim_speaks(t) || (own == WAN_CLAIM_NONE && !c->n))
 		return false;
 	c->n = c->n % WAN_HELLO_NUMBER + 1;

@@ -455,6 +455,8 @@ void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, 
 	if (gone) {
 		if (wan_claim_on_gone(t, &f, now))
 			lose(t, now);
+	} else if (wan_claim_avoids(t, &f, now)) {
+		t->c.drop_refused++;
 	} else if (wan_witness_refuses(t, &f)) {
 		wan_witness_refuse(t, p, &f);
 	} else {

@@ -51,7 +51,8 @@ struct wan_hs {
 #define WAN_GONE_MAX 16
 struct wan_claims {
 	enum wan_claim own;
-	uint8_t n; /* its number in HELLOs; 0: none was ever made */
+	rwy_time since; /* of `own` */
+	uint8_t n;      /* its number in HELLOs; 0: none was ever made */
 	bool granted;
 	bool doubt;    /* it may be granted no longer: the next HELLO asks */
 	rwy_time next; /* when it is repeated; RWY_NEVER: it need not be */
@@ -401,6 +402,12 @@ struct wan_hs_what {
 void wan_hs_event(struct wan_tunnel *t, enum wan_hs_event ev, const struct wan_hs_what *what);
 
 /* claim.c: claims of this gateway */
+/*
+ * The HELLO is of a gateway that seeks the tunnel, as this one does. Each may have an active
+ * gateway beside it that it does not hear, so they accept each other only when no other one has
+ * spoken for some seconds: an active one answers at once.
+ */
+bool wan_claim_avoids(const struct wan_tunnel *t, const struct wan_f_hello *f, rwy_time now);
 void wan_claim_init(struct wan_tunnel *t);
 /* The claim must be confirmed, and is not: a HELLO that is sent now asks. */
 bool wan_claim_asks(const struct wan_tunnel *t, rwy_time now);

@@ -302,8 +302,11 @@ static void test_both_sites(void **state)
 		wan_sites_claim(s, S, WAN_CLAIM_TAKE);
 		wan_sites_run(s, i / 2 * RWY_MS);
 		wan_sites_claim(s, V, WAN_CLAIM_TAKE);
-		assert_true(
-		    wan_sites_reach(s, 6 * SITES_RTT, wan_sites_granted(s, S) && wan_sites_granted(s, V)));
+		/* Each waits for an active gateway that would answer at once. */
+		wan_sites_run(s, 4900 * RWY_MS);
+		assert_false(wan_sites_granted(s, S) || wan_sites_granted(s, V));
+		assert_true(wan_sites_reach(
+		    s, 1500 * RWY_MS + 6 * SITES_RTT, wan_sites_granted(s, S) && wan_sites_granted(s, V)));
 		assert_true(wan_sites_believes(s, S, V) && wan_sites_believes(s, V, S));
 		wan_sites_claim(s, S, WAN_CLAIM_KEEP);
 		wan_sites_claim(s, V, WAN_CLAIM_HOLD);
