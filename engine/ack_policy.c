@@ -6,6 +6,7 @@
  */
 #include "engine/responder.h"
 #include "engine/causal.h"
+#include "engine/copy.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/settle.h"
@@ -35,7 +36,7 @@ static bool custody_suffices(const struct eng_responder *rs)
 {
 	enum eng_ack_mode mode = eng_ack_mode(rs);
 
-	return mode == ENG_ACK_NEAR || mode == ENG_ACK_CAUSAL;
+	return mode == ENG_ACK_NEAR || mode == ENG_ACK_CAUSAL || mode == ENG_ACK_SITE;
 }
 
 /* Requests are acknowledged as soon as they are in custody. */
@@ -105,6 +106,12 @@ static void allow_early(struct eng_responder *rs)
 	case ENG_ACK_END:
 		allow_uncompleted(rs);
 		return;
+	case ENG_ACK_SITE:
+		if (eng_sb_gates(rs->side.e))
+			eng_copy_allow(rs);
+		else
+			roce_resp_allow(&rs->resp, rs->resp.epsn, rs->resp.msn);
+		return;
 	case ENG_ACK_FAR:
 		return;
 	}
@@ -116,7 +123,8 @@ void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_ti
 	struct roce_resp *r = &rs->resp;
 
 	if (!singles_allowed(rs) || !roce_resp_started(r) || pkt->psn != r->allow_psn ||
-	    now < rs->single_ack_at || completes(rs, pkt->info))
+	    now < rs->single_ack_at || completes(rs, pkt->info) ||
+	    (eng_copy_gates(rs) && !eng_copy_covers(rs, pkt->psn)))
 		return;
 	rs->single_ack_at = now + SINGLE_INTERVAL;
 	rs->side.e->c.ack_single++;
@@ -161,7 +169,8 @@ void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 	 * Mode `end`, requests accepted before the tenant's mode changed, and all while the engine
 	 * settles. Where custody is enough for an ACK, a host that waits for memory keeps waiting.
 	 */
-	if (rs->resp.allow_psn != rs->resp.epsn && !(rs->ack_blocked && acks_at_once(rs))) {
+	if (rs->resp.allow_psn != rs->resp.epsn && !(rs->ack_blocked && acks_at_once(rs)) &&
+	    (!eng_copy_gates(rs) || eng_copy_covers(rs, roce_psn_add(b->psn, b->psn_cnt - 1)))) {
 		roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 		if (acks_uncompleted(rs))
 			allow_uncompleted(rs);
@@ -170,6 +179,13 @@ void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 	/* eng_ack_unblock is for the flush: here b still counts in the flow. */
 	if (rs->ack_blocked)
 		eng_dirty(&rs->side);
+}
+
+void eng_ack_copied(struct eng_responder *rs)
+{
+	if (!rs->ack_blocked)
+		allow_early(rs);
+	eng_dirty(&rs->side);
 }
 
 void eng_ack_served(struct eng_responder *rs)

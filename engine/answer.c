@@ -5,6 +5,7 @@
  */
 #include "engine/responder.h"
 #include "engine/causal.h"
+#include "engine/copy.h"
 #include "engine/emit.h"
 #include "engine/mgmt.h"
 #include "engine/memory.h"
@@ -68,6 +69,7 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 		/* After a restart a response may come ahead of SYNC. */
 		if (!rs->local_qpn)
 			rs->local_qpn = pkt.dqpn;
+		eng_copy_answered(rs, pkt.psn);
 		serve_response(rs, &pkt, b, now);
 		eng_ack_served(rs);
 		break;
@@ -111,6 +113,7 @@ static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 	if (rs->side.state != ENG_R_FAILED)
 		eng_responder_enter(rs, ENG_R_RUNNING);
 	roce_resp_go(&rs->resp, c->msn);
+	eng_copy_begin(rs, e->now);
 	eng_ack_started(rs);
 	/* The host's QPN is known, and with it the requester side that its responses belong to. */
 	struct eng_key k = {rs->side.key.dst, rs->side.key.src, c->qpn, rs->side.key.tenant};
@@ -132,10 +135,20 @@ void eng_responder_sync(struct eng_responder *rs, struct eng_ctrl *c, rwy_time n
 	apply_sync(rs, c);
 }
 
+/* The gateway that was taken over from had this message, and its host went back. */
+static bool rewound_before(const struct eng_responder *rs)
+{
+	return rs->taken_over && eng_wan(&rs->side) && rs->taken_over == wan_peer_epoch(eng_wan(&rs->side));
+}
+
 void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
+	if (rewound_before(rs))
+		return;
 	apply_sync(rs, c);
+	eng_copy_end(rs, now);
 	rewind_to(rs, c->psn, now);
+	eng_copy_begin(rs, now);
 }
 
 void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
@@ -175,6 +188,7 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 	eng_read_wait_delivered(rs, eng_buf_cost(e, b), now);
 	rs->side.tenant->st.delivered++;
 	e->c.delivered++;
+	eng_copy_delivered(rs, b);
 	eng_ack_at_far_host(rs, b);
 	if (rs->dreq_waits)
 		eng_dirty(&rs->side);

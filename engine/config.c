@@ -15,6 +15,8 @@ const char *eng_ack_mode_name(enum eng_ack_mode m)
 		return "end";
 	case ENG_ACK_CAUSAL:
 		return "causal";
+	case ENG_ACK_SITE:
+		return "site";
 	}
 	rwy_unreachable();
 }

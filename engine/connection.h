@@ -33,6 +33,7 @@
 #include "roce/resp.h"
 
 struct eng_causal;
+struct eng_copy;
 struct eng_host;
 struct eng_pair;
 struct eng_requester;
@@ -198,6 +199,13 @@ struct eng_responder {
 	 */
 	struct eng_causal *causal;
 	bool causal_busy, causal_acked, causal_owed;
+	/*
+	 * Taken over by a standby: epoch of the far gateway then, which says again what it said to
+	 * the gateway before; 0: not taken over.
+	 */
+	uint64_t taken_over;
+	/* mode `site`: copies for the standby gateway (copy.h); NULL: none */
+	struct eng_copy *copy;
 	bool marked; /* the next beat acknowledges what is before this PSN */
 	roce_psn mark_psn;
 	roce_msn mark_msn;
@@ -212,9 +220,12 @@ struct eng_responder {
  * has its responses.
  */
 struct eng_response_wait {
-	uint64_t seq; /* flow sequence of the request */
+	/* flow sequence of the request; ENG_NO_SEQ: it did not come by this flow yet */
+	uint64_t seq;
 	uint64_t idx; /* responses_sent after its last response */
+	roce_psn psn; /* its PSN; ENG_NO_PSN: of no READ or ATOMIC */
 };
+#define ENG_NO_PSN UINT32_MAX
 
 /* The flow of requests from the near gateway. */
 enum eng_flow {
@@ -236,11 +247,13 @@ struct eng_requester {
 	uint32_t incarnation; /* as the near gateway's responder side has it */
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
-	bool tried;           /* it had a turn, and nobody answered */
-	bool reads;           /* a READ came once */
-	uint8_t questions;    /* state LOCATING: questions sent to the host */
-	bool asked_ahead;     /* the last of them was with a PSN ahead of what the host expects */
-	bool owes_control;    /* `owed` waits for a buffer */
+	/* the flow was opened again for the incarnation that was here before */
+	bool continued;
+	bool tried;        /* it had a turn, and nobody answered */
+	bool reads;        /* a READ came once */
+	uint8_t questions; /* state LOCATING: questions sent to the host */
+	bool asked_ahead;  /* the last of them was with a PSN ahead of what the host expects */
+	bool owes_control; /* `owed` waits for a buffer */
 	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
 	uint8_t end;
 	/* The near gateway named remote_qpn when it opened the flow. */

@@ -48,7 +48,12 @@
 	X(ack_single, "held ACKs sent one at a time to hosts whose timer expired")                           \
 	X(reservation_no_memory,                                                                             \
 	    "flows with their tenant's share, not their reservation, for lack of memory")                    \
+	X(copies_sent, "copies of requests sent to the standby gateway")                                     \
+	X(copy_failed, "times that a copy was not possible: for lack of memory, or the standby refused it")  \
+	X(taken_over, "connections taken over from the active gateway")                                      \
 	X(causal_lists, "messages that tell the far gateway the order of several queue pairs")               \
+	X(drop_standby, "packets that came to a standby gateway, or were not sent by one")                   \
+	X(drop_store_full, "copies for which the standby had no memory: it refuses their connection")        \
 	X(drop_not_ip, "not an IP packet")                                                                   \
 	X(drop_unknown_tenant, "a packet or flow of a tenant that this gateway does not have")               \
 	X(drop_no_route, "no tunnel leads to the destination")                                               \

@@ -37,8 +37,12 @@ static void continue_or_probe(
 		    rq, rq->reqr.tail, rq->reqr.host_msn, eng_requester_unsynced(rq, seq), now);
 		return;
 	}
-	if (eng_requester_answered(rq) && rq->reqr.q.n) {
-		/* Earlier requests are still queued: roce_reqr_push tells duplicates from holes. */
+	if (eng_requester_answered(rq) &&
+	    (rq->reqr.q.n || (rq->continued && roce_psn_before(pkt->psn, rq->reqr.tail)))) {
+		/*
+		 * Earlier requests are still queued, or a standby sends again what the gateway
+		 * before it did not report: roce_reqr_push tells duplicates from holes.
+		 */
 		eng_requester_report_start(
 		    rq, rq->reqr.tail, rq->reqr.host_msn, eng_requester_unsynced(rq, seq), now);
 		return;
@@ -75,8 +79,9 @@ static void renumber_request(struct eng_requester *rq, const struct rwy_buf *b, 
 				roce_reqr_reread(&rq->reqr, b->psn);
 			return;
 		}
-	/* The host has executed it: only a second execution would bring its lost response again. */
-	if (roce_op(b->opcode)->op == ROCE_OP_READ_REQ || roce_op_is_atomic(roce_op(b->opcode))) {
+	/* The host has executed it: only a second execution would bring a lost response again. */
+	if ((roce_op(b->opcode)->op == ROCE_OP_READ_REQ || roce_op_is_atomic(roce_op(b->opcode))) &&
+	    !eng_requester_waits_for(rq, b->psn, b->seq)) {
 		eng_requester_fail(
 		    rq, b->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_ANSWER_LOST, now);
 		return;
@@ -110,6 +115,8 @@ static void queue_request(
 	b->psn = pkt->psn;
 	b->psn_cnt = psn_count(rq, pkt);
 	rq->reads |= pkt->info->op == ROCE_OP_READ_REQ;
+	if (rq->continued)
+		eng_requester_passed(rq, pkt->psn);
 	switch (eng_requester_push(rq, b)) {
 	case ROCE_REQR_PUSHED:
 		break;

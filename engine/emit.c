@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "engine/emit.h"
+#include "engine/standby.h"
 
 void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter)
 {
@@ -47,6 +48,12 @@ void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, c
 	struct eng_lan_tx tx = {
 	    .tenant = tenant, .buf = b, .len = b->len, .own = own, .pcp = b->pcp, .dst = dst, .nh = nh};
 
+	if (!eng_sb_serves(e)) {
+		e->c.drop_standby++;
+		if (own)
+			rwy_buf_free(&e->bufs, b);
+		return;
+	}
 	e->c.lan_tx_packets++;
 	e->c.lan_tx_bytes += b->len;
 	e->ops->lan_tx(e->ctx, &tx);
@@ -58,6 +65,10 @@ void eng_lan_made(struct eng *e, uint32_t tenant, const uint8_t *bytes, uint32_t
 	struct eng_lan_tx tx = {
 	    .tenant = tenant, .bytes = bytes, .len = len, .pcp = nh ? nh->pcp : 0, .dst = dst, .nh = nh};
 
+	if (!eng_sb_serves(e)) {
+		e->c.drop_standby++;
+		return;
+	}
 	e->c.lan_tx_packets++;
 	e->c.lan_tx_bytes += len;
 	e->ops->lan_tx(e->ctx, &tx);

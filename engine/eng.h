@@ -6,7 +6,9 @@
  * The layers of files: a file calls files of its own row or of a row below, and never in a circle.
  *
  *   engine  tunnel                                 creation, one turn, tunnels
- *   port  lan  info                                callbacks of wan/, packets of local hosts
+ *   port  standby_port  lan  info                  callbacks of wan/, packets of local hosts
+ *   standby                                        one of a pair: who serves, who stores
+ *   takeover                                       what is stored becomes connections
  *   cm  expire  restore  tenant_set  settle        CM, sweep, journal, tenants, before the end
  *   responder_states       |  requester_states     tables: state and event -> function
  *   answer  request        |  deliver  response    the functions of the tables
@@ -20,7 +22,7 @@
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
  *   table  wheel  states  vni  msg                indices and messages
- *   carrier  config  timers                        calls passed to wan/, defaults, patience
+ *   carrier  config  timers  open_info             calls passed to wan/, defaults, patience
  *
  * Thread: one engine belongs to one worker, as engine.h says.
  */
@@ -113,6 +115,8 @@ struct eng_slab {
 	size_t size;  /* of an object, bytes */
 };
 
+struct eng_stored;
+
 #define ENG_PMTUS 5 /* path MTUs: 256, 512 .. 4096 */
 
 #define ENG_WHEEL_BITS  10
@@ -157,6 +161,25 @@ struct eng_settle {
 	uint64_t bytes, bytes_left;
 };
 
+/* One of a pair of gateways (standby.h). */
+struct eng_sb {
+	/* enum eng_sb_state; other: as the other one said, NONE: it is silent */
+	uint8_t state, other;
+	uint8_t said;       /* the state that it was told, with one bit more; 0: nothing */
+	bool other_past;    /* an earlier process of the other one left a journal */
+	bool stuck;         /* a copy could not be made */
+	rwy_time copy_at;   /* after that: no copies before this */
+	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
+	uint32_t cursor;    /* a walk over all connections: the next table slot */
+	/* tunnels that are still to be taken from the other gateway, a bit each */
+	uint64_t taking;
+	struct eng_stored *stored;
+	uint32_t stored_n;
+	struct eng_responder *copies;   /* all with copies */
+	struct eng_responder *releases; /* those that have something to release */
+	rwy_time beat_at;               /* the next beat of these; RWY_NEVER: there are none */
+};
+
 struct eng {
 	struct eng_cfg cfg;
 	const struct eng_ops *ops;
@@ -178,7 +201,8 @@ struct eng {
 	uint32_t paired;           /* connections with both sides here */
 	uint64_t sessions;         /* opened since the start */
 	struct eng_side *dirty_head, *dirty_tail;
-	struct eng_slab responder_slab, requester_slab, pair_slab, host_slab;
+	struct eng_slab responder_slab, requester_slab, pair_slab, host_slab, copy_slab, stored_slab;
+	struct eng_sb sb;
 	struct eng_pair *pairs[256];
 	struct eng_host *hosts[256];
 	struct eng_pair *pair_list;

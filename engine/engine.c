@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/causal.h"
+#include "engine/copy.h"
 #include "engine/emit.h"
 #include "engine/hostrate.h"
 #include "engine/memory.h"
@@ -11,6 +12,7 @@
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/settle.h"
+#include "engine/store.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
 #include "rwy/hash.h"
@@ -49,6 +51,9 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->requester_slab.size = (sizeof(struct eng_requester) + 63) & ~63u;
 	e->pair_slab.size = (sizeof(struct eng_pair) + 63) & ~63u;
 	e->host_slab.size = (sizeof(struct eng_host) + 63) & ~63u;
+	e->copy_slab.size = (sizeof(struct eng_copy) + 63) & ~63u;
+	e->stored_slab.size = (sizeof(struct eng_stored) + 63) & ~63u;
+	eng_sb_init(e, now);
 	e->table_mask = table_size(cfg->conns_max) - 1;
 	e->table = calloc((size_t)e->table_mask + 1,
 	    /* NOLINT(bugprone-sizeof-expression): an array of pointers */
@@ -65,7 +70,8 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	r = eng_journal_init(e);
 	if (r)
 		goto err;
-	eng_journal_restore(e, 0, now);
+	if (eng_sb_serves(e)) /* else when it begins to serve */
+		eng_journal_restore(e, 0, now);
 	*out = e;
 	return 0;
 err:
@@ -87,6 +93,7 @@ void eng_free(struct eng *e)
 			else
 				eng_responder_free((struct eng_responder *)side, e->now);
 		}
+	eng_store_clear(e, e->now);
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		wan_free(e->tunnel[i].wan);
 	free(e->fec_code);
@@ -96,6 +103,8 @@ void eng_free(struct eng *e)
 	eng_slab_fini(&e->requester_slab);
 	eng_slab_fini(&e->pair_slab);
 	eng_slab_fini(&e->host_slab);
+	eng_slab_fini(&e->copy_slab);
+	eng_slab_fini(&e->stored_slab);
 	free(e->journal_free);
 	free(e->orphans);
 	free(e->occupied);
@@ -153,11 +162,30 @@ static unsigned wan_out(struct eng *e, unsigned idx, rwy_time now)
 	return total;
 }
 
+/* Timers of tunnels, and their datagrams. */
+static unsigned poll_tunnels(struct eng *e, rwy_time now)
+{
+	unsigned total = 0;
+
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		if (!e->tunnel[i].wan)
+			continue;
+		if (wan_next(e->tunnel[i].wan) <= now)
+			wan_tick(e->tunnel[i].wan, now);
+		total += wan_out(e, i, now);
+	}
+	return total;
+}
+
 unsigned eng_poll(struct eng *e, rwy_time now)
 {
 	unsigned total;
 
 	e->now = now;
+	if (e->cfg.standby.on)
+		eng_sb_tick(e, now);
+	if (!eng_sb_serves(e)) /* what it may have to do for hosts waits until it serves */
+		return poll_tunnels(e, now);
 	if (now >> ENG_WHEEL_SHIFT > e->wheel_tick) {
 		eng_wheel_run(e, eng_requester_tick, now);
 		eng_pair_tick(e, now);
@@ -169,13 +197,7 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 	if (e->causal_due && now >= e->causal_at)
 		eng_causal_poll(e, now);
 	total = flush_dirty(e, now);
-	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
-		if (!e->tunnel[i].wan)
-			continue;
-		if (wan_next(e->tunnel[i].wan) <= now)
-			wan_tick(e->tunnel[i].wan, now);
-		total += wan_out(e, i, now);
-	}
+	total += poll_tunnels(e, now);
 	if (e->dirty_head)
 		total += flush_dirty(e, now);
 	if (now >= e->sweep_at)
@@ -187,13 +209,16 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 
 rwy_time eng_next(const struct eng *e)
 {
-	rwy_time at = rwy_time_min(eng_pair_next(e), e->settle.at);
+	rwy_time at = eng_sb_next(e);
 
-	if (e->dirty_head)
-		return e->now;
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		if (e->tunnel[i].wan)
 			at = rwy_time_min(at, wan_next(e->tunnel[i].wan));
+	if (!eng_sb_serves(e))
+		return at;
+	if (e->dirty_head)
+		return e->now;
+	at = rwy_time_min(at, rwy_time_min(eng_pair_next(e), e->settle.at));
 	if (e->rps)
 		at = rwy_time_min(at, eng_rp_next(e));
 	if (e->causal_due)

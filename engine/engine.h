@@ -35,9 +35,10 @@ struct eng;
 
 /*
  * A request is acknowledged when the near gateway, the far gateway or the far host has it; `causal`
- * is `near` with order between the connections of two hosts (docs/completion.md).
+ * is `near` with order between the connections of two hosts (docs/completion.md); `site`: when the
+ * standby gateway has it, too, and as `near` while there is none (docs/standby.md).
  */
-enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END, ENG_ACK_CAUSAL };
+enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END, ENG_ACK_CAUSAL, ENG_ACK_SITE };
 
 /*
  * Right to begin an RC connection. OPEN: any host. CM: hosts whose CM messages went through the
@@ -77,6 +78,16 @@ struct eng_timers {
 	rwy_dur timeout_min, timeout_max; /* bounds of the time until it is asked again, not 0 */
 	uint8_t retry;                    /* repeats without progress before it is given up */
 	uint8_t rnr_retry;                /* 0..6; 7: without limit */
+};
+
+/*
+ * This gateway is one of a pair (standby.h). Both have the same addresses and tunnels, and one
+ * tunnel of their own; its keepalive is the time after which silence is noticed, divided by four.
+ */
+struct eng_standby_cfg {
+	bool on;
+	uint8_t tunnel; /* number of the pair's own tunnel; the lowest other one is the witness's */
+	rwy_dur wait;   /* after the start: the other gateway is waited for so long */
 };
 
 struct eng_cfg {
@@ -129,6 +140,7 @@ struct eng_cfg {
 	struct eng_journal_entry *journal;
 	uint32_t journal_n;    /* its entries */
 	rwy_dur probe_timeout; /* pairing: an unpaired flow's host has this long to answer */
+	struct eng_standby_cfg standby;
 };
 /* The defaults. Tunnels, prefixes, seed, gateway and journal are 0. */
 void eng_cfg_default(struct eng_cfg *cfg);
@@ -171,6 +183,12 @@ struct eng_ops {
 	void (*path_congested)(void *ctx, unsigned tunnel, uint8_t path, const struct wan_congest_state *s);
 	/* A tunnel came up or went silent. May be NULL. */
 	void (*tunnel_state)(void *ctx, unsigned tunnel, bool up, rwy_time now);
+	/*
+	 * One of a pair: it serves hosts from now on, so they must find it; or it does not.
+	 * replaced: the other gateway has the tunnels for good, and this engine must be freed. May
+	 * be NULL.
+	 */
+	void (*serves)(void *ctx, bool serves, bool replaced, rwy_time now);
 	/* Both QPNs of a connection are known (open), or it has ended. Once each. May be NULL. */
 	void (*session)(void *ctx, bool open, const struct eng_session *s);
 };

@@ -7,6 +7,7 @@
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
+#include "engine/standby.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
 #include "engine/uncarried.h"
@@ -270,6 +271,11 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
 {
 	e->now = now;
+	if (!eng_sb_serves(e)) {
+		while (n)
+			eng_drop(e, bufs[--n], &e->c.drop_standby);
+		return;
+	}
 	for (unsigned k; n; n -= k, bufs += k, tenants += k) {
 		k = n < GROUP ? n : GROUP;
 		lan_group(e, bufs, tenants, k, now);

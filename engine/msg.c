@@ -22,6 +22,12 @@ size_t eng_open_encode(uint8_t *out, const struct eng_open *o)
 	return ENG_OPEN_LEN;
 }
 
+/* A path MTU is a power of two, 256..4096 (IBA 9.4.3), or not known. */
+static bool pmtu_ok(uint16_t n)
+{
+	return !n || (n >= 256 && n <= 4096 && !(n & (n - 1)));
+}
+
 /* CM's counts have three bits. */
 static uint8_t retry_count(uint8_t n)
 {
@@ -30,7 +36,7 @@ static uint8_t retry_count(uint8_t n)
 
 bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len)
 {
-	if (len != ENG_OPEN_LEN || p[0] < ENG_OPEN_REQ || p[0] > ENG_OPEN_MGMT)
+	if (len != ENG_OPEN_LEN || p[0] < ENG_OPEN_REQ || p[0] > ENG_OPEN_COPY)
 		return false;
 	o->type = p[0];
 	o->rnr_retry = retry_count(p[1]);
@@ -44,9 +50,9 @@ bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len)
 	o->key.qpn = rwy_get32(p + 48);
 	o->key.tenant = 0;
 	o->vni = rwy_get32(p + 52);
-	/* A path MTU is a power of two, 256..4096 (IBA 9.4.3); QPNs have 24 bits. */
-	if (o->pmtu && (o->pmtu < 256 || o->pmtu > 4096 || (o->pmtu & (o->pmtu - 1))))
+	if (!pmtu_ok(o->pmtu))
 		return false;
+	/* QPNs have 24 bits. */
 	return o->key.qpn <= 0xffffff && o->peer_qpn <= 0xffffff && o->vni <= 0xffffff;
 }
 
@@ -75,6 +81,27 @@ bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 	c->psn = rwy_get32(p + 12);
 	c->msn = rwy_get32(p + 16);
 	return c->qpn <= 0xffffff && c->psn <= 0xffffff && c->msn <= 0xffffff;
+}
+
+size_t eng_copy_encode(uint8_t *out, const struct eng_copy_msg *m)
+{
+	out[0] = m->type;
+	out[1] = 0;
+	rwy_put16(out + 2, m->pmtu);
+	rwy_put32(out + 4, m->psn);
+	rwy_put32(out + 8, m->msn);
+	return ENG_COPY_LEN;
+}
+
+bool eng_copy_decode(struct eng_copy_msg *m, const uint8_t *p, size_t len)
+{
+	if (len != ENG_COPY_LEN || p[0] < ENG_COPY_BASE || p[0] > ENG_COPY_PMTU)
+		return false;
+	m->type = p[0];
+	m->pmtu = rwy_get16(p + 2);
+	m->psn = rwy_get32(p + 4);
+	m->msn = rwy_get32(p + 8);
+	return pmtu_ok(m->pmtu) && m->psn <= 0xffffff && m->msn <= 0xffffff;
 }
 
 static const char *refused_text(uint8_t syndrome, bool beside)

@@ -24,7 +24,8 @@ struct eng_key {
 enum eng_open_type {
 	ENG_OPEN_REQ = 1,  /* requests of key.src to key.dst's QP, near gateway to far gateway */
 	ENG_OPEN_RSP = 2,  /* responses to the requests of that key, far gateway to near gateway */
-	ENG_OPEN_MGMT = 3, /* CM MADs of the tunnel */
+	ENG_OPEN_MGMT = 3, /* CM MADs of the tunnel; in a pair's own tunnel messages of the pair */
+	ENG_OPEN_COPY = 4, /* in a pair's own tunnel: copies of the requests of that key */
 };
 
 #define ENG_RETRY_UNKNOWN   255
@@ -85,6 +86,23 @@ struct eng_ctrl {
 	uint32_t incarnation, qpn, psn, msn;
 };
 #define ENG_CTRL_LEN 20
+
+/* Messages of a flow of copies, from the active gateway of a pair to its standby (copy.h). */
+enum eng_copy_type {
+	ENG_COPY_BASE = 1,    /* the first one: psn of the first copy that follows, MSN before it */
+	ENG_COPY_RELEASE = 2, /* requests before psn are not needed any more */
+	ENG_COPY_PMTU = 3,    /* the path MTU is known */
+};
+struct eng_copy_msg {
+	uint8_t type;  /* enum eng_copy_type */
+	uint16_t pmtu; /* bytes; 0: not known */
+	uint32_t psn, msn;
+};
+#define ENG_COPY_LEN 12
+
+/* Writes ENG_COPY_LEN bytes and returns their number; reads them, false if malformed. */
+size_t eng_copy_encode(uint8_t *out, const struct eng_copy_msg *m);
+bool eng_copy_decode(struct eng_copy_msg *m, const uint8_t *p, size_t len);
 
 /* Writes ENG_CTRL_LEN bytes and returns their number; reads them, false if malformed. */
 size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c);

@@ -3,6 +3,7 @@
  * Callbacks of wan/: flows open and close, messages arrive, custody ends, tunnels go up and down.
  */
 #include "engine/admission.h"
+#include "engine/copy.h"
 #include "engine/pair.h"
 #include "engine/port.h"
 #include "engine/emit.h"
@@ -43,6 +44,9 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 
 	if (t->removing)
 		return NULL;
+	/* it opens flows to a gateway that it gave the tunnel to */
+	if (e->sb.state == ENG_SB_TAKING)
+		eng_sb_granted(e, t->idx, now);
 	if (!eng_open_decode(&o, info, len)) {
 		e->c.drop_tunnel_msg++;
 		return NULL;
@@ -89,8 +93,12 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		}
 		if (rs->responses)
 			wan_rx_reset(rs->responses, now);
+		eng_copy_other_responses(rs);
 		rs->responses = rx;
 		return rs;
+	case ENG_OPEN_COPY: /* only in a pair's own tunnel */
+		e->c.drop_tunnel_msg++;
+		return NULL;
 	}
 	rwy_unreachable();
 }
@@ -158,8 +166,17 @@ static void requests_end(struct eng_requester *rq, enum wan_close_reason reason,
 {
 	rq->requests = NULL;
 	rq->flow = reason == WAN_CLOSE_BY_SENDER ? ENG_FLOW_LEFT : ENG_FLOW_NONE;
+	/* Reports of what a flow had are for that flow: a standby's comes after it. */
+	if (reason == WAN_CLOSE_PEER_RESET)
+		eng_requester_forget_numbers(rq);
 	if (!rq->responder && rq->turn != ENG_TURN_NONE)
 		eng_requester_free(rq, now);
+}
+
+static void responses_end(struct eng_responder *rs)
+{
+	eng_copy_other_responses(rs);
+	rs->responses = NULL;
 }
 
 static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
@@ -171,7 +188,7 @@ static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_ti
 	else if (((struct eng_side *)user)->is_requester)
 		requests_end(user, reason, now);
 	else
-		((struct eng_responder *)user)->responses = NULL;
+		responses_end(user);
 }
 
 static void tx_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)
@@ -204,7 +221,7 @@ static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_t
 	if (is_tunnel(t->e, user))
 		return eng_open_encode(info, &o);
 	return ((struct eng_side *)user)->is_requester ? eng_requester_open_info(user, info)
-	                                               : eng_responder_open_info(user, info);
+	                                               : eng_responder_open_info(user, ENG_OPEN_REQ, info);
 }
 
 static void tx_reset(void *ctx, void *user, rwy_time now)
@@ -238,6 +255,8 @@ static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 	t->up = up;
 	if (restarted)
 		eng_log(e, 2, "tunnel=%s peer=restarted", e->cfg.tunnel[t->idx].name);
+	if (up)
+		eng_sb_tunnel_up(e, t->idx, now);
 	if (e->ops->tunnel_state)
 		e->ops->tunnel_state(e->ctx, t->idx, up, now);
 }
@@ -258,6 +277,20 @@ static void wan_path_congested(void *ctx, uint8_t path, const struct wan_congest
 		e->ops->path_congested(e->ctx, t->idx, path, s);
 }
 
+static void claim_granted(void *ctx, rwy_time now)
+{
+	struct eng_tunnel *t = ctx;
+
+	eng_sb_granted(t->e, t->idx, now);
+}
+
+static void claim_refused(void *ctx, rwy_time now)
+{
+	struct eng_tunnel *t = ctx;
+
+	eng_sb_refused(t->e, t->idx, now);
+}
+
 const struct wan_ops eng_wan_ops = {
     .rx_open = rx_open,
     .rx_data = rx_data,
@@ -269,4 +302,6 @@ const struct wan_ops eng_wan_ops = {
     .rx_dgram = rx_dgram,
     .congested = wan_path_congested,
     .state = wan_state_changed,
+    .claim = claim_granted,
+    .replaced = claim_refused,
 };

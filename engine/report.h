@@ -32,7 +32,10 @@ const struct eng_states_seen *eng_states_seen(const struct eng *e);
 	X(ENG_MEM_PARKED, "parked", "requests until the path MTU is known; DREQs that wait")                 \
 	X(ENG_MEM_RESPONSES, "responses", "responses of local hosts on their way over the WAN")              \
 	X(ENG_MEM_ANSWERS, "answers", "READ responses kept in case their host lost them")                    \
-	X(ENG_MEM_RECEIVED, "received", "requests from the WAN that a local host has not acknowledged")
+	X(ENG_MEM_RECEIVED, "received", "requests from the WAN that a local host has not acknowledged")      \
+	X(ENG_MEM_COPIES, "copies",                                                                          \
+	    "copies on their way to the standby gateway; responses that wait for it")                        \
+	X(ENG_MEM_STORED, "stored", "requests that a standby gateway stores for the active one")
 enum eng_mem_kind {
 #define X(e, n, s) e,
 	ENG_MEM_KINDS(X)
@@ -159,6 +162,16 @@ struct eng_memory_host {
 };
 /* Local hosts that hold something; the cursor is that of eng_flows. */
 unsigned eng_memory_hosts(const struct eng *e, uint32_t *cursor, struct eng_memory_host *out, unsigned max);
+/* One of a pair of gateways (standby.h). */
+struct eng_standby_info {
+	const char *state, *other; /* names; other: "" while it is silent */
+	rwy_time since;            /* the latest change of `state` */
+	bool serves, site;         /* site: mode `site` is in effect: ACKs wait for the standby */
+	uint32_t flows;            /* connections with copies, or stored */
+	uint64_t bytes;            /* of copies under way, or stored */
+};
+/* False: it is not one of a pair. */
+bool eng_standby_info(const struct eng *e, struct eng_standby_info *out);
 /* Buffers of READ responses kept for replays, and their bytes. */
 uint32_t eng_kept_buffers(const struct eng *e);
 uint64_t eng_kept_bytes(const struct eng *e);

@@ -2,6 +2,7 @@
 /* Requests of a local host: taken into custody, or dropped for a counted reason. */
 #include "engine/responder.h"
 #include "engine/causal.h"
+#include "engine/copy.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/settle.h"
@@ -17,8 +18,7 @@ static void note_early(struct eng_responder *rs, const struct roce_pkt *pkt)
 	rs->early_known |= 1u << at;
 }
 
-/* The verdict is ACCEPT: custody begins. */
-static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
+void eng_responder_accept(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
     const struct roce_resp_act *act, rwy_time now)
 {
 	struct eng *e = rs->side.e;
@@ -41,7 +41,7 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 		rs->nak_refused = false;
 	}
 	/* The first of a connection, or the host has changed its class. */
-	if (pkt->psn == rs->resp.start || b->pcp != rs->nh.pcp)
+	if (pkt->psn == rs->resp.start || b->pcp != rs->nh.pcp || !rs->sport)
 		eng_responder_learn_header(rs, pkt, b);
 	if (pkt->info->op == ROCE_OP_READ_REQ)
 		rs->read[rs->reads_asked++ % ENG_READS] =
@@ -64,6 +64,8 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 	} else {
 		wan_tx_send(rs->requests, b, now);
 	}
+	if (eng_sb_copies(e))
+		eng_copy_request(rs, b, now);
 	eng_ack_in_custody(rs, now);
 }
 
@@ -304,7 +306,7 @@ void eng_responder_take_request(
 	rs->side.last = rs->asked_at = now;
 	eng_dirty(&rs->side);
 	if (act.verdict == ROCE_RESP_ACCEPT)
-		accept_request(rs, pkt, b, &act, now);
+		eng_responder_accept(rs, pkt, b, &act, now);
 	else if (act.verdict == ROCE_RESP_PARK)
 		park_request(rs, pkt, b, &act, now);
 	else

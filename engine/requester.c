@@ -221,16 +221,44 @@ void eng_requester_start_cm(
 	eng_requester_begin(rq, psn, pmtu, false);
 }
 
-/*
- * Requests of an earlier flow have sequence numbers of that flow. They have none in the new flow
- * until the same request comes again (renumber_request).
- */
-static void forget_numbers(struct eng_requester *rq)
+void eng_requester_forget_numbers(struct eng_requester *rq)
 {
 	for (struct rwy_buf *b = eng_requester_active(rq) ? rq->reqr.q.head : NULL; b; b = b->next)
 		b->seq = ENG_NO_SEQ;
 	rq->acked_seq = rq->reported_seq = 0;
-	rq->wait_head = rq->wait_n = 0;
+	/* Responses in custody are still on their way: the flow of responses is the same. */
+	if (!rq->responses)
+		rq->wait_head = rq->wait_n = 0;
+	for (uint32_t i = 0; i < rq->wait_n; i++)
+		rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)].seq = ENG_NO_SEQ;
+}
+
+static void pop_wait(struct eng_requester *rq)
+{
+	rq->wait_head = (rq->wait_head + 1) & (rq->wait_cap - 1);
+	rq->wait_n--;
+}
+
+void eng_requester_passed(struct eng_requester *rq, roce_psn psn)
+{
+	const struct eng_response_wait *w;
+
+	while (rq->wait_n && (w = &rq->wait[rq->wait_head])->seq == ENG_NO_SEQ &&
+	       (w->psn == ENG_NO_PSN || roce_psn_before(w->psn, psn)))
+		pop_wait(rq);
+}
+
+bool eng_requester_waits_for(struct eng_requester *rq, roce_psn psn, uint64_t seq)
+{
+	for (uint32_t i = 0; i < rq->wait_n; i++) {
+		struct eng_response_wait *w = &rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)];
+
+		if (w->psn == psn) {
+			w->seq = seq;
+			return true;
+		}
+	}
+	return false;
 }
 
 void eng_requester_open(
@@ -259,8 +287,9 @@ void eng_requester_open(
 	rq->requests = rx;
 	rq->drain = (struct cc_drain){0};
 	rq->flow = ENG_FLOW_FIRST;
+	rq->continued = rq->incarnation == o->incarnation;
 	rq->incarnation = o->incarnation;
-	forget_numbers(rq);
+	eng_requester_forget_numbers(rq);
 	rq->side.last = now;
 	rq->side.close_at = RWY_NEVER;
 	if (o->rnr_retry != ENG_RETRY_UNKNOWN)
@@ -299,12 +328,18 @@ void eng_requester_report(struct eng_requester *rq, rwy_time now)
 
 	if (rq->owes_control)
 		return; /* first the near gateway must have that */
-	while (rq->wait_n && rq->wait[rq->wait_head].idx <= rq->responses_taken) {
-		rq->wait_head = (rq->wait_head + 1) & (rq->wait_cap - 1);
-		rq->wait_n--;
+	while (rq->wait_n && rq->wait[rq->wait_head].idx <= rq->responses_taken &&
+	       rq->wait[rq->wait_head].seq != ENG_NO_SEQ)
+		pop_wait(rq);
+	for (uint32_t i = 0; i < rq->wait_n; i++) { /* the first one, except after a restart */
+		uint64_t seq = rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)].seq;
+
+		if (seq == ENG_NO_SEQ)
+			continue;
+		if (seq < upto)
+			upto = seq;
+		break;
 	}
-	if (rq->wait_n && rq->wait[rq->wait_head].seq < upto)
-		upto = rq->wait[rq->wait_head].seq;
 	if (upto > rq->reported_seq && rq->requests) {
 		rq->reported_seq = upto;
 		wan_rx_delivered(rq->requests, upto - 1, now);
@@ -338,7 +373,7 @@ enum roce_reqr_push eng_requester_push(struct eng_requester *rq, struct rwy_buf 
 	return r;
 }
 
-bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq)
+bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq, roce_psn psn)
 {
 	if (rq->wait_n == rq->wait_cap) {
 		uint32_t cap = rq->wait_cap ? rq->wait_cap * 2 : 16;
@@ -354,7 +389,7 @@ bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq)
 		rq->wait_cap = cap;
 	}
 	rq->wait[(rq->wait_head + rq->wait_n++) & (rq->wait_cap - 1)] =
-	    (struct eng_response_wait){seq, rq->responses_sent + rq->owes_control};
+	    (struct eng_response_wait){seq, rq->responses_sent + rq->owes_control, psn};
 	return true;
 }
 
@@ -367,7 +402,7 @@ void eng_requester_report_start(
 {
 	eng_requester_send_sync(rq, ENG_CTRL_SYNC, psn, msn, now);
 	if (first_seq != ENG_NO_SEQ && (rq->responses || rq->owes_control))
-		eng_requester_wait_responses(rq, first_seq);
+		eng_requester_wait_responses(rq, first_seq, ENG_NO_PSN);
 }
 
 void eng_requester_fail(

@@ -81,7 +81,22 @@ static inline uint64_t eng_requester_unsynced(const struct eng_requester *rq, ui
 /* Reports delivered requests to the near gateway, up to the first that waits for responses. */
 void eng_requester_report(struct eng_requester *rq, rwy_time now);
 /* Request `seq` is delivered once the near gateway has all responses sent. False: no memory. */
-bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq);
+bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq, roce_psn psn);
+/*
+ * The flow of requests has ended, or another one is open: requests that came by it have no sequence
+ * number until the same request comes again.
+ */
+void eng_requester_forget_numbers(struct eng_requester *rq);
+/*
+ * Request `psn` came by a flow that was opened again: READs and ATOMICs before it do not come
+ * again, for the near gateway's host has their responses.
+ */
+void eng_requester_passed(struct eng_requester *rq, roce_psn psn);
+/*
+ * A READ or ATOMIC that the host has executed comes again, as `seq` of another flow. True: its
+ * responses are still on their way, and it counts as delivered with them.
+ */
+bool eng_requester_waits_for(struct eng_requester *rq, roce_psn psn, uint64_t seq);
 /* The near gateway has one more message of the flow of responses. */
 void eng_requester_response_delivered(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now);
 /* Sends b in the open flow of responses. Takes b. */

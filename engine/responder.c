@@ -5,6 +5,7 @@
  */
 #include "engine/responder.h"
 #include "engine/causal.h"
+#include "engine/copy.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/mgmt.h"
@@ -136,6 +137,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 
 	eng_session_close(rs);
 	eng_journal_forget(rs);
+	eng_copy_end(rs, now);
 	eng_responder_abort(rs, now);
 	eng_causal_leave(rs, now);
 	if (rs->responses)
@@ -158,31 +160,10 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 		eng_slab_put(&e->responder_slab, rs);
 }
 
-size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out)
-{
-	struct eng_open o = {
-	    .type = ENG_OPEN_REQ,
-	    .rnr_retry = rs->rnr_retry,
-	    .retry = rs->retry,
-	    .ack_timeout = rs->ack_timeout,
-	    .pmtu = (uint16_t)rs->resp.pmtu,
-	    .incarnation = rs->incarnation,
-	    /*
-	     * Only of this incarnation: the QPN of an earlier pairing may be in use by another
-	     * host.
-	     */
-	    .peer_qpn = roce_resp_started(&rs->resp) || rs->side.state == ENG_R_RESUMING ? rs->local_qpn : 0,
-	    .vni = rs->side.tenant->cfg.vni,
-	    .key = rs->side.key,
-	};
-
-	return eng_open_encode(out, &o);
-}
-
 bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 {
 	uint8_t info[WAN_OPEN_MAX];
-	size_t len = eng_responder_open_info(rs, info);
+	size_t len = eng_responder_open_info(rs, ENG_OPEN_REQ, info);
 
 	if (!eng_wan(&rs->side)) { /* it failed with its tunnel, and begins again */
 		const struct eng_key *k = &rs->side.key;
@@ -204,6 +185,7 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 
 void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu, rwy_time now)
 {
+	eng_copy_end(rs, now);
 	if (rs->side.state != ENG_R_NEW) {
 		eng_responder_abort(rs, now);
 		drop_kept_and_parked(rs);
@@ -217,6 +199,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	rs->acked_at = rs->suppress_until = 0;
 	rs->reads_asked = 0;
 	rs->early_known = 0;
+	rs->taken_over = 0;
 	rs->settle_psn = first;
 	eng_read_wait_start(rs);
 	rs->incarnation = (uint32_t)eng_random(rs->side.e) | 1;
@@ -243,6 +226,7 @@ void eng_responder_start_cm(
 	eng_session_open(rs);
 	eng_responder_enter(rs, ENG_R_RUNNING);
 	roce_resp_go(&rs->resp, 0);
+	eng_copy_begin(rs, now);
 }
 
 /* lost: requests are that the host has ACKs for. CM has told a host that is disconnected. */
@@ -266,6 +250,7 @@ void eng_responder_fail(
 	rs->side.error = why;
 	e->c.conns_failed++;
 	eng_log_side(e, 1, &rs->side, why);
+	eng_copy_end(rs, now);
 	eng_responder_abort(rs, now);
 	eng_responder_drop_parked(rs);
 	/* SYNC does not come any more, and the error must go out. */

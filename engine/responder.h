@@ -39,8 +39,6 @@ void eng_responder_fail(
  * Opens the flow of requests, in a new tunnel if the old one is gone. False: no memory, no tunnel.
  */
 bool eng_responder_open(struct eng_responder *rs, rwy_time now);
-/* Writes the open information of that flow, WAN_OPEN_MAX bytes at most; returns its length. */
-size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out);
 /* Closes the flow of requests and gives up its custody. */
 void eng_responder_abort(struct eng_responder *rs, rwy_time now);
 /* Frees the requests behind a READ of unknown response count. */
@@ -66,6 +64,13 @@ void eng_responder_learn_header(
  * it. */
 #define ENG_NAKS_MAX 5
 
+/* --- open_info.c --- */
+/*
+ * Writes the open information of the flow of requests, or of that of copies, WAN_OPEN_MAX bytes at
+ * most; returns its length.
+ */
+size_t eng_responder_open_info(const struct eng_responder *rs, enum eng_open_type type, uint8_t *out);
+
 /* --- responder_states.c: the events. Those with b take it. --- */
 /* A request of the host; pkt is b's. */
 void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
@@ -76,6 +81,8 @@ void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struc
 void eng_responder_uncarried(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* A message of the flow of responses: a response of the far host, or a control message. */
 void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+/* The same, of one that waited for the standby gateway (copy.h). */
+void eng_responder_handle(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
 /* The far gateway refused the flow of requests. */
 void eng_responder_reset(struct eng_responder *rs, rwy_time now);
 
@@ -97,6 +104,9 @@ void eng_responder_take_uncarried(
 /* The same before any other request: the host's QPN is unknown, so it gets no answer. */
 void eng_responder_early_uncarried(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* The verdict on pkt, which is b's, is ACCEPT: custody begins. Takes b. */
+void eng_responder_accept(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
+    const struct roce_resp_act *act, rwy_time now);
 /* The path MTU is known: takes the parked requests again. */
 void eng_responder_unpark(struct eng_responder *rs, rwy_time now);
 
@@ -197,6 +207,10 @@ void eng_ack_in_custody(struct eng_responder *rs, rwy_time now);
 void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b);
 /* The far host acknowledged the request in b. Mode `end` allows its ACK. */
 void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b);
+/*
+ * The standby gateway has more copies, or there is none any longer. Mode `site` allows their ACK.
+ */
+void eng_ack_copied(struct eng_responder *rs);
 /* The host got responses. Mode `end` allows what follows the READ or ATOMIC. */
 void eng_ack_served(struct eng_responder *rs);
 /* Withheld ACKs may go if there is memory again. */

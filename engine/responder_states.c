@@ -2,6 +2,7 @@
 /* Events of the responder side: each calls the function that the table in states.h names. */
 #include <assert.h>
 
+#include "engine/copy.h"
 #include "engine/emit.h"
 #include "engine/responder.h"
 
@@ -75,6 +76,12 @@ static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time n
 
 void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
+	if (!eng_copy_holds(rs, b))
+		eng_responder_handle(rs, b, now);
+}
+
+void eng_responder_handle(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
+{
 	uint64_t seq = b->seq;
 
 	if (b->kind == RWY_BUF_CTRL) {
@@ -84,8 +91,7 @@ void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time
 		table[rs->side.state].response(rs, b, now);
 	}
 	/* The message is here: the far gateway may free it. */
-	if (rs->responses)
-		wan_rx_delivered(rs->responses, seq, now);
+	eng_copy_taken(rs, seq, now);
 	eng_dirty(&rs->side);
 }
 

@@ -31,11 +31,10 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 	while ((b = rwy_bufq_pop(&act->done))) {
 		const struct roce_opinfo *info = roce_op(b->opcode);
 
-		if (b->seq != ENG_NO_SEQ) {
-			if (info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info))
-				eng_requester_wait_responses(rq, b->seq);
+		if (info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info))
+			eng_requester_wait_responses(rq, b->seq, b->psn);
+		if (b->seq != ENG_NO_SEQ)
 			rq->acked_seq = b->seq + 1;
-		}
 		rq->packets++;
 		rq->bytes += b->len;
 		eng_mem_release_received(rq, eng_buf_cost(e, b), 1);

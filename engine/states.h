@@ -165,12 +165,76 @@ enum eng_reuse_case {
 	    ENG_REUSE_CASE_COUNT
 };
 
+/*
+ * X(enumerator, name, sentence): one of a pair of gateways (standby.h). Those up to LOSING serve.
+ */
+#define ENG_SB_STATES(X)                                                                                     \
+	X(ENG_SB_NONE, "none", "no pair: the gateway serves its hosts alone")                                \
+	X(ENG_SB_ALONE, "alone", "it serves; nobody has copies: mode `site` acknowledges as mode `near`")    \
+	X(ENG_SB_COPYING, "copying", "the same; the standby gets copies of what there is")                   \
+	X(ENG_SB_PAIRING, "pairing", "it serves; ACKs wait for copies; the standby lacks some earlier ones") \
+	X(ENG_SB_PAIRED, "paired", "it serves; the standby has all that hosts have ACKs for")                \
+	X(ENG_SB_LOSING, "losing",                                                                           \
+	    "the standby is silent: mode `site` acknowledges nothing until the witness says who goes on")    \
+	X(ENG_SB_ASKING, "asking", "it has just started: is the other gateway there, is it active?")         \
+	X(ENG_SB_STORING, "storing", "standby: it stores copies and does not have all of them yet")          \
+	X(ENG_SB_READY, "ready", "standby: it has everything, and takes over when it must")                  \
+	X(ENG_SB_TAKING, "taking", "the active gateway is silent: the witness is asked for the tunnels")     \
+	X(ENG_SB_REPLACED, "replaced", "the other gateway has the tunnels: this process must start again")
+
+enum eng_sb_state {
+#define X(e, n, s) e,
+	ENG_SB_STATES(X)
+#undef X
+	    ENG_SB_STATE_COUNT
+};
+
+/* X(enumerator, name, sentence) */
+#define ENG_SB_EVENTS(X)                                                                                     \
+	X(ENG_SBE_SERVES, "serves", "the other gateway says that it serves, and that this one lacks copies") \
+	X(ENG_SBE_COPIED, "copied", "the other gateway serves and says that this one has everything")        \
+	X(ENG_SBE_LOSES, "loses", "the other gateway says that it serves, and was told nothing by this one") \
+	X(ENG_SBE_STORES, "stores", "the other gateway says that it stores copies")                          \
+	X(ENG_SBE_TAKES, "takes", "the other gateway says that it takes over")                               \
+	X(ENG_SBE_ASKS, "asks", "the other gateway says that it has just started")                           \
+	X(ENG_SBE_SILENT, "silent", "the other gateway is silent")                                           \
+	X(ENG_SBE_WALKED, "walked", "all connections were looked at")                                        \
+	X(ENG_SBE_GRANTED, "granted", "the witness gave us the tunnel")                                      \
+	X(ENG_SBE_REFUSED, "refused", "the witness gave it to the other gateway")                            \
+	X(ENG_SBE_STUCK, "stuck", "a copy could not be made, or the standby refused it")                     \
+	X(ENG_SBE_TIMER, "timer", "the other gateway was waited for long enough")
+
+/* ROW(state, one word an event): a word names the function sb_WORD in standby.c. */
+#define ENG_SB_TABLE(ROW)                                                                                    \
+	ROW(NONE, same, same, same, same, same, same, same, same, same, same, same, same)                    \
+	ROW(ALONE, two_serve, two_serve, same, copy, same, same, same, same, same, yield, same, copy)        \
+	ROW(COPYING, two_serve, two_serve, two_serve, same, alone, alone, alone, pair, same, yield, alone,   \
+	    same)                                                                                            \
+	ROW(PAIRING, two_serve, two_serve, two_serve, same, alone, alone, alone, paired, same, yield, alone, \
+	    same)                                                                                            \
+	ROW(PAIRED, yield, yield, same, same, lose, alone, lose, same, same, yield, lose, same)              \
+	ROW(LOSING, yield, yield, same, alone, same, alone, same, same, alone, yield, same, same)            \
+	ROW(ASKING, store, store, store, same, same, first, same, same, alone, wait_again, same,             \
+	    ask_witness)                                                                                     \
+	ROW(STORING, same, ready, same, same, same, ask_again, ask_again, same, same, same, same, same)      \
+	ROW(READY, store_again, same, store_again, same, same, take, take, same, same, same, same, same)     \
+	ROW(TAKING, same, same, same, same, same, same, same, same, alone, retreat, same, same)              \
+	ROW(REPLACED, same, same, same, same, same, same, same, same, same, same, same, same)
+
+enum eng_sb_event {
+#define X(e, n, s) e,
+	ENG_SB_EVENTS(X)
+#undef X
+	    ENG_SB_EVENT_COUNT
+};
+
 /* How often each cell of the tables was entered and each case decided; wraps. For tests. */
 struct eng_states_seen {
 	uint32_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
 	uint32_t responder[ENG_R_STATES][ENG_RE_EVENTS];
 	uint32_t reuse[ENG_REUSE_CASE_COUNT];
 	struct roce_resp_seen resp;
+	uint32_t standby[ENG_SB_STATE_COUNT][ENG_SB_EVENT_COUNT];
 };
 
 #endif

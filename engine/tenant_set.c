@@ -2,6 +2,7 @@
 /* Adding a tenant, and changing one while its connections go on. */
 #include <stdlib.h>
 
+#include "engine/standby.h"
 #include "engine/memory.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
@@ -104,7 +105,7 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 	}
 	free(old.prefix);
 	eng_mem_tenant_changed(e, t, old.cfg.reserve);
-	if (fresh && e->journal_free)
+	if (fresh && e->journal_free && eng_sb_serves(e)) /* else when it begins to serve */
 		eng_journal_restore(e, idx, now);
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "engine/mgmt.h"
 #include "engine/port.h"
+#include "engine/standby.h"
 #include "engine/steer.h"
 #include "engine/table.h"
 
@@ -25,7 +26,7 @@ int eng_tunnel_make(struct eng_tunnel_new **out, struct eng *e, unsigned tunnel,
 		return RWY_ENOMEM;
 	n->cfg = *cfg;
 	n->cfg.wan.ctx = &e->tunnel[tunnel];
-	n->cfg.wan.ops = &eng_wan_ops;
+	n->cfg.wan.ops = eng_sb_is_pair(e, tunnel) ? &eng_standby_ops : &eng_wan_ops;
 	n->cfg.wan.bufs = e->bufs;
 	n->cfg.wan.fec_code = &e->fec_code;
 	r = wan_new(&n->wan, &n->cfg.wan, now);
@@ -57,6 +58,7 @@ int eng_tunnel_add(struct eng *e, unsigned tunnel, struct eng_tunnel_new *n)
 	if (e->cfg.tunnels <= tunnel)
 		e->cfg.tunnels = tunnel + 1;
 	free(n);
+	eng_sb_tunnel_made(e, tunnel, e->now);
 	return 0;
 }
 

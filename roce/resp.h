@@ -172,6 +172,13 @@ void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu);
  * lost. They count as duplicates, as far back as a host can have requests outstanding.
  */
 void roce_resp_resume(struct roce_resp *r);
+/*
+ * After the requests of an earlier gateway were accepted again: the host has had all responses of
+ * READs and ATOMICs before psn.
+ */
+void roce_resp_served(struct roce_resp *r, roce_psn psn);
+/* The host is owed an ACK for all that is allowed, as if it had asked for it. */
+void roce_resp_ask_ack(struct roce_resp *r);
 /* Frees the ring. */
 void roce_resp_fini(struct roce_resp *r);
 /* Requests accepted that the host has no ACK for; a READ counts once. */

@@ -19,6 +19,29 @@ void roce_resp_enter(struct roce_resp *r, enum roce_resp_state to)
 	r->state = (uint8_t)to;
 }
 
+void roce_resp_served(struct roce_resp *r, roce_psn psn)
+{
+	while (r->rd_n && roce_psn_after(psn, roce_resp_rd_at(r, 0)->psn)) {
+		struct roce_resp_rd *d = roce_resp_rd_at(r, 0);
+		uint32_t n = (psn - d->psn) & ROCE_PSN_MASK;
+		bool all = n >= d->cnt && (r->state != ROCE_RS_UNCOUNTED || r->rd_n > 1);
+
+		d->served = all ? d->cnt : n;
+		r->resp_end = roce_psn_add(d->psn, d->served);
+		roce_resp_allow(r, d->psn, d->msn_before);
+		roce_resp_acked(r, r->resp_end);
+		if (!all)
+			return;
+		roce_resp_allow(r, r->acked, roce_psn_add(d->msn_before, 1));
+		roce_resp_rd_pop(r);
+	}
+}
+
+void roce_resp_ask_ack(struct roce_resp *r)
+{
+	r->want_psn = r->epsn;
+}
+
 void roce_resp_allow(struct roce_resp *r, roce_psn psn, roce_msn msn)
 {
 	if (!roce_psn_after(psn, r->allow_psn) || roce_psn_after(psn, r->epsn))

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "engine/copy.h"
 #include "engine/eng.h"
+#include "engine/store.h"
 #include "wan/tunnel.h"
 
 /* Buffers that no connection holds: those of tunnels. */
@@ -66,6 +68,10 @@ static bool add_responder(struct sum *s, const struct eng_responder *rs)
 	s->kind[ENG_MEM_PARKED] +=
 	    queue_cost(e, &rs->parked) + (rs->dreq_waits ? eng_buf_cost(e, rs->dreq.b) : 0);
 	s->bufs[ENG_MEM_PARKED] += rs->parked.n + rs->dreq_waits;
+	if (rs->copy) {
+		s->kind[ENG_MEM_COPIES] += rs->copy->bytes + queue_cost(e, &rs->copy->answers);
+		s->bufs[ENG_MEM_COPIES] += rs->copy->bufs + rs->copy->answers.n;
+	}
 	s->kind[ENG_MEM_ANSWERS] += rs->kept;
 	s->bufs[ENG_MEM_ANSWERS] += rs->reads.n;
 	return rs->custody_bufs == (rs->requests ? wan_tx_queued(rs->requests) : 0) &&
@@ -91,6 +97,12 @@ const char *sim_accounts_walk(const struct eng *e)
 	struct sum s = {0};
 	bool good = true;
 
+	/* What a standby stores is no connection's, tenant's or host's here. */
+	for (const struct eng_stored *st = e->sb.stored; st; st = st->next) {
+		s.kind[ENG_MEM_STORED] += queue_cost(e, &st->q);
+		s.bufs[ENG_MEM_STORED] += st->q.n;
+	}
+	tenants[ENG_MEM_STORED] = hosts[ENG_MEM_STORED] = s.kind[ENG_MEM_STORED];
 	for (uint32_t i = 0; i <= e->table_mask; i++)
 		for (const struct eng_side *c = e->table[i]; c; c = c->chain)
 			good &= c->is_requester ? add_requester(&s, (const struct eng_requester *)c)

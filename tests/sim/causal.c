@@ -22,6 +22,7 @@ static bool promised(const struct run *r)
 	switch (r->cfg.ack_mode) {
 	case ENG_ACK_NEAR:
 	case ENG_ACK_FAR:
+	case ENG_ACK_SITE:
 		return false;
 	case ENG_ACK_END:
 	case ENG_ACK_CAUSAL:

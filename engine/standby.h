@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two gateways of a site as a pair: one is active, the other one stores what the active one may not
+ * lose, and takes over (docs/standby.md). They share the addresses of their ports, so only one of
+ * them may speak. The gateway at the other end of the first tunnel is the witness: it gives the
+ * tunnel to one of them (wan_claim()).
+ *
+ * The active gateway sends a copy of each request of ack mode `site` over the pair's own tunnel and
+ * acknowledges it when the standby has it (copy.h). The standby stores copies (store.h) until the
+ * far host has the request. When the active gateway is silent, the standby makes connections of
+ * them (takeover.c).
+ */
+#ifndef ENGINE_STANDBY_H
+#define ENGINE_STANDBY_H
+
+#include "engine/eng.h"
+
+/* It serves hosts: it may send to them, and takes their packets. */
+static inline bool eng_sb_serves(const struct eng *e)
+{
+	return e->sb.state <= ENG_SB_LOSING;
+}
+
+/* Each request is copied. */
+static inline bool eng_sb_copies(const struct eng *e)
+{
+	return e->sb.state >= ENG_SB_COPYING && e->sb.state <= ENG_SB_PAIRED;
+}
+
+/* In mode `site` nothing is acknowledged that the standby does not have. */
+static inline bool eng_sb_gates(const struct eng *e)
+{
+	return e->sb.state >= ENG_SB_PAIRING && e->sb.state <= ENG_SB_LOSING;
+}
+
+/* This tunnel leads to the other gateway of the pair. */
+static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
+{
+	return e->cfg.standby.on && tunnel == e->cfg.standby.tunnel;
+}
+
+/* --- standby.c: the table and its timers --- */
+/* Before the tunnels are made: state ASKING, if eng_cfg has a standby. */
+void eng_sb_init(struct eng *e, rwy_time now);
+void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now);
+/* A message of the other gateway: its state. Takes b. */
+void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now);
+/* The pair's tunnel is up, or silent: up, this gateway says its state. */
+void eng_sb_link(struct eng *e, bool up, rwy_time now);
+/* A tunnel was made, or came up while the state is TAKING. */
+void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now);
+void eng_sb_tunnel_up(struct eng *e, unsigned tunnel, rwy_time now);
+/* The gateway at the other end of a tunnel granted the present claim; or refused us. */
+void eng_sb_granted(struct eng *e, unsigned tunnel, rwy_time now);
+void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now);
+/* The standby has more copies of rs: what waited for them goes on. */
+void eng_sb_copied(struct eng_responder *rs, rwy_time now);
+/* Timers and walks: once a turn if eng_cfg has a standby. When it must be called at the latest. */
+void eng_sb_tick(struct eng *e, rwy_time now);
+rwy_time eng_sb_next(const struct eng *e);
+
+/* --- takeover.c --- */
+/*
+ * Makes connections of what is stored, before the tunnels are up. What cannot be made one is
+ * counted and logged.
+ */
+void eng_takeover(struct eng *e, rwy_time now);
+/* The witness refused: frees all connections. */
+void eng_takeover_undo(struct eng *e, rwy_time now);
+
+/* --- standby_port.c --- */
+extern const struct wan_ops eng_standby_ops; /* the callbacks of the pair's tunnel */
+
+#endif
