@@ -93,6 +93,15 @@ static rwy_dur took(const struct run *r)
 	return most;
 }
 
+/* Nothing has happened that may cost a connection. `spare`: what may not, besides. */
+static bool mild(const struct run *r, uint64_t spare)
+{
+	/* Pairs that were whole survive what ends a gateway. */
+	if (r->faults & F_STANDBY)
+		spare |= r->pair_bare ? 0 : F_CRASH_NEAR | F_CRASH_FAR | F_PAUSE;
+	return !(r->faults & ~(F_MILD | F_STANDBY | spare)) && !r->pair_bare;
+}
+
 static void check_side(struct run *r, struct side *s, struct side *p)
 {
 	const struct rc_host_bad *b = &s->h.bad;
@@ -108,9 +117,10 @@ static void check_side(struct run *r, struct side *s, struct side *p)
 	if (s->gone || (p->gone && !(r->faults & F_TOLD)))
 		return; /* without a hang; more cannot be expected of the other side */
 	sim_check_uncarried(r, s);
-	if (side_dead(s) && !(r->faults & ~(F_MILD | F_SQUEEZE)) && !side_removed(r, s) && !sim_refused(r, s))
+	if (side_dead(s) && mild(r, F_SQUEEZE) && !side_removed(r, s) && !sim_refused(r, s))
 		sim_fail(r, "an error without a fault", s, s->idx);
-	if (!(r->faults & ~F_MILD) && !side_removed(r, s) && (b->ghost || b->ack || b->opcode || b->length))
+	if (mild(r, 0) && !r->pair_hit && !side_removed(r, s) &&
+	    (b->ghost || b->ack || b->opcode || b->length))
 		sim_fail(r, "a host saw what no right peer sends", s,
 		    b->ghost * 1000 + b->ack * 100 + b->opcode * 10 + b->length);
 	sim_check_direction(r, s, p);
@@ -314,7 +324,7 @@ static void run_rounds(struct run *r, bool alone)
 
 static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 {
-	unsigned faults = r->faults;
+	uint64_t faults = r->faults;
 
 	/* Mixed, so that neighbouring seeds draw different worlds. */
 	r->rng.s = seed;
@@ -324,6 +334,7 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.verbose = how->verbose;
 	r->cfg.hash = how->hash;
 	r->cfg.tenants = faults & F_TENANTS;
+	r->cfg.pairs = faults & F_STANDBY;
 	sim_draw_links(r);
 	r->cfg.keys = faults & F_KEYS;
 	r->cfg.aead = how->aead;
@@ -350,6 +361,8 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	}
 	if (faults & (F_CAUSAL | F_TOLD | F_RESET_ALL | F_CM))
 		r->cfg.ack_mode = faults & F_CAUSAL ? ENG_ACK_CAUSAL : ENG_ACK_NEAR;
+	if (faults & F_STANDBY)
+		r->cfg.ack_mode = ENG_ACK_SITE;
 	r->fault_end = r->fault_at + (faults & F_SQUEEZE ? SQUEEZE_OUTAGE
 	                                 : faults & F_CM ? CM_OUTAGE
 	                                                 : OUTAGE);
@@ -439,10 +452,10 @@ static void warm_up(struct run *r)
 
 static void run_world(struct run *r, const struct how *how)
 {
-	unsigned faults = r->faults;
+	uint64_t faults = r->faults;
 
 	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at =
-	    r->begin_at = RWY_NEVER;
+	    r->begin_at = r->pair_at = r->cable_at = RWY_NEVER;
 	if (faults & F_PATHS)
 		sim_paths_draw(r);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
@@ -453,6 +466,8 @@ static void run_world(struct run *r, const struct how *how)
 		sim_draw_slow(r);
 	if (faults & F_LATE)
 		sim_draw_late(r);
+	if (faults & F_STANDBY)
+		sim_pairs_draw(r);
 	if (faults & F_DRAIN)
 		sim_drains_begin(r);
 	if (faults & F_HOSTILE)
@@ -492,24 +507,25 @@ static void report(const struct run *r, uint64_t seed, const struct how *how)
 	if (how->verbose)
 		print_counters(r);
 	if (how->slow > 0 && r->slowest > how->slow)
-		printf("slow seed=%llu faults=%u: %.1f times what could be expected\n", n, r->faults,
-		    r->slowest);
+		printf("slow seed=%llu faults=%llu: %.1f times what could be expected\n", n,
+		    (unsigned long long)r->faults, r->slowest);
 	if (r->why && !how->quiet)
-		printf(
-		    "FAIL seed=%llu faults=%u t=%.3fs: %s%s%s: %s\n  repeat: rwysim --seed %llu --faults %u "
-		    "--verbose\n",
-		    n, r->faults, (double)sim_now(r->w) / 1e9, sim_hostile_way(r),
-		    r->faults & F_HOSTILE ? " host: " : "", r->why, r->detail, n, r->faults);
+		printf("FAIL seed=%llu faults=%llu t=%.3fs: %s%s%s: %s\n  repeat: rwysim --seed %llu "
+		       "--faults %llu "
+		       "--verbose\n",
+		    n, (unsigned long long)r->faults, (double)sim_now(r->w) / 1e9, sim_hostile_way(r),
+		    r->faults & F_HOSTILE ? " host: " : "", r->why, r->detail, n,
+		    (unsigned long long)r->faults);
 	if (how->hash)
-		printf("seed %llu faults %u hash %016llx end %.9f %s\n", n, r->faults,
+		printf("seed %llu faults %llu hash %016llx end %.9f %s\n", n, (unsigned long long)r->faults,
 		    (unsigned long long)sim_hash(r->w), (double)sim_now(r->w) / 1e9, r->why ? r->why : "ok");
 }
 
 /* Adds what a kind needs, and removes what it excludes. */
-static unsigned complete_faults(unsigned faults)
+static uint64_t complete_faults(uint64_t faults)
 {
 	if (faults & F_SQUEEZE) /* its hosts have NICs' timers, and no READs */
-		faults &= ~(unsigned)(F_SLOW | F_BOUNDS);
+		faults &= ~(uint64_t)(F_SLOW | F_BOUNDS);
 	if (faults & F_HOSTILE)
 		faults |= F_NIC | F_POOL;
 	if (faults & F_BEHIND)
@@ -517,16 +533,20 @@ static unsigned complete_faults(unsigned faults)
 	/* Hosts that give up while another one is late, and old packets in the ring of a host that
 	 * uses its QPN again. */
 	if (faults & (F_SQUEEZE | F_NIC | F_REUSE | F_RESETS))
-		faults &= ~F_LATE;
+		faults &= ~(uint64_t)F_LATE;
 	/* A slow host's answer waits for seconds behind its own messages, and no turn is as long. */
 	if (faults & F_LATE)
-		faults &= ~(unsigned)F_SLOW;
+		faults &= ~(uint64_t)F_SLOW;
+	/* Not drawn with pairs yet, or another ack mode. */
+	if (faults & F_STANDBY)
+		faults &= ~(uint64_t)(F_KEYS | F_MOVES | F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_HOSTILE |
+		                      F_POOL | F_CHANGES | F_SQUEEZE | F_TOLD | F_BEHIND);
 	if (faults & F_POOL) /* its bounds follow from the buffers */
-		faults &= ~(unsigned)F_BOUNDS;
+		faults &= ~(uint64_t)F_BOUNDS;
 	return faults;
 }
 
-bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
+bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how)
 {
 	struct run *r = calloc(1, sizeof(*r));
 	rwy_dur alone = 0;
@@ -553,8 +573,8 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 			rc_host_fini(&r->qp[i][j].h);
 	left = sim_end(r->w);
 	if (left && ok) {
-		printf("FAIL seed=%llu faults=%u: %llu buffers leaked\n", (unsigned long long)seed, faults,
-		    (unsigned long long)left);
+		printf("FAIL seed=%llu faults=%llu: %llu buffers leaked\n", (unsigned long long)seed,
+		    (unsigned long long)faults, (unsigned long long)left);
 		ok = false;
 	}
 	free(r);

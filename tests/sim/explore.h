@@ -66,6 +66,8 @@ enum faults {
 };
 /* Hosts answer nothing for up to seconds, then all at once. (An enumerator has 31 bits.) */
 #define F_LATE (1u << 31)
+/* Each site has a pair of gateways, of which one dies, stands still, or loses the other. */
+#define F_STANDBY ((uint64_t)1 << 32)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
@@ -120,7 +122,7 @@ struct run {
 	struct sim_rng rng;
 	struct side qp[QPS_MAX][2];
 	unsigned qps;
-	unsigned faults;
+	uint64_t faults;
 	unsigned round;
 	rwy_time round_at, fault_at, fault_end;
 	double slowest; /* in multiples of what was expected */
@@ -153,6 +155,12 @@ struct run {
 	struct sim_late late[2][SIM_HOSTS];
 	rwy_time begin[QPS_MAX], begin_at;
 	struct sim_rng late_rng;
+	/* F_STANDBY: its own draws; what is still to come, and when; the site whose pair has no cable,
+	 * until then; something has happened; and when a pair was not whole. */
+	struct sim_rng pair_rng;
+	unsigned pair_steps, cable_site;
+	rwy_time pair_at, cable_at;
+	bool pair_hit, pair_bare;
 	rwy_time recv_at; /* F_RNR: when receives are posted */
 	rwy_time cm_at;   /* F_CM: the first of the sides' */
 	/* F_HOSTILE: its way; its queue pairs, the last of qps; the same while they run, else 0; when
@@ -232,6 +240,12 @@ void sim_moves_tick(struct run *r, rwy_time now);
 void sim_paths_draw(struct run *r);
 void sim_paths_tick(struct run *r, rwy_time now);
 
+/* pairs.c: pairs of gateways. */
+void sim_pairs_draw(struct run *r);
+/* A gateway of the site is about to fail. */
+void sim_pairs_note(struct run *r, unsigned site);
+void sim_pairs_tick(struct run *r, rwy_time now);
+
 /* late.c: hosts that answer late. */
 void sim_draw_late(struct run *r);
 void sim_late_begin(struct run *r); /* instead of posting all at once */
@@ -305,6 +319,6 @@ struct how {
 	const struct aead_ops *aead; /* F_KEYS: seals; NULL: the test's table */
 	rwy_dur *took;               /* where to write how long the other hosts took, or NULL */
 };
-bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how);
+bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how);
 
 #endif

@@ -179,6 +179,8 @@ static void tick(void *ctx, rwy_time now)
 		r->outage = r->faults & (F_OUTAGE | F_SQUEEZE);
 		if (r->outage)
 			sim_wan_down(r->w, true);
+		if (r->faults & F_STANDBY && r->faults & (F_CRASH | F_PAUSE))
+			sim_pairs_note(r, r->fault_site);
 		if (r->faults & (F_CRASH_NEAR | F_CRASH_FAR))
 			sim_crash(r->w, r->fault_site, RWY_MS * (1 + sim_below(&r->rng, 300)));
 		if (r->faults & F_PAUSE)
@@ -202,6 +204,7 @@ static void tick(void *ctx, rwy_time now)
 	sim_moves_tick(r, now);
 	sim_paths_tick(r, now);
 	sim_drains_tick(r, now);
+	sim_pairs_tick(r, now);
 	if (r->outage && now >= r->fault_end) {
 		r->outage = false;
 		sim_wan_down(r->w, false);
@@ -231,6 +234,7 @@ static rwy_time next(void *ctx)
 	at = rwy_time_min(at, rwy_time_min(r->move_at, r->drain_at));
 	at = rwy_time_min(at, rwy_time_min(r->cm_at, r->bad_at));
 	at = rwy_time_min(at, rwy_time_min(r->path_at, r->begin_at));
+	at = rwy_time_min(at, rwy_time_min(r->pair_at, r->cable_at));
 	return r->silent ? at : rwy_time_min(at, rwy_time_min(r->change_at, r->recv_at));
 }
 

@@ -43,8 +43,19 @@ struct sim_fifo {
 };
 
 #define SIM_PATHS 4 /* paths of the WAN */
-/* SIM_WAN is its path 0, SIM_WAN_MORE path 1, and so on. */
-enum { SIM_WAN, SIM_LAN_UP, SIM_LAN_DOWN, SIM_WAN_MORE, SIM_KINDS = SIM_WAN_MORE + SIM_PATHS - 1 };
+/*
+ * SIM_WAN is its path 0, SIM_WAN_MORE path 1, and so on. SIM_CABLE leads from the first to the second
+ * gateway of a site's pair, SIM_CABLE_BACK from the second to the first.
+ */
+enum {
+	SIM_WAN,
+	SIM_LAN_UP,
+	SIM_LAN_DOWN,
+	SIM_WAN_MORE,
+	SIM_CABLE = SIM_WAN_MORE + SIM_PATHS - 1,
+	SIM_CABLE_BACK,
+	SIM_KINDS
+};
 #define SIM_LINKS (2 * SIM_KINDS) /* SIM_LINK(kind, site that sends or receives there) */
 
 static inline uint32_t sim_link_id(uint32_t kind, uint32_t site)
@@ -59,7 +70,7 @@ static inline uint32_t sim_path_link(uint32_t path, uint32_t site)
 }
 static inline bool sim_kind_is_wan(uint32_t kind)
 {
-	return kind == SIM_WAN || (kind >= SIM_WAN_MORE && kind < SIM_KINDS);
+	return kind == SIM_WAN || (kind >= SIM_WAN_MORE && kind < SIM_CABLE);
 }
 static inline uint8_t sim_path_of(uint32_t kind)
 {

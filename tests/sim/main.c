@@ -21,7 +21,7 @@
 /* Seeds that once failed, with the reason. They run first. */
 static const struct {
 	uint64_t seed;
-	unsigned faults;
+	uint64_t faults;
 } regressions[] = {
     /* only the end of the first flight arrived, and congestion control took it for the path's
      * rate */
@@ -190,7 +190,7 @@ static const struct {
  */
 static const struct {
 	uint64_t seed;
-	unsigned faults;
+	uint64_t faults;
 	const char *why;
 } unmended[] = {
     {3007, F_BEHIND, "a READ behind WRITEs in custody outlives its NIC's retries"},
@@ -277,6 +277,12 @@ static const unsigned fourth_kinds[] = {F_LATE, F_LATE | F_TENANTS, F_LATE | F_L
 #define FOURTH_KINDS (sizeof(fourth_kinds) / sizeof(*fourth_kinds))
 #define FOURTH_EACH  7 /* seeds */
 
+/* Kinds of fifth worlds: pairs of gateways. */
+static const uint64_t fifth_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS, F_NIC | F_CRASH_NEAR,
+    F_OUTAGE, F_MASS, F_PAUSE, F_NIC | F_CRASH_FAR, F_TENANTS, F_REUSE, F_RNR, F_BOUNDS};
+#define FIFTH_KINDS (sizeof(fifth_kinds) / sizeof(*fifth_kinds))
+#define FIFTH_EACH  6 /* seeds */
+
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
 #define JOBS_MAX    256
 
@@ -285,7 +291,7 @@ struct plan {
 	double seconds; /* run further seeds until then */
 	struct timespec start;
 	int64_t faults; /* < 0: chosen by the seed */
-	unsigned with;  /* added to them */
+	uint64_t with;  /* added to them */
 	struct how how;
 };
 
@@ -295,7 +301,7 @@ struct shared {
 	_Atomic uint64_t passed, failed;
 	struct {
 		uint64_t seed;
-		unsigned faults;
+		uint64_t faults;
 	} at[JOBS_MAX]; /* the seed of each job */
 	struct sim_states states;
 };
@@ -313,10 +319,10 @@ static unsigned calm_kind(uint64_t seed, bool cut)
 	}
 }
 
-static unsigned faults_of(const struct plan *p, uint64_t seed)
+static uint64_t faults_of(const struct plan *p, uint64_t seed)
 {
 	if (p->faults >= 0)
-		return (unsigned)p->faults;
+		return (uint64_t)p->faults;
 	unsigned kind = kinds[seed % KINDS];
 	/* New connections of hosts that try for half a second are left out where a carrier may
 	 * break, unnoticed, for as long, and where tenants may be guaranteed more than the path
@@ -340,7 +346,7 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 }
 
 /* The faults of a seed's second world, so that its first one stays as it was; 0: it has none. */
-static unsigned second_faults_of(const struct plan *p, uint64_t seed)
+static uint64_t second_faults_of(const struct plan *p, uint64_t seed)
 {
 	uint64_t n = seed / SECOND_EACH;
 
@@ -351,7 +357,7 @@ static unsigned second_faults_of(const struct plan *p, uint64_t seed)
 }
 
 /* The same of its third world. */
-static unsigned third_faults_of(const struct plan *p, uint64_t seed)
+static uint64_t third_faults_of(const struct plan *p, uint64_t seed)
 {
 	uint64_t n = seed / THIRD_EACH;
 
@@ -361,7 +367,7 @@ static unsigned third_faults_of(const struct plan *p, uint64_t seed)
 }
 
 /* The same of its fourth world. */
-static unsigned fourth_faults_of(const struct plan *p, uint64_t seed)
+static uint64_t fourth_faults_of(const struct plan *p, uint64_t seed)
 {
 	uint64_t n = seed / FOURTH_EACH;
 
@@ -370,7 +376,15 @@ static unsigned fourth_faults_of(const struct plan *p, uint64_t seed)
 	return fourth_kinds[n % FOURTH_KINDS] | (n / FOURTH_KINDS % 2 ? F_KEYS : 0) | p->with;
 }
 
-static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)
+/* The same of its fifth world. */
+static uint64_t fifth_faults_of(const struct plan *p, uint64_t seed)
+{
+	if (p->faults >= 0 || seed % FIFTH_EACH)
+		return 0;
+	return F_STANDBY | fifth_kinds[seed / FIFTH_EACH % FIFTH_KINDS] | p->with;
+}
+
+static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, uint64_t faults)
 {
 	struct how how = p->how;
 
@@ -412,10 +426,12 @@ static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 				run_one(p, sh, job, seed, third_faults_of(p, seed));
 			if (fourth_faults_of(p, seed))
 				run_one(p, sh, job, seed, fourth_faults_of(p, seed));
+			if (fifth_faults_of(p, seed))
+				run_one(p, sh, job, seed, fifth_faults_of(p, seed));
 			if (i % 10000 == 9999)
 				fprintf(stderr, "seed %llu, %llu failed\n", (unsigned long long)seed,
 				    (unsigned long long)sh->failed);
-		} else if (p->faults < 0 || regressions[i].faults == p->faults) {
+		} else if (p->faults < 0 || regressions[i].faults == (uint64_t)p->faults) {
 			run_one(p, sh, job, regressions[i].seed, regressions[i].faults);
 		}
 	}
@@ -447,8 +463,9 @@ static void in_parallel(const struct plan *p, struct shared *sh, unsigned jobs)
 		for (unsigned k = 0; status && k < jobs; k++)
 			if (pid[k] == ended) { /* it died; another process continues */
 				sh->failed++;
-				printf("FAIL seed=%llu faults=%u: died, status %#x\n",
-				    (unsigned long long)sh->at[k].seed, sh->at[k].faults, status);
+				printf("FAIL seed=%llu faults=%llu: died, status %#x\n",
+				    (unsigned long long)sh->at[k].seed, (unsigned long long)sh->at[k].faults,
+				    status);
 				pid[k] = start_job(p, sh, k);
 			}
 }
@@ -461,8 +478,9 @@ static int run_unmended(void)
 		bool ok = sim_run_seed(unmended[i].seed, unmended[i].faults, &(struct how){0});
 
 		failed += !ok;
-		printf("%s seed=%llu faults=%u: %s\n", ok ? "ok" : "  as expected",
-		    (unsigned long long)unmended[i].seed, unmended[i].faults, unmended[i].why);
+		printf("%s seed=%llu faults=%llu: %s\n", ok ? "ok" : "  as expected",
+		    (unsigned long long)unmended[i].seed, (unsigned long long)unmended[i].faults,
+		    unmended[i].why);
 	}
 	printf("%u of %u fail\n", failed, n);
 	return 0;
@@ -510,7 +528,7 @@ int main(int argc, char **argv)
 			plan.faults = strtoll(optarg, NULL, 0);
 			break;
 		case 'm':
-			plan.with = (unsigned)strtoul(optarg, NULL, 0);
+			plan.with = strtoull(optarg, NULL, 0);
 			break;
 		case 'v':
 			plan.how.verbose = true;

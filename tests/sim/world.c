@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING 512
-#define WALK 1024 /* turns of an engine between two walks over its connections */
+#define RING    512
+#define CABLE   1 /* number of a pair's own tunnel */
+#define BEAT    (5 * RWY_MS)
+#define RESTART (50 * RWY_MS) /* of a gateway that was replaced */
+#define WALK    1024          /* turns of an engine between two walks over its connections */
 
 /* --- buffers of an engine --------------------------------------------------------------------- */
 
@@ -56,7 +59,10 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	struct sim_buf *m = sim_buf_new(SIM_ROOM, wan_tx_size(tx));
 
 	wan_tx_write(tx, m->b.data);
-	if (tx->stream)
+	if (tunnel == CABLE)
+		sim_link_send(
+		    &s->w->links, sim_link_id(s->second ? SIM_CABLE_BACK : SIM_CABLE, s->idx), m, s->w->now);
+	else if (tx->stream)
 		sim_carrier_send(s, m);
 	else
 		sim_link_send(&s->w->links, sim_path_link(tx->path, s->idx), m, s->w->now);
@@ -69,10 +75,29 @@ static void log_line(void *ctx, int level, const char *msg)
 	struct site *s = ctx;
 
 	if (s->w->cfg.verbose)
-		fprintf(stderr, "%12.6f %c %d %s\n", (double)s->w->now / 1e9, 'A' + s->idx, level, msg);
+		fprintf(stderr, "%12.6f %c%s %d %s\n", (double)s->w->now / 1e9, 'A' + s->idx,
+		    s->second ? "2" : "", level, msg);
 }
 
-static const struct eng_ops eng_ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_line};
+/* In these states a gateway acknowledges without asking anybody. */
+static bool acknowledges_alone(const struct site *s)
+{
+	struct eng_standby_info i;
+
+	return s->e && eng_standby_info(s->e, &i) &&
+	       (!strcmp(i.state, "alone") || !strcmp(i.state, "copying"));
+}
+
+static void serves(void *ctx, bool on, bool replaced, rwy_time now)
+{
+	struct site *s = ctx;
+
+	s->replaced |= replaced;
+	if (on && acknowledges_alone(s) && acknowledges_alone(&s->w->site[s->idx + (s->second ? 0 : 2)]))
+		s->w->two_served = true;
+}
+
+static const struct eng_ops eng_ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_line, .serves = serves};
 
 struct rwy_ip sim_host_ip(unsigned site, unsigned host)
 {
@@ -147,6 +172,21 @@ bool sim_tenant_gone(struct world *w, unsigned site, unsigned t)
 	return !s->tenant_at[t].removing;
 }
 
+static void pair_cfg(struct eng_cfg *c)
+{
+	struct wan_cfg *wan = &c->tunnel[CABLE].wan;
+
+	c->tunnels = CABLE + 1;
+	c->standby = (struct eng_standby_cfg){.on = true, .tunnel = CABLE, .wait = 500 * RWY_MS};
+	snprintf(c->tunnel[CABLE].name, ENG_NAME_MAX, "pair");
+	wan_cfg_default(wan);
+	wan->cc = cc_find("fixed");
+	wan->cc_cfg.rate_Bps = 1250000000;
+	wan->fec = WAN_FEC_OFF;
+	wan->keepalive = BEAT;
+	wan->tunnel_id = 8;
+}
+
 static void start(struct site *s)
 {
 	struct world *w = s->w;
@@ -190,6 +230,8 @@ static void start(struct site *s)
 	sim_keys_cfg(w, wan);
 	if (w->cfg.rx_window)
 		wan->rx_window = w->cfg.rx_window;
+	if (w->cfg.pairs)
+		pair_cfg(c);
 	if (w->cfg.buffers)
 		sim_bound_memory(c, w->cfg.buffers, w->cfg.buf_cost);
 	if (eng_new(&s->e, c, &eng_ops, s, bufs, w->now) != 0)
@@ -236,14 +278,20 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 	sim_links_init(&w->links, &w->rng);
 	if (cfg->hash)
 		w->links.hash = &w->hash;
+	w->gateways = cfg->pairs ? SIM_GATEWAYS : 2;
 	for (unsigned i = 0; i < 2; i++) {
 		sim_link_set(&w->links, sim_link_id(SIM_WAN, i), &cfg->wan[i]);
 		for (unsigned k = 1; k < cfg->paths; k++)
 			sim_link_set(&w->links, sim_path_link(k, i), &cfg->path[k][i]);
 		sim_link_set(&w->links, sim_link_id(SIM_LAN_UP, i), &cfg->lan);
 		sim_link_set(&w->links, sim_link_id(SIM_LAN_DOWN, i), &cfg->lan);
+		sim_link_set(&w->links, sim_link_id(SIM_CABLE, i), &cfg->lan);
+		sim_link_set(&w->links, sim_link_id(SIM_CABLE_BACK, i), &cfg->lan);
+	}
+	for (unsigned i = 0; i < w->gateways; i++) {
 		w->site[i].w = w;
-		w->site[i].idx = i;
+		w->site[i].idx = i % 2;
+		w->site[i].second = i > 1;
 		tenants_init(&w->site[i]);
 		start(&w->site[i]);
 	}
@@ -255,8 +303,9 @@ uint64_t sim_end(struct world *w)
 {
 	uint64_t left = 0;
 
-	for (unsigned i = 0; i < 2; i++) {
-		sim_states_add(eng_states_seen(w->site[i].e));
+	for (unsigned i = 0; i < w->gateways; i++) {
+		if (w->site[i].e)
+			sim_states_add(eng_states_seen(w->site[i].e));
 		eng_free(w->site[i].e);
 		left += w->site[i].bufs;
 	}
@@ -276,6 +325,16 @@ void sim_host_tx(struct world *w, unsigned site, unsigned tenant, const uint8_t 
 
 /* --- running -------------------------------------------------------------------------------------- */
 
+/* The engine ends; another one begins `after` later. */
+static void stop_gateway(struct site *s, rwy_dur after)
+{
+	sim_states_add(eng_states_seen(s->e));
+	eng_free(s->e);
+	s->e = NULL;
+	s->replaced = false;
+	sim_links_at(&s->w->links, s->w->now + after, SIM_START + s->idx + (s->second ? 2 : 0), NULL);
+}
+
 static void poll(struct site *s, rwy_time now)
 {
 	struct world *w = s->w;
@@ -283,6 +342,10 @@ static void poll(struct site *s, rwy_time now)
 	if (s->stream)
 		eng_stream_room(s->e, 0, SIM_CARRIER_ROOM - s->stream_n, UINT64_MAX);
 	eng_poll(s->e, now);
+	if (s->replaced) {
+		stop_gateway(s, RESTART);
+		return;
+	}
 	s->next = eng_next(s->e);
 	if (w->accounts)
 		return;
@@ -322,6 +385,8 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 	s->bufs++;
 	if (d->where / 2 == SIM_STREAM / 2)
 		eng_stream_rx(s->e, 0, b, w->now);
+	else if (d->where / 2 == SIM_CABLE || d->where / 2 == SIM_CABLE_BACK)
+		eng_wan_rx(s->e, CABLE, 0, b, 0, w->now);
 	else if (sim_kind_is_wan(d->where / 2))
 		eng_wan_rx(s->e, 0, sim_path_of(d->where / 2), b, 0, w->now);
 	else if (!b->w0 || s->tenant_at[b->w0].there)
@@ -344,12 +409,34 @@ static void to_host(struct world *w, unsigned site, const struct due *d)
 	sim_buf_free(m);
 }
 
+/* A packet for the site: of a pair both have it, for they have one address. */
+static void to_site(struct world *w, unsigned site, const struct due *d)
+{
+	const struct sim_buf *m = d->what;
+	struct due twin = *d;
+
+	if (w->gateways > 2 && w->site[site + 2].e) {
+		struct sim_buf *c = sim_buf_new(SIM_ROOM, m->b.len);
+
+		memcpy(c->b.data, m->b.data, m->b.len);
+		c->b.w0 = m->b.w0;
+		twin.what = c;
+		sim_to_gateway(w, &w->site[site + 2], &twin);
+	}
+	sim_to_gateway(w, &w->site[site], d);
+}
+
 static void deliver(struct world *w, const struct due *d)
 {
 	unsigned site = d->where % 2;
 
 	if (sim_kind_is_wan(d->where / 2)) {
-		sim_to_gateway(w, &w->site[!site], d);
+		to_site(w, !site, d);
+		return;
+	}
+	if (d->where >= SIM_START && d->where < SIM_START + SIM_GATEWAYS) {
+		start(&w->site[d->where - SIM_START]);
+		sim_keys_restarted(w);
 		return;
 	}
 	switch (d->where / 2) {
@@ -357,11 +444,13 @@ static void deliver(struct world *w, const struct due *d)
 		to_host(w, site, d);
 		return;
 	case SIM_LAN_UP:
-		sim_to_gateway(w, &w->site[site], d);
+		to_site(w, site, d);
 		return;
-	case SIM_START / 2:
-		start(&w->site[site]);
-		sim_keys_restarted(w);
+	case SIM_CABLE:
+		sim_to_gateway(w, &w->site[site + 2], d);
+		return;
+	case SIM_CABLE_BACK:
+		sim_to_gateway(w, &w->site[site], d);
 		return;
 	case SIM_STREAM / 2:
 		sim_carrier_deliver(w, site, d);
@@ -378,7 +467,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 		rwy_time at = sim_links_next(&w->links), t;
 		struct due d;
 
-		for (unsigned i = 0; i < 2; i++)
+		for (unsigned i = 0; i < w->gateways; i++)
 			if (w->site[i].e) {
 				t = rwy_time_max(w->site[i].next, w->site[i].paused_until);
 				/* A gateway looks at its clock every few us at best. */
@@ -396,7 +485,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 			deliver(w, &d);
 		if (sim_keys_next(w) <= w->now)
 			sim_keys_tick(w);
-		for (unsigned i = 0; i < 2; i++)
+		for (unsigned i = 0; i < w->gateways; i++)
 			if (w->site[i].e && w->now >= w->site[i].paused_until && w->site[i].next <= w->now)
 				poll(&w->site[i], w->now);
 		if (w->ops->next(w->ctx) <= w->now)
@@ -411,9 +500,42 @@ rwy_time sim_now(const struct world *w)
 	return w->now;
 }
 
+/* The gateway that serves, or the one that is there. */
+static unsigned serving(const struct world *w, unsigned site)
+{
+	struct eng_standby_info i;
+
+	if (w->gateways == 2)
+		return site;
+	for (unsigned k = site; k < w->gateways; k += 2)
+		if (w->site[k].e && eng_standby_info(w->site[k].e, &i) && i.serves)
+			return k;
+	return w->site[site].e ? site : site + 2;
+}
+
 struct eng *sim_engine(struct world *w, unsigned site)
 {
-	return w->site[site].e;
+	return w->site[serving(w, site)].e;
+}
+
+bool sim_paired(const struct world *w, unsigned site)
+{
+	struct eng_standby_info i, k;
+	const struct site *s = &w->site[serving(w, site)], *m = &w->site[site + (s->second ? 0 : 2)];
+
+	return s->e && m->e && eng_standby_info(s->e, &i) && eng_standby_info(m->e, &k) && i.site &&
+	       !strcmp(k.state, "ready");
+}
+
+bool sim_two_served(const struct world *w)
+{
+	return w->two_served;
+}
+
+void sim_cable_down(struct world *w, unsigned site, bool down)
+{
+	w->links.link[sim_link_id(SIM_CABLE, site)].down = down;
+	w->links.link[sim_link_id(SIM_CABLE_BACK, site)].down = down;
 }
 
 uint64_t sim_no_buffer(const struct world *w)
@@ -423,7 +545,7 @@ uint64_t sim_no_buffer(const struct world *w)
 
 uint64_t sim_buffers(const struct world *w, unsigned site)
 {
-	return w->site[site].bufs;
+	return w->site[serving(w, site)].bufs;
 }
 
 void sim_wan_down(struct world *w, bool down)
@@ -446,11 +568,21 @@ void sim_path_set(struct world *w, unsigned path, const struct link_cfg cfg[2])
 
 void sim_crash(struct world *w, unsigned site, rwy_dur after)
 {
-	sim_states_add(eng_states_seen(w->site[site].e));
-	eng_free(w->site[site].e);
-	w->site[site].e = NULL;
-	sim_stream_break(w);
-	sim_links_at(&w->links, w->now + after, SIM_START + site, NULL);
+	struct site *s = &w->site[serving(w, site)];
+
+	if (!s->e) /* both of a pair are away */
+		return;
+	stop_gateway(s, after);
+	if (w->gateways == 2)
+		sim_stream_break(w);
+}
+
+void sim_crash_standby(struct world *w, unsigned site, rwy_dur after)
+{
+	struct site *s = &w->site[site + (serving(w, site) == site ? 2 : 0)];
+
+	if (s->e)
+		stop_gateway(s, after);
 }
 
 void sim_settle(struct world *w, unsigned site, bool on)
@@ -466,7 +598,7 @@ void sim_settle(struct world *w, unsigned site, bool on)
 
 void sim_pause(struct world *w, unsigned site, rwy_dur d)
 {
-	w->site[site].paused_until = w->now + d;
+	w->site[serving(w, site)].paused_until = w->now + d;
 }
 
 uint64_t sim_hash(const struct world *w)

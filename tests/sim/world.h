@@ -39,6 +39,7 @@ struct sim_cfg {
 	/* Packet buffers of a gateway, of buf_cost bytes each (0: no limit). Its bounds follow from
 	 * them as in the product, and a packet that finds no buffer is lost. */
 	uint32_t buffers, buf_cost;
+	bool pairs;        /* each site has a pair of gateways (engine/standby.h) */
 	bool tenants;      /* SIM_TENANTS tenants besides the plain LAN */
 	bool same_weights; /* of the tenants; else they have 1 to SIM_TENANTS */
 	const char *cc;
@@ -82,6 +83,7 @@ void sim_host_tx(struct world *w, unsigned site, unsigned tenant, const uint8_t 
 /* Runs until `until`, or until stop() returns true. */
 void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx);
 rwy_time sim_now(const struct world *w);
+/* With pairs: of the gateway that serves, or else of one that is there. NULL: none is. */
 struct eng *sim_engine(struct world *w, unsigned site);
 uint64_t sim_buffers(const struct world *w, unsigned site); /* buffers that its engine holds */
 uint64_t sim_no_buffer(const struct world *w);              /* packets that found no buffer (cfg.buffers) */
@@ -99,6 +101,13 @@ void sim_path_down(struct world *w, unsigned path, bool down);
 void sim_path_set(struct world *w, unsigned path, const struct link_cfg cfg[2]);
 /* The gateway of the site dies and starts again `after` later, without its state. */
 void sim_crash(struct world *w, unsigned site, rwy_dur after);
+/* Pairs: the gateway that serves, or its standby, as sim_crash and sim_pause. */
+void sim_crash_standby(struct world *w, unsigned site, rwy_dur after);
+void sim_cable_down(struct world *w, unsigned site, bool down);
+/* The site has an active gateway and a standby with all copies. */
+bool sim_paired(const struct world *w, unsigned site);
+/* Both gateways of a site acknowledge alone, now or at an earlier time. */
+bool sim_two_served(const struct world *w);
 /* The gateway of the site, which runs, is drained; or it is not, and serves again. */
 void sim_settle(struct world *w, unsigned site, bool on);
 /* The gateway of the site stands still for `d` (its process was stopped, its virtual machine

@@ -6,17 +6,21 @@
 #include "tests/sim/accounts.h"
 #include "tests/sim/world.h"
 
-#define SIM_START         SIM_LINKS       /* an event: the start of site 0's gateway; + 1: site 1's */
-#define SIM_STREAM        (SIM_LINKS + 2) /* a datagram from that site over the reliable carrier */
-#define SIM_BROKEN        (SIM_LINKS + 4) /* the gateway learns that the carrier broke */
+#define SIM_GATEWAYS      4               /* of sites 0 and 1; the second ones of pairs there */
+#define SIM_START         SIM_LINKS       /* an event: the start of gateway 0; + 1: gateway 1, and so on */
+#define SIM_STREAM        (SIM_LINKS + 4) /* a datagram from that site over the reliable carrier */
+#define SIM_BROKEN        (SIM_LINKS + 6) /* the gateway learns that the carrier broke */
 #define SIM_CARRIER_CONNS 3
 #define SIM_CARRIER_ROOM  1024 /* most datagrams on the way */
 #define SIM_JOURNAL       1024
 
+/* A gateway at a site. */
 struct site {
 	struct eng *e;
 	struct world *w;
-	unsigned idx;
+	unsigned idx;  /* the site */
+	bool second;   /* of a pair */
+	bool replaced; /* its engine must start again */
 	uint64_t bufs; /* buffers that the engine holds */
 	rwy_time paused_until;
 	rwy_time next; /* result of the last eng_next() */
@@ -38,9 +42,11 @@ struct world {
 	void *ctx;
 	rwy_time now;
 	struct sim_rng rng;
-	struct site site[2];
+	struct site site[SIM_GATEWAYS]; /* by site; then the second ones of pairs */
+	unsigned gateways;              /* 2, or 4 with pairs */
 	struct sim_links links;
 	uint64_t hash, streamed, no_buffer;
+	bool two_served;
 	const char *accounts; /* what was wrong with them first, or NULL */
 	uint32_t set;         /* number of the carrier's incarnation; 0: none yet */
 	/* keys.c: the next handshake; when a site learns that the other one has its keys */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each site has a pair of gateways (F_STANDBY). Gateways die, stand still and lose the cable between
+ * them. While both sites have a complete standby, nothing of that may cost a connection.
+ */
+#include "tests/sim/explore.h"
+
+#define EACH_MAX 1500 /* ms from one of these to the next */
+
+/* What happens to a pair. */
+enum { DIES, STANDBY_DIES, STANDS_STILL, CABLE, WAYS };
+
+void sim_pairs_draw(struct run *r)
+{
+	r->pair_rng.s = r->cfg.seed ^ 0x70616972;
+	r->pair_steps = 1 + sim_below(&r->pair_rng, 3);
+	r->pair_at = r->fault_at + RWY_MS * sim_below(&r->pair_rng, 100);
+	r->cable_at = RWY_NEVER;
+}
+
+/* The site has a gateway more that may not die before its pair is whole again. */
+void sim_pairs_note(struct run *r, unsigned site)
+{
+	r->pair_bare |= !sim_paired(r->w, site) || !sim_paired(r->w, !site) || r->cable_at != RWY_NEVER;
+	/* NICs that have no answer yet give up before a standby serves, and the far host is asked anew. */
+	r->pair_bare |= r->greeting;
+	r->pair_hit = true;
+}
+
+static void step(struct run *r, rwy_time now)
+{
+	struct sim_rng *g = &r->pair_rng;
+	unsigned site = sim_below(g, 2), way = sim_below(g, WAYS);
+	rwy_dur d = RWY_MS * (1 + sim_below(g, sim_chance(g, .5) ? 60 : 1500));
+
+	sim_pairs_note(r, site);
+	switch (way) {
+	case DIES:
+		sim_crash(r->w, site, d);
+		return;
+	case STANDBY_DIES:
+		sim_crash_standby(r->w, site, d);
+		return;
+	case STANDS_STILL:
+		sim_pause(r->w, site, d);
+		return;
+	case CABLE:
+		if (r->cable_at != RWY_NEVER)
+			return;
+		r->cable_site = site;
+		r->cable_at = now + d;
+		sim_cable_down(r->w, site, true);
+		return;
+	}
+}
+
+void sim_pairs_tick(struct run *r, rwy_time now)
+{
+	if (sim_two_served(r->w))
+		sim_fail(r, "both gateways of a pair acknowledge alone", &r->qp[0][0], 0);
+	if (now >= r->cable_at) {
+		sim_cable_down(r->w, r->cable_site, false);
+		r->cable_at = RWY_NEVER;
+	}
+	if (now < r->pair_at)
+		return;
+	r->pair_at = RWY_NEVER;
+	if (!r->pair_steps || sim_finished(r))
+		return;
+	r->pair_steps--;
+	step(r, now);
+	r->pair_at = now + RWY_MS * (1 + sim_below(&r->pair_rng, EACH_MAX));
+}
