@@ -131,7 +131,7 @@ static int check_tunnel_use(const struct ctx *x, unsigned i)
 	const struct conf_tunnel *t = &x->c->tunnel[i];
 	const bool tenants = conf_node_get(x->root, "tenants") != NULL;
 
-	if (!tenants && !t->prefixes && !x->c->controller.urls && x->root)
+	if (!tenants && !t->prefixes && !t->standby && !x->c->controller.urls && x->root)
 		return conf_fail_at(x->err, conf_node_at(conf_node_get(x->root, "tunnels"), i),
 		    "expected `prefixes`: a list of 1 to %u prefixes such as `10.2.0.0/24`, found nothing",
 		    CONF_PREFIXES_MAX);
@@ -207,7 +207,7 @@ static int check_tunnels(const struct ctx *x)
 		if (rc)
 			return rc;
 	}
-	return 0;
+	return conf_check_standby(x->c, x->root, x->own, x->err);
 }
 
 static int fail_memory(const struct ctx *x, const char *key, uint64_t most, uint64_t is, const char *why)

@@ -300,6 +300,20 @@ static int check_vlan(const struct ctx *x, unsigned i)
 	return 0;
 }
 
+/* No host is behind the tunnel of a pair. */
+static int check_pair(const struct ctx *x, unsigned i)
+{
+	const int pair = conf_standby(x->c);
+	const struct tenant_cfg *t = &x->t[i].cfg;
+
+	for (unsigned k = 0; pair >= 0 && k < t->prefixes; k++)
+		if (t->prefix[k].at.side == TENANT_TUNNEL && t->prefix[k].at.tunnel == pair)
+			return conf_fail_at(x->err, where(x, i, "prefixes", (int)k),
+			    "expected another tunnel than `%s`, which leads to the other gateway of the pair",
+			    x->c->tunnel[pair].name);
+	return 0;
+}
+
 static int check_vteps(const struct ctx *x, unsigned i)
 {
 	const struct tenant_cfg *t = &x->t[i].cfg;
@@ -352,6 +366,7 @@ int conf_check_tenants(const struct conf *c, const struct conf_tenant *t, unsign
 	for (unsigned i = 0; i < n && !rc; i++) {
 		rc = check_vlan(&x, i);
 		rc = rc ? rc : check_vteps(&x, i);
+		rc = rc ? rc : check_pair(&x, i);
 		rc = rc ? rc : conf_check_tenant_connections(c, &t[i], map_of(&x, i), err);
 	}
 	if (rc)

@@ -29,6 +29,7 @@ static int parse(struct conf **out, const char *text, size_t len, const char *na
 	rc = c ? conf_fill(c, &tree, err) : RWY_EINVAL;
 	if (!rc) {
 		conf_finish_keys(c);
+		conf_finish_standby(c, &tree);
 		conf_finish_tenants(c, &tree);
 	}
 	if (!rc)

@@ -46,7 +46,7 @@ enum conf_role { CONF_ROLE_LAN, CONF_ROLE_WAN };
 enum conf_polling { CONF_POLL_ADAPTIVE, CONF_POLL_BUSY };
 enum conf_e2e { CONF_E2E_WINDOW, CONF_E2E_NONE };
 enum conf_rp { CONF_RP_DCQCN, CONF_RP_NONE };
-enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END, CONF_ACK_CAUSAL };
+enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END, CONF_ACK_CAUSAL, CONF_ACK_SITE };
 enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
 enum conf_ecn { CONF_ECN_AUTO, CONF_ECN_OFF };
 enum conf_security { CONF_SEC_NONE, CONF_SEC_KEYS };
@@ -60,6 +60,7 @@ struct conf_port {
 	/* the gateway's own addresses, with their host bits */
 	struct conf_prefix addr[CONF_ADDRS_MAX];
 	unsigned addrs;
+	uint8_t mac[6];     /* all 0: the device's own */
 	uint32_t mtu;       /* IP MTU, 576..9000 */
 	uint16_t vlan;      /* 1..4094; 0: untagged */
 	bool priority_tags; /* role LAN, without vlan: tags with VLAN 0 */
@@ -110,6 +111,9 @@ struct conf_tunnel {
 	struct conf_path path[CONF_PATHS_MAX];
 	unsigned paths;
 	rwy_dur path_probe;
+	/* It leads to the other gateway of a pair (docs/standby.md). */
+	bool standby;
+	rwy_dur standby_beat, standby_wait;
 };
 
 /* Another gateway of this site (docs/gateway-control.md, "Several gateways at a site"). */
@@ -275,6 +279,10 @@ struct conf_path conf_tunnel_path(const struct conf_tunnel *t, unsigned k);
 uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker);
 /* The name that the peer's certificate must have: `peer_name`, or `peer`; "": none. */
 const char *conf_tunnel_peer_name(const struct conf_tunnel *t);
+/* The number of the tunnel to the other gateway of a pair; -1: it is not one of a pair. */
+int conf_standby(const struct conf *c);
+/* Some request may be acknowledged by mode `site`: of the plain LAN, or of a tenant. */
+bool conf_wants_site(const struct conf *c);
 /* Checks c's tunnels together with its ports and workers, and fills port_idx. An entry without a
  * name is free. */
 RWY_MUST_CHECK int conf_tunnels_check(struct conf *c, struct conf_error *err);

@@ -27,6 +27,50 @@ void conf_finish_keys(struct conf *c)
 	memcpy(k->ca, c->controller.ca, sizeof(k->ca));
 }
 
+/* A cable between two gateways loses nothing, and no other traffic is on it. */
+void conf_finish_standby(struct conf *c, const struct conf_tree *tree)
+{
+	static const char fixed[] = "fixed";
+
+	for (unsigned i = 0; i < c->tunnels; i++) {
+		const struct conf_node *n = conf_node_at(conf_node_get(tree->root, "tunnels"), i);
+		struct conf_tunnel *t = &c->tunnel[i];
+
+		if (t->standby && !conf_node_get(n, "fec"))
+			t->fec = CONF_FEC_OFF;
+		if (t->standby && !conf_node_get(n, "congestion_control"))
+			memcpy(t->cc, fixed, sizeof(fixed));
+	}
+}
+
+int conf_standby(const struct conf *c)
+{
+	for (unsigned i = 0; i < c->tunnels; i++)
+		if (*c->tunnel[i].name && c->tunnel[i].standby)
+			return (int)i;
+	return -1;
+}
+
+static bool any_site(const struct tenant_mode *m, unsigned n)
+{
+	while (n--)
+		if (m[n].mode == TENANT_ACK_SITE)
+			return true;
+	return false;
+}
+
+bool conf_wants_site(const struct conf *c)
+{
+	bool site = c->ack_mode == CONF_ACK_SITE || any_site(c->mode, c->modes);
+
+	for (unsigned i = 0; i < c->tenants && !site; i++) {
+		const struct tenant_cfg *t = &c->tenant[i].cfg;
+
+		site = t->ack_mode == TENANT_ACK_SITE || any_site(t->mode, t->modes);
+	}
+	return site;
+}
+
 /* A locally administered address. It is the same at all gateways of a site, so hosts need not
  * notice which one they use. */
 static void mac_of_vni(uint8_t mac[6], uint32_t vni)

@@ -104,6 +104,44 @@ static int check_groups(
 	return rc;
 }
 
+/* --- the tunnel of a pair: other tunnels change while they run -------------------------------- */
+
+/* Its entry in the file; NULL: there is none. */
+static const struct conf_node *entry_of(const struct conf_tree *t, int tunnel)
+{
+	return tunnel < 0 ? NULL : conf_node_at(conf_node_get(t->root, "tunnels"), (unsigned)tunnel);
+}
+
+static int check_pair(const struct ctx *x, const struct conf *c, const struct conf_tree *t)
+{
+	static const char *const live[] = {"rate", "dscp", "dscp_congested"};
+	const int now = conf_standby(c), was = conf_standby(x->running);
+	const struct conf_group g = conf_group_find("tunnels[]");
+	const struct conf_node *entry = entry_of(t, now);
+
+	if (now < 0 && was < 0)
+		return 0;
+	if (was < 0)
+		return conf_fail_at(x->err, entry,
+		    "expected no tunnel with `standby: true`, which comes only with a restart, found `%s`",
+		    c->tunnel[now].name);
+	if (now < 0)
+		return conf_fail_at(x->err, conf_node_get(t->root, "tunnels"),
+		    "expected tunnel `%s` with `standby: true` as it was: it goes only with a restart, found "
+		    "none",
+		    x->running->tunnel[was].name);
+	for (const struct conf_key *k = g.first; k < g.first + g.count; k++) {
+		const struct conf_node *n = conf_node_get(entry, conf_key_name(k));
+		bool may = !strncmp(conf_key_name(k), "congested_", 10);
+
+		for (unsigned i = 0; i < sizeof(live) / sizeof(live[0]); i++)
+			may |= !strcmp(conf_key_name(k), live[i]);
+		if (!may && !value_same(k, &c->tunnel[now], &x->running->tunnel[was]))
+			return fail_restart(x, k, &c->tunnel[now], &x->running->tunnel[was], n ? n : entry);
+	}
+	return 0;
+}
+
 int conf_check_restart(
     const struct conf *c, const struct conf *running, const struct conf_tree *t, struct conf_error *err)
 {
@@ -120,5 +158,5 @@ int conf_check_restart(
 		else if (k->restart)
 			rc = check_groups(&x, k, c, n);
 	}
-	return rc;
+	return rc ? rc : check_pair(&x, c, t);
 }

@@ -86,6 +86,8 @@ const struct conf_key conf_keys[] = {
     {"ports[].addresses", CONF_T_ADDRS, 1, CONF_ADDRS_MAX, NULL, LIST(conf_port, addr, addrs),
         .text = "The gateway's own addresses with the length of their subnet. On a LAN port: the hosts' next "
                 "hop towards the other site."},
+    {"ports[].mac", CONF_T_MAC, 0, 0, "", P(mac),
+        .text = "The port's MAC address, the same at both gateways of a pair. Left out: the device's own."},
     {"ports[].mtu", CONF_T_INT, 576, 9000, "1500", P(mtu),
         .text = "Largest IP packet, bytes. IPv6 needs 1280."},
     {"ports[].vlan", CONF_T_INT, 0, 4094, "0", P(vlan), .text = "VLAN ID of every frame; 0: untagged."},
@@ -192,6 +194,16 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].path_probe", CONF_T_DURATION, RWY_MS, RWY_SEC, "5ms", T(path_probe),
         .text = "With several paths: while data is under way each path is asked this often whether it "
                 "answers, and carries nothing new after three such times without an answer."},
+    {"tunnels[].standby", CONF_T_ENUM, 0, 0, "false", .words = "false true", T(standby),
+        .text = "It leads to the other gateway of a pair, over a port that no other tunnel uses. It has no "
+                "prefixes, and by default `fec: off` and `congestion_control: fixed`. A change needs a "
+                "restart. docs/standby.md."},
+    {"tunnels[].standby_beat", CONF_T_DURATION, RWY_MS, RWY_SEC, "10ms", T(standby_beat),
+        .text = "How often each of the pair tells the other one that it is there; after four such times "
+                "without a word it is silent. A change needs a restart."},
+    {"tunnels[].standby_wait", CONF_T_DURATION, 100 * RWY_MS, 3600 * RWY_SEC, "15s", T(standby_wait),
+        .text = "How long a gateway that starts waits for the other one, before it asks the witness whether "
+                "it may serve. A change needs a restart."},
     {"tunnels[].paths", CONF_T_GROUPS, 0, CONF_PATHS_MAX, "", LIVE_LIST(conf_tunnel, path, paths),
         .text = "Paths besides that of `port`, `local`, `remote` and `udp_port`, which is path 0; both ends "
                 "list the same ones in the same order (docs/architecture.md, \"Several paths of a "
@@ -252,10 +264,11 @@ const struct conf_key conf_keys[] = {
     {"siblings[].weight", CONF_T_INT, 1, 65535, "1", S(weight), .text = "Its `gateway.weight`."},
 
     {"connections", CONF_T_GROUP, .text = "RDMA connections."},
-    {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end causal", C(ack_mode),
+    {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end causal site", C(ack_mode),
         .text = "When a host's request is acknowledged: `near`, this gateway has it; `causal`, the same, and "
                 "two hosts' queue pairs keep their order; `far`, the peer has it too; `end`, the far host "
-                "has it (only the packet that completes a message waits). docs/completion.md."},
+                "has it (only the packet that completes a message waits); `site`, the other gateway of the "
+                "pair has it too. docs/completion.md."},
     {"connections.admission", CONF_T_ENUM, 0, 0, "open", .words = "open cm controller", C(admission),
         .text = "Who may begin an RC connection: `open`, any host; `cm`, hosts that connection management "
                 "connected through the gateway; `controller`, pairs that the control center named. "
@@ -286,7 +299,7 @@ const struct conf_key conf_keys[] = {
         .text = "Hosts of this site, which ask."},
     {"connections.ack_modes[].to", CONF_T_PREFIX, 0, 0, "any", .words = "any", NM(to), .restart = true,
         .text = "Hosts behind a tunnel, which answer."},
-    {"connections.ack_modes[].mode", CONF_T_ENUM, 0, 0, NULL, .words = "near far end causal", NM(mode),
+    {"connections.ack_modes[].mode", CONF_T_ENUM, 0, 0, NULL, .words = "near far end causal site", NM(mode),
         .restart = true, .text = "As `ack_mode`."},
 
     {"congestion", CONF_T_GROUP, .text = "Congestion on the local segments."},
@@ -425,7 +438,7 @@ const struct conf_key conf_keys[] = {
         .text = "Access control list. The first rule that matches decides."},
     {"tenants[].acl_default", CONF_T_ENUM, 0, 0, "allow", .words = "deny allow", N(cfg.allow_default),
         .text = "Action for packets that no rule matches."},
-    {"tenants[].ack_mode", CONF_T_ENUM, 0, 0, "", .words = "near far end causal", N(cfg.ack_mode),
+    {"tenants[].ack_mode", CONF_T_ENUM, 0, 0, "", .words = "near far end causal site", N(cfg.ack_mode),
         .text = "As `connections.ack_mode`, which is the default."},
     {"tenants[].admission", CONF_T_ENUM, 0, 0, "", .words = "open cm controller", N(cfg.admission),
         .text = "As `connections.admission`, which is the default. Each site asks for its own hosts."},
@@ -476,7 +489,7 @@ const struct conf_key conf_keys[] = {
         .text = "Hosts of this site, which ask."},
     {"tenants[].ack_modes[].to", CONF_T_PREFIX, 0, 0, "any", .words = "any", NM(to),
         .text = "Hosts behind a tunnel, which answer."},
-    {"tenants[].ack_modes[].mode", CONF_T_ENUM, 0, 0, NULL, .words = "near far end causal", NM(mode),
+    {"tenants[].ack_modes[].mode", CONF_T_ENUM, 0, 0, NULL, .words = "near far end causal site", NM(mode),
         .text = "As `ack_mode`."},
 
     {"tenants[].acl[].action", CONF_T_ENUM, 0, 0, NULL, .words = "deny allow", NA(allow),

@@ -73,7 +73,7 @@ struct conf_group {
 	const struct conf_key *first;
 	unsigned count;
 };
-#define CONF_GROUP_KEYS_MAX 32
+#define CONF_GROUP_KEYS_MAX 40
 struct conf_group conf_group_find(const char *path); /* "", "gateway", "ports[]" */
 
 /* Copies the idx-th of words separated by blanks; false: there are fewer. */
@@ -206,12 +206,17 @@ RWY_MUST_CHECK int conf_check_api(const struct conf *c, const struct conf_node *
 /* Checks the siblings of a file. */
 RWY_MUST_CHECK int conf_check_siblings(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
+/* Checks the tunnel of a pair, with what it needs of ports and other keys; root: NULL, or a text
+ * that the first `own` tunnels of c are not in. */
+RWY_MUST_CHECK int conf_check_standby(
+    const struct conf *c, const struct conf_node *root, unsigned own, struct conf_error *err);
 /* Checks `relay`. */
 RWY_MUST_CHECK int conf_check_relay(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
 void conf_resolve_ports(struct conf *c);
 /* Certificates that `keys` omits are those of `controller`. */
 void conf_finish_keys(struct conf *c); /* fills tunnels' port_idx from their port's name */
+void conf_finish_standby(struct conf *c, const struct conf_tree *t);
 void conf_finish_tenants(struct conf *c, const struct conf_tree *t);
 /* Checks that keys which need a restart equal those of the running gateway. */
 RWY_MUST_CHECK int conf_check_restart(

@@ -56,10 +56,10 @@ static enum tenant_error scalars_check(const struct tenant_cfg *c)
 		return TENANT_E_VTEPS;
 	if (c->hosts > TENANT_HOSTS_MAX)
 		return TENANT_E_HOSTS;
-	if ((unsigned)c->ack_mode > TENANT_ACK_CAUSAL || c->modes > TENANT_MODES_MAX)
+	if ((unsigned)c->ack_mode > TENANT_ACK_SITE || c->modes > TENANT_MODES_MAX)
 		return TENANT_E_ACK_MODE;
 	for (unsigned i = 0; i < c->modes; i++)
-		if ((unsigned)c->mode[i].mode > TENANT_ACK_CAUSAL)
+		if ((unsigned)c->mode[i].mode > TENANT_ACK_SITE)
 			return TENANT_E_ACK_MODE;
 	if ((c->limit_Bps && c->limit_Bps < c->guarantee_Bps) ||
 	    (c->limit_Bps && c->limit_Bps < TENANT_RATE_MIN) ||

@@ -70,7 +70,7 @@ struct tenant_host {
 
 /* When a host's request is acknowledged (docs/rc-semantics.md), in the order of the engine's
  * modes. */
-enum tenant_ack { TENANT_ACK_NEAR, TENANT_ACK_FAR, TENANT_ACK_END, TENANT_ACK_CAUSAL };
+enum tenant_ack { TENANT_ACK_NEAR, TENANT_ACK_FAR, TENANT_ACK_END, TENANT_ACK_CAUSAL, TENANT_ACK_SITE };
 
 /* Who may begin an RC connection, in the order of the engine's modes. */
 enum tenant_admission { TENANT_ADMISSION_OPEN, TENANT_ADMISSION_CM, TENANT_ADMISSION_CONTROLLER };

@@ -21,6 +21,7 @@ static_assert((int)TENANT_ADMISSION_OPEN == (int)ENG_ADMIT_OPEN &&
                   (int)TENANT_ADMISSION_CONTROLLER == (int)ENG_ADMIT_CONTROLLER,
     "the two enums agree");
 ACK_MODE_SAME(TENANT_ACK_CAUSAL, ENG_ACK_CAUSAL);
+ACK_MODE_SAME(TENANT_ACK_SITE, ENG_ACK_SITE);
 ACK_MODE_SAME(TENANT_MODES_MAX, ENG_MODES_MAX);
 static_assert(TENANT_TUNNELS_MAX <= ENG_TUNNELS_MAX, "a tenant's tunnel is the engine's");
 static_assert(TENANT_WEIGHT_MAX <= WAN_WEIGHT_MAX && TENANT_RATE_MIN >= WAN_RATE_MIN, "shares fit");

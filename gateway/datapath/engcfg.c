@@ -21,6 +21,7 @@ ACK_MODE_SAME(CONF_ACK_NEAR, ENG_ACK_NEAR);
 ACK_MODE_SAME(CONF_ACK_FAR, ENG_ACK_FAR);
 ACK_MODE_SAME(CONF_ACK_END, ENG_ACK_END);
 ACK_MODE_SAME(CONF_ACK_CAUSAL, ENG_ACK_CAUSAL);
+ACK_MODE_SAME(CONF_ACK_SITE, ENG_ACK_SITE);
 
 /* Raises the bounds of sent and held packets, so that a path of this rate can be full over a long
  * distance. Memory limits them afterwards (gw_eng_cfg_memory); the defaults suffice for some 10

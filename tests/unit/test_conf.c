@@ -143,11 +143,12 @@ static void test_sample_is_defaults(void **state)
 
 static void test_sample_names_every_key(void **state)
 {
-	static const char *const samples[] = {"conf/samples/gateway.yaml", "conf/samples/proxy.yaml"};
+	static const char *const samples[] = {
+	    "conf/samples/gateway.yaml", "conf/samples/proxy.yaml", "conf/samples/pair.yaml"};
 	char text[32768];
 	size_t len = 0;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		FILE *f = fopen(samples[i], "r");
 
 		assert_non_null(f);
