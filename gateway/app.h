@@ -45,6 +45,19 @@ struct gw_drain;
 struct gw_offload;
 struct gw_offload_hooks;
 
+/*
+ * One of a pair of gateways (docs/standby.md). NONE: it is not. HIDES: the other one has the
+ * addresses of both, and nothing passes the LAN and WAN ports. ASKS: the WAN ports are open, for the
+ * witness. REPLACED: the process ends.
+ */
+enum gw_pair { GW_PAIR_NONE, GW_PAIR_HIDES, GW_PAIR_ASKS, GW_PAIR_SERVES, GW_PAIR_REPLACED };
+
+/* Neither hosts nor the WAN can reach it, and it must not try. */
+static inline bool gw_pair_hides(int pair)
+{
+	return pair == GW_PAIR_HIDES || pair == GW_PAIR_REPLACED;
+}
+
 enum gw_state { GW_STARTING, GW_RUNNING, GW_DRAINING, GW_STOPPING };
 
 struct gw_app {
@@ -54,6 +67,7 @@ struct gw_app {
 	time_t start_wall; /* UTC */
 	rwy_time start;    /* gw_now() at the end of start-up */
 	_Atomic int state; /* enum gw_state */
+	_Atomic int pair;  /* enum gw_pair; written by worker 0 */
 	unsigned workers;  /* == conf->workers */
 	unsigned ports;    /* == conf->ports; index is that of conf->port[] */
 	struct gw_worker *worker[GW_WORKERS_MAX];

@@ -32,12 +32,15 @@
 	X(capture_packets, "packets copied into a capture")                                                  \
 	X(capture_lost, "packets that are missing in a capture: it was read too slowly")                     \
 	X(capture_over_rate, "packets that are missing in a capture: more than its rate")                    \
+	X(tx_announced, "frames that tell switches where the addresses of a pair of gateways are now")       \
 	X(neigh_misses, "first packets of a flow, or after a change, that looked up their next hop")         \
 	X(sibling_tx, "RoCE packets forwarded to the gateway of this site that owns their pair")             \
 	X(sibling_kept, "packets that a sibling forwarded but another one owns: accepted")                   \
 	X(drop_sibling_forged, "a sibling's MAC address, but not its port or without the site's seal")       \
 	X(drop_sibling_unresolved, "MAC address of a sibling not known yet, or it is on none of our LANs")   \
 	X(drop_sibling_hops, "packet for a sibling without hops left, while some sibling is unknown")        \
+	X(drop_standby_rx, "frame that came while the other gateway of the pair has the addresses")          \
+	X(drop_standby_tx, "frame that was to leave meanwhile: of the kernel")                               \
 	X(drop_rx_truncated, "frame shorter than its headers say")                                           \
 	X(drop_rx_not_ours, "frame for another MAC address")                                                 \
 	X(drop_rx_vlan, "frame of another VLAN, or untagged where a tag is expected")                        \

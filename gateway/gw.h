@@ -34,6 +34,7 @@ struct gw_overlay;
 struct gw_pools;
 struct gw_sib_set;
 struct gw_sib_worker;
+struct gw_standby;
 struct gw_session_ring;
 struct gw_tenant_count;
 struct rte_mbuf;
@@ -53,6 +54,7 @@ struct gw_port {
 	bool copy_rx;
 	/* the driver passes mbufs on instead of sending bytes (net_ring): ours must not be lent */
 	bool copy_tx;
+	bool pair; /* of the tunnel to the other gateway of a pair */
 	bool link_seen;
 	bool rx_intr; /* receive queues can wake a sleeping worker */
 	unsigned rxqs, txqs;
@@ -162,6 +164,7 @@ struct gw_worker {
 	struct gw_edge *edge;           /* datapath/edge.h; NULL: no relay */
 	struct gw_overlay *ov;          /* datapath/overlay.h */
 	struct gw_sib_worker *sibw;     /* datapath/sibling.h */
+	struct gw_standby *standby;     /* datapath/standby.h; NULL: it is not one of a pair */
 	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_tenant_rx */
 	uint16_t lan_tenant[GW_TX_BUF]; /* index of each packet's tenant */
 	struct gw_room small, big;      /* tx_make.c */
@@ -189,6 +192,8 @@ struct gw_worker {
 	/* intr_fd: receive interrupts; epoll_fd: all wake-ups; wake_fd: the eventfd; -1: none */
 	int intr_fd, epoll_fd, wake_fd;
 	bool low;         /* packet buffers are nearly used up */
+	bool gated;       /* some ports are closed: datapath/standby.h */
+	uint8_t gate;     /* enum gw_pair */
 	bool kernel_fed;  /* frames wait for the control thread */
 	bool carrier_fed; /* datagrams wait for the carrier thread */
 

@@ -30,7 +30,8 @@
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
 
-#define EXIT_USAGE 2
+#define EXIT_USAGE    2
+#define EXIT_REPLACED 75 /* the other gateway of the pair took over; EX_TEMPFAIL of sysexits.h */
 
 static const struct gw_program *program;
 
@@ -57,10 +58,16 @@ static void help(FILE *f)
 static void log_summary(const struct gw_app *app)
 {
 	const struct conf *c = app->conf;
+	const int pair = conf_standby(c);
 
 	gw_log(GW_LOG_NOTICE, "main", "%s %s name=%s config=%s workers=%u polling=%s ports=%u tunnels=%u %s",
 	    program->name, app->version, c->name, app->conf_path, c->workers,
 	    c->polling == CONF_POLL_BUSY ? "busy" : "adaptive", c->ports, c->tunnels, rte_version());
+	if (pair >= 0)
+		gw_log(GW_LOG_NOTICE, "main", "one of a pair: tunnel=%s", c->tunnel[pair].name);
+	else if (conf_wants_site(c))
+		gw_log(GW_LOG_WARNING, "main",
+		    "ack_mode `site` without a tunnel with `standby: true`: it is as `near`");
 }
 
 static int workers_start(struct gw_app *app, struct gw_pools *pools)
@@ -190,6 +197,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_eal_cleanup();
 }
 
+/* Returns the exit status. */
 static int gateway_run(struct conf *conf, const char *path)
 {
 	struct gw_app app = {
@@ -197,7 +205,7 @@ static int gateway_run(struct conf *conf, const char *path)
 	const unsigned own_tunnels = conf->tunnels, own_tenants = conf->tenants;
 	struct gw_pools pools = {0};
 	struct gw_ctrl_first first;
-	bool api = false;
+	bool api = false, replaced = false;
 	int rc;
 
 	gw_ctrl_first(conf, &first);
@@ -218,12 +226,13 @@ static int gateway_run(struct conf *conf, const char *path)
 		gw_reload_finish();
 		gw_notify("STOPPING=1");
 		atomic_store(&app.state, GW_STOPPING);
+		replaced = atomic_load(&app.pair) == GW_PAIR_REPLACED;
 	}
 	if (api)
 		gw_api_stop(&app);
 	gw_ctrl_stop(&app);
 	stop(&app, &pools);
-	return rc;
+	return rc ? EXIT_FAILURE : replaced ? EXIT_REPLACED : EXIT_SUCCESS;
 }
 
 /* --- command line ---------------------------------------------------------------------------- */
@@ -290,7 +299,7 @@ static int gateway(const char *path)
 	signals_block();
 	rc = gateway_run(conf, path);
 	conf_free(conf);
-	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
+	return rc;
 }
 
 static int usage_error(const char *what)

@@ -24,6 +24,7 @@
 #include "gateway/control/reload.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
+#include "gateway/keys/keys.h"
 
 #define TICK          (1 * RWY_SEC)
 #define REFRESH_TICKS 5
@@ -38,6 +39,7 @@ struct gw_control {
 	int epoll_fd, signal_fd;
 	bool quit;
 	unsigned ticks;
+	int pair; /* enum gw_pair, as the other threads know it */
 	uint64_t beat[GW_WORKERS_MAX];
 	rwy_dur watchdog;
 };
@@ -108,7 +110,7 @@ static void asks_serve(struct gw_app *app)
 
 static bool pending(struct gw_app *app)
 {
-	if (!rte_ring_empty(app->kernel->frames))
+	if (!rte_ring_empty(app->kernel->frames) || atomic_load(&app->pair) != app->control->pair)
 		return true;
 	for (unsigned i = 0; i < app->workers; i++)
 		if (atomic_load(&app->worker[i]->ask_head) != atomic_load(&app->worker[i]->ask_tail))
@@ -182,6 +184,31 @@ static void control_tick(struct gw_app *app)
 		gw_netlink_refresh(c->nl);
 }
 
+/* --- pair ------------------------------------------------------------------------------------ */
+
+/* Tells others what worker 0 said. A gateway that the other one of its pair replaced begins anew:
+ * its connections are the other one's. */
+static void pair_follow(struct gw_app *app)
+{
+	static const char *const says[] = {[GW_PAIR_HIDES] = "STATUS=standby of a pair",
+	    [GW_PAIR_ASKS] = "STATUS=asks the witness of its pair",
+	    [GW_PAIR_SERVES] = "STATUS=forwarding",
+	    [GW_PAIR_REPLACED] = "STATUS=replaced by the other gateway of its pair"};
+	struct gw_control *c = app->control;
+	int pair = atomic_load(&app->pair);
+
+	if (pair == c->pair)
+		return;
+	c->pair = pair;
+	gw_notify(says[pair]);
+	gw_keys_wake(app);
+	if (pair == GW_PAIR_REPLACED) {
+		gw_log(GW_LOG_WARNING, "main",
+		    "the other gateway of the pair has the tunnels: this process ends");
+		c->quit = true;
+	}
+}
+
 /* --- loop ------------------------------------------------------------------------------------ */
 
 static void event_dispatch(struct gw_app *app, uint32_t src)
@@ -217,6 +244,7 @@ void gw_control_run(struct gw_app *app)
 		atomic_store(&app->kernel->asleep, false);
 		for (int i = 0; i < n; i++)
 			event_dispatch(app, ev[i].data.u32);
+		pair_follow(app);
 		frames_to_kernel(app);
 		asks_serve(app);
 		c->quit |= gw_drain_tick(app, gw_now());

@@ -45,9 +45,15 @@ static void worker_serves(struct eng *e, void *arg)
 /* A worker that does not answer has not settled. */
 static void workers_ask(struct gw_app *app, struct gw_drain *d)
 {
+	const int pair = atomic_load(&app->pair);
+
 	d->flows = 0;
 	d->bytes = 0;
 	d->settled = 0;
+	if (gw_pair_hides(pair) || pair == GW_PAIR_ASKS) { /* no host has a promise of it */
+		d->settled = app->workers;
+		return;
+	}
 	for (unsigned i = 0; i < app->workers; i++) {
 		struct eng_settle_info s;
 

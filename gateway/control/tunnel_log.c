@@ -121,6 +121,10 @@ static void state_follow(struct gw_app *app, unsigned tunnel, struct tunnel_log 
 	}
 	if (!*name)
 		return;
+	if (gw_pair_hides(atomic_load(&app->pair)) && !app->conf->tunnel[tunnel].standby) {
+		*t->name = 0; /* the other gateway of the pair has it: nothing to tell */
+		return;
+	}
 	up = workers_up(app, tunnel, &at);
 	line = tunnel_watch_step(&t->w, up == app->workers, at, now);
 	if (line)

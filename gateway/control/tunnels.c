@@ -193,13 +193,28 @@ static int change_commit(struct change *x)
 	return 0;
 }
 
+/* Engines know the tunnel of a pair by its number, from their start. */
+static int pair_check(const struct change *x)
+{
+	const int was = conf_standby(x->app->conf), will = conf_standby(x->c);
+
+	if (was == will && (was < 0 || !(x->removed >> was & 1 || x->added >> was & 1)) &&
+	    (was < 0 || gw_tunnel_same_ends(&x->app->conf->tunnel[was], &x->c->tunnel[was])))
+		return 0;
+	return err_change(x, RWY_EINVAL,
+	    "tunnel %s leads to the other gateway of a pair: it changes only with a restart",
+	    was >= 0 ? x->app->conf->tunnel[was].name : x->c->tunnel[will].name);
+}
+
 static int change_run(struct change *x)
 {
 	rwy_time start = gw_now();
 	int rc;
 
 	change_plan(x);
-	rc = change_commit(x);
+	rc = pair_check(x);
+	if (!rc)
+		rc = change_commit(x);
 	x->done->took = rwy_since(start, gw_now());
 	return rc;
 }

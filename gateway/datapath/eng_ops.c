@@ -2,6 +2,7 @@
 /* The functions that a worker's engine calls (struct eng_ops). tx_lan.c and tx_wan.c send
  * packets. */
 #include "gateway/datapath/sessions.h"
+#include "gateway/datapath/standby.h"
 #include "gateway/datapath/tx.h"
 
 static void log_event(void *ctx, int level, const char *msg)
@@ -46,4 +47,5 @@ const struct eng_ops gw_eng_ops = {.lan_tx = gw_tx_engine_lan,
     .log = log_event,
     .path_congested = path_congested,
     .tunnel_state = tunnel_state,
+    .serves = gw_standby_serves,
     .session = session};

@@ -86,6 +86,8 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	e->wan.cc_cfg.rate_Bps = t->rate_Bps / c->workers;
 	e->wan.congest = t->congest;
 	e->wan.congest.delay_min = CONGEST_DELAY_MIN;
+	if (t->standby)
+		e->wan.keepalive = t->standby_beat;
 	fit_rate(&e->wan, share);
 	e->wan.cc_cfg.mtu = e->wan.mtu[0];
 	if (!e->wan.cc_cfg.min_rate_Bps)
@@ -111,7 +113,12 @@ int gw_eng_prefixes(struct eng_prefix *prefix, unsigned *n, const struct conf *c
 
 int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 {
+	const int pair = conf_standby(c);
+
 	eng_cfg_default(out);
+	if (pair >= 0)
+		out->standby = (struct eng_standby_cfg){
+		    .on = true, .tunnel = (uint8_t)pair, .wait = c->tunnel[pair].standby_wait};
 	out->tunnels = c->tunnels;
 	for (unsigned i = 0; i < c->tunnels; i++) {
 		int rc = gw_eng_tunnel_cfg(&out->tunnel[i], c, i, worker);

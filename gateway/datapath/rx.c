@@ -14,6 +14,7 @@
 #include "gateway/datapath/resolve.h"
 #include "gateway/datapath/rx.h"
 #include "gateway/datapath/sibling.h"
+#include "gateway/datapath/standby.h"
 #include "gateway/datapath/transit.h"
 #include "gateway/datapath/tx.h"
 #include "gateway/port/neigh.h"
@@ -26,6 +27,10 @@
  * EtherType. */
 static void to_kernel(struct gw_worker *w, struct rte_mbuf *m, uint32_t off)
 {
+	if (w->gated && !gw_standby_passes(w, w->by_id[m->port])) {
+		gw_rx_drop(m, &w->c.drop_standby_rx);
+		return;
+	}
 	if (off > GW_ETH) {
 		uint8_t *d = rte_pktmbuf_mtod(m, uint8_t *);
 
@@ -306,6 +311,10 @@ static void rx_one(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, b
 
 	if (!parse_l2(w, p, m, &l))
 		return;
+	if (__builtin_expect(w->gated, 0) && !gw_standby_receives(p)) {
+		gw_rx_drop(m, &w->c.drop_standby_rx);
+		return;
+	}
 	k.off = l.off;
 	k.pcp = l.pcp;
 	if (l.vid != p->vlan) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transmit queues of one worker. */
 #include "gateway/datapath/capture.h"
+#include "gateway/datapath/standby.h"
 #include "gateway/datapath/tx.h"
 
 #include <rte_ethdev.h>
@@ -47,6 +48,10 @@ void gw_txq_flush(struct gw_worker *w, struct gw_txq *q)
 
 	if (!q->n)
 		return;
+	if (__builtin_expect(w->gated, 0) && !gw_standby_passes(w, q->port)) {
+		queue_drop(w, q, 0, &w->c.drop_standby_tx);
+		return;
+	}
 	up = atomic_load_explicit(&q->port->up, memory_order_relaxed);
 	if (__builtin_expect(w->cap != NULL, 0))
 		sent = send_captured(w, q, up);

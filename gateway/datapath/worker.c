@@ -28,6 +28,7 @@
 #include "gateway/datapath/engcfg.h"
 #include "gateway/setup.h"
 #include "gateway/datapath/sibling.h"
+#include "gateway/datapath/standby.h"
 #include "gateway/datapath/tenants.h"
 #include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
@@ -112,6 +113,8 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	gw_reader_quiescent(w->app->publisher, w->idx); /* it keeps nothing of the turn before */
 	published_load(w);
 	w->low = gw_pools_low(w->pools);
+	if (w->standby)
+		gw_standby_turn(w);
 	work = ports_receive(w);
 	work += rings_receive(w);
 	work += gw_carrier_turn(w);
@@ -384,6 +387,8 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	if (!rc)
 		rc = gw_edge_new(&w->edge, w);
 	if (!rc)
+		rc = gw_standby_new(w);
+	if (!rc)
 		rc = engine_new(w);
 	if (rc)
 		goto err;
@@ -416,6 +421,7 @@ void gw_worker_free(struct gw_worker *w)
 		intr_drop(w, w->rxqs);
 	gw_edge_free(w->edge);
 	gw_overlay_free(w);
+	gw_standby_free(w);
 	free(w->sibw);
 	free(w->nh_used);
 	free(w->seen);

@@ -96,6 +96,7 @@ struct gw_keys {
 	struct conf_tunnel_keys files; /* what it was read from */
 	int64_t crl_time;              /* when the list was changed, ns */
 	rwy_time check_at;             /* the peers' certificates are checked again */
+	int pair;                      /* gw_app.pair of the last tick */
 	struct gw_keys_totals all;
 	struct keys_tun tun[CONF_TUNNELS_MAX];
 	struct keys_listener listener[CONF_TUNNELS_MAX];
@@ -127,6 +128,8 @@ void keys_conn_last_words(struct gw_keys *k, struct keys_conn *c);
 /* tunnel.c: the course of a tunnel's exchanges */
 /* Begins an exchange when it is time. Returns when it wants to be called again. */
 rwy_time keys_tun_tick(struct gw_keys *k, struct keys_tun *t, rwy_time now);
+/* The gateway is no longer hidden (gw_app.pair): an exchange begins at once. */
+void keys_tun_shown(struct keys_tun *t, rwy_time now);
 /* A connection that this end began is not established in time. It is freed. */
 void keys_tun_unanswered(struct gw_keys *k, struct keys_conn *c, rwy_time now);
 /* The peer's certificate is checked again; keys end if it is not valid. */

@@ -224,10 +224,29 @@ static rwy_time conns_tick(struct gw_keys *k, rwy_time now)
 	return next;
 }
 
+/* The standby of a pair cannot reach anybody. It needs keys at once when it takes over. */
+static void follow_pair(struct gw_keys *k, rwy_time now)
+{
+	const int pair = atomic_load(&k->app->pair);
+	const bool shown = gw_pair_hides(k->pair) && !gw_pair_hides(pair);
+
+	k->pair = pair;
+	for (unsigned i = 0; shown && i < CONF_TUNNELS_MAX; i++)
+		if (!k->tun[i].conf.standby)
+			keys_tun_shown(&k->tun[i], now);
+}
+
+void gw_keys_wake(struct gw_app *app)
+{
+	if (app->keys && write(app->keys->wake_fd, &(uint64_t){1}, 8) < 0)
+		return; /* a full counter wakes as well */
+}
+
 static rwy_time tick(struct gw_keys *k, rwy_time now)
 {
 	rwy_time next;
 
+	follow_pair(k, now);
 	follow_list(k);
 	if (now >= k->check_at) {
 		k->check_at = now + CHECK;

@@ -69,6 +69,9 @@ struct gw_keys_info {
 struct gw_keys;
 struct gw_cert;
 
+/* gw_app.pair has changed. Control thread; nothing happens while the keys are not started. */
+void gw_keys_wake(struct gw_app *app);
+
 /*
  * Reads the certificates and starts the thread with the tunnels of app->conf; after the workers
  * run. RWY_EINVAL, RWY_ENOMEM; logged. gw_keys_stop is called in any case, before the workers end.

@@ -352,12 +352,20 @@ static bool silent(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 	return rwy_since(t->heard, now) >= SILENCE;
 }
 
+void keys_tun_shown(struct keys_tun *t, rwy_time now)
+{
+	t->retry = t->renew = now; /* older keys are of a claim that the witness refused */
+	t->backoff = t->patience = t->quiet = 0;
+}
+
 rwy_time keys_tun_tick(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 {
 	bool still = t->state == GW_KEYS_USED && silent(k, t, now);
 
 	if (t->state == GW_KEYS_OFF || !k->cert)
 		return RWY_NEVER;
+	if (gw_pair_hides(k->pair) && !t->conf.standby)
+		return now + LOOK;
 	if (t->own || t->taken || now < t->retry)
 		return now + LOOK < t->retry ? now + LOOK : rwy_time_max(t->retry, now + RWY_MS);
 	if (t->state == GW_KEYS_USED && !still && now < t->renew)

@@ -67,6 +67,13 @@ static void describe(struct gw_port *p, const struct rte_eth_dev_info *info, uns
 	p->copy_tx = !strcmp(p->driver, "net_ring");
 }
 
+static bool is_pairs(const struct conf *c, unsigned port)
+{
+	const int tunnel = conf_standby(c);
+
+	return tunnel >= 0 && c->tunnel[tunnel].port_idx == port;
+}
+
 static int port_find(struct gw_app *app, unsigned idx)
 {
 	const struct conf_port *c = &app->conf->port[idx];
@@ -79,6 +86,7 @@ static int port_find(struct gw_app *app, unsigned idx)
 	p->conf = c;
 	p->idx = (uint16_t)idx;
 	p->vlan = c->vlan;
+	p->pair = is_pairs(app->conf, idx);
 	p->l2_len = c->vlan || (c->priority_tags && c->role == CONF_ROLE_LAN) ? GW_ETH + GW_VLAN : GW_ETH;
 	p->tap_fd = -1;
 	if (find_id(c->device, &p->id) != 0 || rte_eth_dev_info_get(p->id, &info) != 0) {
@@ -221,10 +229,33 @@ static int queues(struct gw_port *p, struct gw_pools *pools)
 	return rc;
 }
 
-static void mac_of(struct gw_port *p)
+/* The address of the configuration. A driver that cannot have it takes all frames, and ours have it
+ * as their source. RWY_EINVAL: it does neither. */
+static int mac_set(struct gw_port *p)
+{
+	struct rte_ether_addr a;
+	int rc;
+
+	memcpy(a.addr_bytes, p->conf->mac, 6);
+	memcpy(p->mac, p->conf->mac, 6);
+	if (!strcmp(p->driver, "net_tap")) /* the address belongs to the kernel's end */
+		return 0;
+	rc = rte_eth_dev_default_mac_addr_set(p->id, &a);
+	if (rc && rte_eth_promiscuous_enable(p->id) != 0 && !gw_device_is_vdev(p->conf->device)) {
+		gw_log(GW_LOG_ERROR, "port", "port=%s driver=%s takes neither `mac` (%s) nor all frames",
+		    p->conf->name, p->driver, strerror(-rc));
+		return RWY_EINVAL;
+	}
+	return 0;
+}
+
+static int mac_of(struct gw_port *p)
 {
 	static const uint8_t none[6];
 	struct rte_ether_addr a = {0};
+
+	if (memcmp(p->conf->mac, none, 6) != 0)
+		return mac_set(p);
 
 	rte_eth_macaddr_get(p->id, &a);
 	memcpy(p->mac, a.addr_bytes, 6);
@@ -233,6 +264,7 @@ static void mac_of(struct gw_port *p)
 		p->mac[5] ^= 0x80;
 	if (!memcmp(p->mac, none, 6)) /* memory devices have none: use a locally administered one */
 		memcpy(p->mac, (uint8_t[6]){0x02, 'r', 'w', 'y', 0, (uint8_t)p->idx}, 6);
+	return 0;
 }
 
 /* Asking a memory device for interrupts, which it lacks, makes DPDK log an error. */
@@ -268,10 +300,9 @@ static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *po
 	p->rx_intr = intr && may_interrupt(p) && rte_eth_dev_rx_intr_ctl_q_get_fd(p->id, 0) >= 0;
 	/* for ND; drivers without a filter refuse, which does no harm */
 	rte_eth_allmulticast_enable(p->id);
-	mac_of(p);
 	if (p->kernel_if[0])
 		gw_ifquiet_set(p->kernel_if);
-	return 0;
+	return mac_of(p);
 }
 
 int gw_ports_start(struct gw_app *app, struct gw_pools *pools)

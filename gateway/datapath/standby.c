@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One of a pair of gateways: which ports are open. The engine decides who serves; what it says is
+ * followed here, and told to the other threads by gw_app.pair.
+ *
+ *   HIDES     nothing passes but the pair's own port
+ *   ASKS      the witness is asked for the tunnels: the WAN ports are open, for the kernel too,
+ *             which has to find the next hop, and to exchange keys
+ *   SERVES    all ports are open
+ *   REPLACED  as HIDES; the process ends
+ */
+#include "gateway/datapath/standby.h"
+
+#include <rte_ethdev.h>
+#include <stdlib.h>
+
+#include "gateway/port/kernel.h"
+#include "gateway/port/mbuf.h"
+
+#define LATE    3  /* beats without a turn, after which the other gateway may have taken over */
+#define DRAINED 64 /* bursts at most that are read first then: more than a queue holds */
+#define SAYS    4
+
+/* After the begin: a switch may lose one, or learn from a frame of before. */
+static const rwy_dur say_after[SAYS] = {0, 10 * RWY_MS, 100 * RWY_MS, RWY_SEC};
+
+struct gw_standby {
+	rwy_dur beat, wait;
+	rwy_time turn; /* the last one */
+	/* since it serves; SAYS announcements were made: all */
+	rwy_time served;
+	unsigned said;
+	bool finding; /* hosts' addresses */
+	uint32_t cursor;
+};
+
+int gw_standby_new(struct gw_worker *w)
+{
+	const int tunnel = conf_standby(w->app->conf);
+	const struct conf_tunnel *t;
+	struct gw_standby *s;
+
+	if (tunnel < 0)
+		return 0;
+	t = &w->app->conf->tunnel[tunnel];
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return RWY_ENOMEM;
+	s->beat = t->standby_beat;
+	s->wait = t->standby_wait;
+	s->turn = gw_now();
+	s->said = SAYS;
+	w->standby = s;
+	w->gated = true;
+	w->gate = GW_PAIR_HIDES;
+	atomic_store(&w->app->pair, w->gate);
+	return 0;
+}
+
+void gw_standby_free(struct gw_worker *w)
+{
+	free(w->standby);
+}
+
+static void gate_set(struct gw_worker *w, enum gw_pair gate)
+{
+	if (w->gate == gate)
+		return;
+	w->gate = gate;
+	w->gated = gate != GW_PAIR_SERVES;
+	atomic_store(&w->app->pair, gate);
+	gw_kernel_wake(w->app->kernel); /* the control thread tells the others */
+}
+
+void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now)
+{
+	struct gw_worker *w = ctx;
+	struct gw_standby *s = w->standby;
+
+	gate_set(w, replaced ? GW_PAIR_REPLACED : serves ? GW_PAIR_SERVES : GW_PAIR_HIDES);
+	s->served = now;
+	s->said = serves ? 0 : SAYS;
+	s->finding = serves;
+	s->cursor = 0;
+}
+
+bool gw_standby_receives(const struct gw_port *p)
+{
+	return p->pair || p->conf->role == CONF_ROLE_WAN;
+}
+
+bool gw_standby_passes(const struct gw_worker *w, const struct gw_port *p)
+{
+	return p->pair || (w->gate == GW_PAIR_ASKS && p->conf->role == CONF_ROLE_WAN);
+}
+
+/* The engine asks the witness when it takes over, and when it waited in vain for the other one. */
+static enum gw_pair gate_wanted(const struct gw_worker *w)
+{
+	static const char *const name[] = {
+#define X(e, n, s) [e] = n,
+	    ENG_SB_STATES(X)
+#undef X
+	};
+	struct eng_standby_info i;
+
+	if (!eng_standby_info(w->eng, &i))
+		return GW_PAIR_HIDES;
+	if (i.state == name[ENG_SB_TAKING] || !strcmp(i.state, name[ENG_SB_TAKING]))
+		return GW_PAIR_ASKS;
+	if (!strcmp(i.state, name[ENG_SB_ASKING]) && !*i.other && w->now >= i.since + w->standby->wait)
+		return GW_PAIR_ASKS;
+	return GW_PAIR_HIDES;
+}
+
+static void say(struct gw_worker *w, struct gw_standby *s)
+{
+	if (s->said < SAYS && w->now >= s->served + say_after[s->said]) {
+		gw_standby_announce(w);
+		s->said++;
+	}
+	if (s->finding) {
+		gw_standby_find_hosts(w, &s->cursor);
+		s->finding = s->cursor != 0;
+	}
+}
+
+/*
+ * The process did not run for some time. Hosts' packets may wait that the other gateway has
+ * answered since: what it says comes first, and the engine's timers, before any of them is looked
+ * at.
+ */
+static void catch_up(struct gw_worker *w)
+{
+	struct rte_mbuf *pkts[GW_BURST];
+
+	for (unsigned i = 0; i < w->rxqs; i++)
+		for (unsigned k = 0; w->rxq[i].port->pair && k < DRAINED; k++) {
+			uint16_t n = rte_eth_rx_burst(w->rxq[i].port->id, w->rxq[i].queue, pkts, GW_BURST);
+
+			if (!n)
+				break;
+			w->st.rx_packets += n;
+			gw_rx(w, pkts, n, false);
+		}
+	eng_poll(w->eng, w->now);
+}
+
+void gw_standby_turn(struct gw_worker *w)
+{
+	struct gw_standby *s = w->standby;
+
+	if (rwy_since(s->turn, w->now) > LATE * s->beat && !w->gated)
+		catch_up(w);
+	s->turn = w->now;
+	if (w->gate == GW_PAIR_SERVES)
+		say(w, s);
+	else if (w->gate != GW_PAIR_REPLACED)
+		gate_set(w, gate_wanted(w));
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A worker of one of a pair of gateways (docs/standby.md). Both have the same addresses, so while
+ * this one does not serve, nothing may leave its LAN and WAN ports, of the engine or of the kernel,
+ * and nothing that comes there may reach the kernel: it would answer. When it begins to serve, it
+ * announces its addresses, so that switches send to it. Worker's thread only.
+ */
+#ifndef GATEWAY_DATAPATH_STANDBY_H
+#define GATEWAY_DATAPATH_STANDBY_H
+
+#include "gateway/gw.h"
+
+/* RWY_ENOMEM. Before its engine is made. Does nothing for a gateway that is not one of a pair. */
+RWY_MUST_CHECK int gw_standby_new(struct gw_worker *w);
+void gw_standby_free(struct gw_worker *w);
+
+/* Once a turn, before packets are received, if w->standby. */
+void gw_standby_turn(struct gw_worker *w);
+/* eng_ops.serves */
+void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now);
+
+/* While w->gated: the frame goes on to the engine, or to to_kernel(). False: drop. */
+bool gw_standby_receives(const struct gw_port *p);
+/* While w->gated: a frame of this port may go to the kernel, or leave by it. */
+bool gw_standby_passes(const struct gw_worker *w, const struct gw_port *p);
+
+/* standby_say.c: announces all addresses of LAN and WAN ports. */
+void gw_standby_announce(struct gw_worker *w);
+/* standby_say.c: asks for the addresses of some hosts that have connections, from *cursor on, which
+ * is 0 again after the last. */
+void gw_standby_find_hosts(struct gw_worker *w, uint32_t *cursor);
+
+#endif
