@@ -51,6 +51,7 @@ static const struct route routes[] = {
     {"GET POST DELETE", "/v1/drain", "keep timeout told",
         "draining: GET the progress, POST begins it (?keep=1: no stop, ?timeout=SECONDS), DELETE cancels it",
         api_drain},
+    {"GET", "/v1/standby", "", "this gateway as one of a pair: its state, and the other one's", api_standby},
     {"GET DELETE", "/v1/capture", "filter snap rate count seconds check",
         "packets of all stages as pcapng, until DELETE or the client ends it; ?check=1: is the filter good?",
         api_capture},

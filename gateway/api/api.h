@@ -53,10 +53,19 @@ typedef void api_page(const struct api_req *req, struct api_reply *reply);
 api_page api_status, api_flows, api_tunnels, api_counters, api_ports, api_neighbours, api_workers,
     api_metrics, api_offload, api_memory;
 api_page api_links, api_map, api_map_entry, api_siblings, api_reservations, api_controller, api_tenants,
-    api_tenant, api_tunnel, api_reload, api_drain, api_capture;
+    api_tenant, api_tunnel, api_reload, api_drain, api_capture, api_standby;
 /* Writes the siblings' metrics; nothing without siblings. */
 void api_metrics_siblings(FILE *f, const struct api_req *req);
 void api_metrics_memory(FILE *f, const struct api_req *req);
+/* standby.c: this gateway as one of a pair, as JSON; null: it is not. */
+json_t *api_standby_json(const struct api_req *req);
+/* What health says about that; NULL: nothing. *ok: the check passes. */
+const char *api_standby_health(const struct api_req *req, bool *ok);
+void api_metrics_standby(FILE *f, const struct api_req *req);
+/* Converts a time of gw_now() to UTC text. */
+void api_utc(const struct gw_app *a, rwy_time t, char text[32]);
+/* The tunnel should be up: it exists, and it is not with the other gateway of a pair. */
+bool api_tunnel_expected(const struct gw_app *a, unsigned tunnel);
 /* Returns the number of tunnels: entries of conf->tunnel[] with a name. */
 unsigned api_tunnels_count(const struct conf *c);
 /* How many of them have `security: none`. */

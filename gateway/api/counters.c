@@ -396,6 +396,7 @@ static void metrics_all(FILE *f, const struct api_req *req, const struct api_sna
 	api_metrics_memory(f, req);
 	metrics_relay(f, req);
 	api_metrics_siblings(f, req);
+	api_metrics_standby(f, req);
 }
 
 int gw_metrics_print(FILE *out)

@@ -36,7 +36,7 @@ static void check_alive(const struct api_req *req, struct checks *c, unsigned *t
 	free(snap);
 	*tunnels_up = 0;
 	for (unsigned t = 0; t < a->conf->tunnels; t++)
-		*tunnels_up += up[t] == a->workers;
+		*tunnels_up += up[t] == a->workers && api_tunnel_expected(a, t);
 	check_add(c, "workers", answering == a->workers, "%u of %u answer", answering, a->workers);
 }
 
@@ -64,6 +64,25 @@ static void check_security(const struct api_req *req, struct checks *c)
 	    none, api_tunnels_count(conf));
 }
 
+/* Ready is also who has no standby, or waits for copies; healthy is only a whole pair. */
+static void check_standby(const struct api_req *req, struct checks *c, bool healthy)
+{
+	bool ok;
+	const char *text = api_standby_health(req, &ok);
+
+	if (text)
+		check_add(c, "standby", ok || !healthy, text, 0, 0);
+}
+
+static unsigned tunnels_expected(const struct gw_app *a)
+{
+	unsigned n = 0;
+
+	for (unsigned t = 0; t < a->conf->tunnels; t++)
+		n += api_tunnel_expected(a, t);
+	return n;
+}
+
 static void finish(struct checks *c, struct api_reply *reply)
 {
 	reply->status = c->ok ? 200 : 503;
@@ -81,7 +100,7 @@ void api_livez(const struct api_req *req, struct api_reply *reply)
 
 static void ready_or_healthy(const struct api_req *req, struct api_reply *reply, bool healthy)
 {
-	const unsigned all = api_tunnels_count(req->app->conf);
+	const unsigned all = tunnels_expected(req->app);
 	struct checks c = {json_array(), true};
 	unsigned tunnels;
 
@@ -90,6 +109,7 @@ static void ready_or_healthy(const struct api_req *req, struct api_reply *reply,
 	check_alive(req, &c, &tunnels);
 	check_ports(req, &c);
 	check_security(req, &c);
+	check_standby(req, &c, healthy);
 	check_add(&c, "tunnels", tunnels >= (healthy || !all ? all : 1), "%u of %u up", tunnels, all);
 	finish(&c, reply);
 }

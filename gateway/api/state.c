@@ -32,8 +32,7 @@ static double seconds(rwy_dur d)
 	return (double)d / 1e9;
 }
 
-/* Converts a time of gw_now() to UTC text. */
-static void utc(const struct gw_app *a, rwy_time t, char text[32])
+void api_utc(const struct gw_app *a, rwy_time t, char text[32])
 {
 	const time_t at = a->start_wall + ((int64_t)t - (int64_t)a->start) / (int64_t)RWY_SEC;
 	struct tm tm;
@@ -48,6 +47,14 @@ unsigned api_tunnels_in_clear(const struct conf *c)
 	for (unsigned i = 0; i < c->tunnels; i++)
 		n += *c->tunnel[i].name && c->tunnel[i].security == CONF_SEC_NONE;
 	return n;
+}
+
+bool api_tunnel_expected(const struct gw_app *a, unsigned tunnel)
+{
+	const int pair = atomic_load(&a->pair);
+	const struct conf_tunnel *t = &a->conf->tunnel[tunnel];
+
+	return *t->name && (t->standby || !(gw_pair_hides(pair) || pair == GW_PAIR_ASKS));
 }
 
 unsigned api_tunnels_count(const struct conf *c)
@@ -67,9 +74,9 @@ static json_t *down_json(const struct gw_app *a, const rwy_time *down)
 	char since[32];
 
 	for (unsigned t = 0; t < a->conf->tunnels; t++) {
-		if (!down[t] || !*a->conf->tunnel[t].name)
+		if (!down[t] || !api_tunnel_expected(a, t))
 			continue;
-		utc(a, down[t], since);
+		api_utc(a, down[t], since);
 		json_array_append_new(
 		    list, json_pack("{s:s, s:s, s:f}", "name", a->conf->tunnel[t].name, "since", since,
 		              "seconds", seconds(rwy_since(down[t], gw_now()))));
@@ -111,19 +118,19 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	}
 	gw_buffers_get(a, &total, &avail);
 	strftime(started, sizeof(started), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&a->start_wall, &tm));
-	reply->json =
-	    json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
-	              "s:I, s:I, s:I, s:I, s:I}",
-	        "name", a->conf->name, "version", a->version, "state",
-	        state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
-	        seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
-	        "ack_mode", eng_ack_mode_name((enum eng_ack_mode)a->conf->ack_mode), "workers",
-	        (int)a->workers, "workers_answering", (int)answering, "tunnels_in_clear",
-	        (int)api_tunnels_in_clear(a->conf), "ports", (int)a->ports, "ports_up", (int)ports_up,
-	        "tunnels", (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "tunnels_down",
-	        down_json(a, down), "flows", (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max,
-	        "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total,
-	        "buffers", (json_int_t)total, "buffers_free", (json_int_t)avail);
+	reply->json = json_pack(
+	    "{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
+	    "s:I, s:I, s:I, s:I, s:I, s:o}",
+	    "name", a->conf->name, "version", a->version, "state",
+	    state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
+	    seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
+	    "ack_mode", eng_ack_mode_name((enum eng_ack_mode)a->conf->ack_mode), "workers", (int)a->workers,
+	    "workers_answering", (int)answering, "tunnels_in_clear", (int)api_tunnels_in_clear(a->conf),
+	    "ports", (int)a->ports, "ports_up", (int)ports_up, "tunnels", (int)api_tunnels_count(a->conf),
+	    "tunnels_up", (int)tunnels_up, "tunnels_down", down_json(a, down), "flows", (json_int_t)flows,
+	    "flows_max", (json_int_t)a->conf->conns_max, "custody_bytes", (json_int_t)custody,
+	    "custody_max_bytes", (json_int_t)a->conf->custody_total, "buffers", (json_int_t)total,
+	    "buffers_free", (json_int_t)avail, "standby", api_standby_json(req));
 }
 
 /* --- tunnels --------------------------------------------------------------------------------- */
@@ -134,7 +141,7 @@ static json_t *congest_json(const struct gw_app *a, const struct wan_congest_sta
 	char since[32] = "";
 
 	if (s->since)
-		utc(a, s->since, since);
+		api_utc(a, s->since, since);
 	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:i}", "by", wan_congest_name(s->by), "since", since,
 	    "loss_ratio", s->loss_ppm / 1e6, "marks_ratio", s->marks_ppm / 1e6, "delay_seconds",
 	    seconds(s->delay), "begins", (int)s->begins);
@@ -198,7 +205,7 @@ static json_t *keys_json(const struct gw_app *a, unsigned tunnel)
 
 	gw_keys_info(a, tunnel, &i);
 	if (i.since)
-		utc(a, i.since, since);
+		api_utc(a, i.since, since);
 	at = (time_t)i.peer_expires;
 	if (at)
 		strftime(expires, sizeof(expires), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
@@ -219,7 +226,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	char since[32];
 
 	api_tunnel_sum(snap, req->app->workers, i, &t);
-	utc(req->app, t.since, since);
+	api_utc(req->app, t.since, since);
 	for (unsigned p = 0; p < c->prefixes; p++)
 		json_array_append_new(prefixes, api_json_prefix(&c->prefix[p]));
 	return json_pack(

@@ -20,7 +20,7 @@ BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
 CLI, SERVER = BUILD / "bin/roceway", BUILD / "tests/api_server"
 WIDTH = 100
-TABLES = ["status", "health", "flows", "tunnels", "memory", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "reservations", "workers", "tenant", "offload"]
+TABLES = ["status", "health", "flows", "tunnels", "memory", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "standby", "reservations", "workers", "tenant", "offload"]
 
 
 class Server:
@@ -497,6 +497,41 @@ def test_siblings():
         fits(s.cli("siblings --detail").stdout)
         metrics = s.request("/metrics")[2]
         assert 'roceway_sibling_packets_total{sibling="gw-a2"} 12345' in metrics and 'roceway_sibling_up{sibling="gw-a3"} 0' in metrics
+
+
+def test_standby():
+    with Server() as s:
+        assert s.get("/v1/standby") == {"standby": None} and s.get("/v1/status")["standby"] is None
+        assert "not one of a pair" in s.cli("standby").stdout and "standby" not in s.cli("status").stdout
+        assert "roceway_standby" not in s.request("/metrics")[2]
+        assert "standby" not in [c["name"] for c in s.get("/healthz")["checks"]]
+    with Server("conf=conf/samples/pair.yaml") as s:
+        j = s.get("/v1/standby")["standby"]
+        assert 90 <= j.pop("seconds") < 150 and j.pop("since").startswith("2023-11-16T"), j
+        assert j == {"tunnel": "pair", "state": "paired", "meaning": "it serves; the standby has all that hosts have ACKs for", "other": "ready",
+                     "serves": True, "site": True, "degraded": False, "flows": 3, "bytes": 1 << 20}, j
+        assert s.get("/v1/status")["standby"]["state"] == "paired"
+        text = s.cli("standby").stdout
+        assert re.search(r"^state +paired for .*\nmeaning +it serves; .*\nother +ready\ntunnel +pair\nserves +yes\nsite +in effect", text, re.M), text
+        fits(text)
+        assert re.search(r"^standby +paired for 9\d\.\d s, the other gateway is ready$", s.cli("status").stdout, re.M)
+        metrics = s.request("/metrics")[2]
+        assert 'roceway_standby_state{state="paired"} 1' in metrics and 'roceway_standby_state{state="alone"} 0' in metrics
+        assert "roceway_standby_degraded 0" in metrics and "roceway_standby_serves 1" in metrics and "roceway_standby_bytes 1048576" in metrics
+        checks = {c["name"]: c for c in s.get("/healthz", 503)["checks"]}
+        assert checks["standby"]["ok"] and not checks["tunnels"]["ok"], checks  # the second tunnel is down
+    with Server("conf=conf/samples/pair.yaml", "down=1") as s:
+        checks = {c["name"]: c for c in s.get("/healthz", 503)["checks"]}
+        assert not checks["standby"]["ok"], checks
+        assert {c["name"]: c["ok"] for c in s.get("/readyz", 503)["checks"]}["standby"]  # it serves all the same
+        assert "could not take over" in s.cli("standby").stdout and "roceway_standby_degraded 1" in s.request("/metrics")[2]
+        assert "NO TAKEOVER WITHOUT LOSS" in s.cli("status").stdout
+    with tempfile.TemporaryDirectory() as d:
+        path = Path(d) / "site.yaml"
+        path.write_text((ROOT / "conf/samples/gateway.yaml").read_text().replace("ack_mode: near ", "ack_mode: site "))
+        with Server(f"conf={path}") as s:
+            check = {c["name"]: c for c in s.get("/healthz")["checks"]}["standby"]
+            assert check["ok"] and "it is as `near`" in check["detail"], check
 
 
 def test_reservations():

@@ -140,7 +140,7 @@ def test_bash():
     assert bash('roceway flows --state ""') == ["learning", "paired", "idle", "failed", "closing"]
     assert bash("roceway tenant s") == ["show", "set"] and bash("roceway help metr") == ["metrics"]
     assert bash("roceway analyze CHANGE") == ["CHANGELOG.md"] and bash("roceway analyze --html READ") == ["README.md"]
-    assert bash("roceway --json st") == ["status"] and bash("roceway tunnel a") == ["add"]
+    assert bash("roceway --json stat") == ["status"] and bash("roceway tunnel a") == ["add"]
     assert bash("roceway status x") == [] and bash("roceway flows --limit ''") == []
 
 

@@ -28,6 +28,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_links,
     &cmd_map,
     &cmd_siblings,
+    &cmd_standby,
     &cmd_reservations,
     &cmd_workers,
     &cmd_offload,

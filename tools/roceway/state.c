@@ -13,6 +13,16 @@ static void print_down(const json_t *list)
 	    js(o, "name"), say_time(jn(o, "seconds")), js(o, "since"));
 }
 
+/* A gateway that is one of a pair. */
+static void print_pair(const json_t *s)
+{
+	if (!json_is_object(s))
+		return;
+	printf("standby        %s for %s, the other gateway is %s%s\n", js(s, "state"),
+	    say_time(jn(s, "seconds")), *js(s, "other") ? js(s, "other") : "silent",
+	    jb(s, "degraded") ? ": NO TAKEOVER WITHOUT LOSS" : "");
+}
+
 static int run_status(const struct cli *cli)
 {
 	json_t *j = api_get_json(cli, "/v1/status", NULL);
@@ -35,6 +45,7 @@ static int run_status(const struct cli *cli)
 			printf("               %lld WITHOUT KEYS: anybody on the path can read and forge "
 			       "packets\n",
 			    ji(j, "tunnels_in_clear"));
+		print_pair(json_object_get(j, "standby"));
 		printf("flows          %lld of at most %lld, ack mode %s\n", ji(j, "flows"),
 		    ji(j, "flows_max"), js(j, "ack_mode"));
 		printf("custody        %s of at most %s\n", say_bytes(jn(j, "custody_bytes")),

@@ -485,6 +485,19 @@ unsigned eng_memory_hosts(const struct eng *e, uint32_t *cursor, struct eng_memo
 	return n;
 }
 
+/* One of a pair if the configuration says so. */
+bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
+{
+	*out = (struct eng_standby_info){.state = fake.down ? "alone" : "paired",
+	    .other = fake.down ? "" : "ready",
+	    .since = fake.app.start + UPTIME - 90 * RWY_SEC,
+	    .serves = true,
+	    .site = !fake.down,
+	    .flows = fake.down ? 0 : 3,
+	    .bytes = fake.down ? 0 : 1 << 20};
+	return true;
+}
+
 uint64_t eng_custody_bytes(const struct eng *e)
 {
 	return UINT64_C(77) << 20;

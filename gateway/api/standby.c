@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /v1/standby: this gateway as one of a pair (docs/standby.md); the same for the status, for health
+ * and for Prometheus. A pair has one worker, which is asked.
+ */
+#include "gateway/api/api.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static const char *const names[] = {
+#define X(e, n, s) [e] = n,
+    ENG_SB_STATES(X)
+#undef X
+};
+static const char *const sentences[] = {
+#define X(e, n, s) [e] = s,
+    ENG_SB_STATES(X)
+#undef X
+};
+
+struct ask {
+	struct eng_standby_info i;
+	bool is; /* one of a pair */
+};
+
+static void ask(struct eng *e, void *arg)
+{
+	struct ask *a = arg;
+
+	a->is = eng_standby_info(e, &a->i);
+}
+
+enum pair { PAIR_NONE, PAIR_SILENT, PAIR_IS }; /* SILENT: the worker does not answer */
+
+static enum pair pair_ask(struct gw_app *app, struct eng_standby_info *out)
+{
+	struct ask a = {.is = false};
+
+	*out = (struct eng_standby_info){.state = "", .other = ""};
+	if (!app->workers || conf_standby(app->conf) < 0)
+		return PAIR_NONE;
+	if (gw_call(app, 0, ask, &a) != 0 || !a.is)
+		return PAIR_SILENT;
+	*out = a.i;
+	return PAIR_IS;
+}
+
+static unsigned state_of(const struct eng_standby_info *i)
+{
+	unsigned s = 0;
+
+	while (s < ENG_SB_STATE_COUNT && strcmp(names[s], i->state) != 0)
+		s++;
+	return s;
+}
+
+/* All is as it should be: the other gateway has, or this one is ready to take over, everything. */
+static bool whole(const struct eng_standby_info *i)
+{
+	const unsigned s = state_of(i);
+
+	return s == ENG_SB_PAIRED || s == ENG_SB_READY;
+}
+
+json_t *api_standby_json(const struct api_req *req)
+{
+	const struct gw_app *a = req->app;
+	struct eng_standby_info i;
+	const enum pair pair = pair_ask(req->app, &i);
+	char since[32] = "";
+	unsigned s;
+
+	if (pair == PAIR_NONE)
+		return json_null();
+	if (i.since)
+		api_utc(a, i.since, since);
+	s = state_of(&i);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:b, s:b, s:I, s:I}", "tunnel",
+	    a->conf->tunnel[conf_standby(a->conf)].name, "state", i.state, "meaning",
+	    s < ENG_SB_STATE_COUNT ? sentences[s] : "", "other", i.other, "since", since, "seconds",
+	    i.since ? (double)rwy_since(i.since, gw_now()) / 1e9 : 0.0, "serves", i.serves, "site", i.site,
+	    "degraded", !whole(&i), "flows", (json_int_t)i.flows, "bytes", (json_int_t)i.bytes);
+}
+
+void api_standby(const struct api_req *req, struct api_reply *reply)
+{
+	reply->json = json_pack("{s:o}", "standby", api_standby_json(req));
+}
+
+const char *api_standby_health(const struct api_req *req, bool *ok)
+{
+	struct eng_standby_info i;
+
+	*ok = true;
+	switch (pair_ask(req->app, &i)) {
+	case PAIR_NONE:
+		return conf_wants_site(req->app->conf) ? "ack mode `site` without a pair: it is as `near`"
+		                                       : NULL;
+	case PAIR_SILENT:
+		*ok = false;
+		return "the worker does not answer";
+	case PAIR_IS:
+		break;
+	}
+	*ok = whole(&i);
+	return sentences[state_of(&i) % ENG_SB_STATE_COUNT];
+}
+
+static void gauge(FILE *f, const char *name, const char *text)
+{
+	fprintf(f, "# HELP roceway_standby_%s %s.\n# TYPE roceway_standby_%s gauge\n", name, text, name);
+}
+
+void api_metrics_standby(FILE *f, const struct api_req *req)
+{
+	struct eng_standby_info i;
+	const bool is = pair_ask(req->app, &i) == PAIR_IS;
+
+	if (!is && req->app->workers) /* no worker: --print-metrics */
+		return;
+	gauge(f, "state", "1 for the state of this gateway as one of a pair, 0 for all others");
+	for (unsigned s = ENG_SB_NONE + 1; is && s < ENG_SB_STATE_COUNT; s++)
+		fprintf(f, "roceway_standby_state{state=\"%s\"} %d\n", names[s], s == state_of(&i));
+	gauge(f, "serves", "1 when this gateway of a pair serves hosts");
+	if (is)
+		fprintf(f, "roceway_standby_serves %d\n", i.serves);
+	gauge(f, "site", "1 when ack mode `site` is in effect: the other gateway has what is acknowledged");
+	if (is)
+		fprintf(f, "roceway_standby_site %d\n", i.site);
+	gauge(f, "degraded", "1 when the other gateway could not take over without loss, or this one");
+	if (is)
+		fprintf(f, "roceway_standby_degraded %d\n", !whole(&i));
+	gauge(f, "flows", "connections with copies at the other gateway, or stored for it");
+	if (is)
+		fprintf(f, "roceway_standby_flows %" PRIu32 "\n", i.flows);
+	gauge(f, "bytes", "bytes of copies on their way to it, or stored for it");
+	if (is)
+		fprintf(f, "roceway_standby_bytes %" PRIu64 "\n", i.bytes);
+}
