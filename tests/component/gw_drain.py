@@ -210,7 +210,7 @@ def main(names, world=topology):
                 except Exception as e:  # noqa: BLE001: any failure is a failed test
                     failed += 1
                     print("not ok %s: %s: %s" % (t.__name__, type(e).__name__, e), flush=True)
-                    for side in "ab":
+                    for side in "ab12":
                         with contextlib.suppress(OSError), open(os.path.join(folder, side + ".log")) as f:
                             print("--- %s\n%s" % (side, f.read()[-3000:]), flush=True)
     finally:

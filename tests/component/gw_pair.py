@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A pair of real gateways at site A and a single one at site B, while queue pairs between two hosts run: each gateway of the pair dies,
+is stopped and goes on as a zombie, and the cable between them is cut.
+
+    ha [eth0] -- switch -- [lan0] g1 [wan0] -- switch -- [wan0] gb [lan0] -- [eth0] hb
+                       \\-- [lan0] g2 [wan0] --/
+                           g1 [pair0] -- cable -- [pair0] g2
+
+The hosts are models, as in gw_drain.py, which compares every byte: no queue pair may end. A gateway that was replaced is started again by a
+thread, as systemd would. Needs root. Argument: the build folder.
+"""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import gw_smoke as lab  # noqa: E402
+import gw_drain as drain  # noqa: E402
+
+G2, SWITCHES = lab.TAG + "g2", drain.MID
+PAIR = {"1": lab.GA, "2": G2}
+REPLACED = 75  # exit status
+WAIT = "1s"  # of a gateway that starts
+
+PORTS = """  - name: cable
+    device: "net_af_packet2,iface=pair0"
+    role: wan
+    addresses: [198.51.100.{n}/30]
+    mtu: 1500
+tunnels:
+  - name: pair
+    port: cable
+    local: 198.51.100.{n}
+    remote: 198.51.100.{m}
+    security: none
+    standby: true
+    standby_beat: {beat}
+    standby_wait: {wait}
+"""
+LINES = (("role: lan\n", "role: lan\n    mac: 02:52:57:aa:00:01\n"), ("role: wan\n", "role: wan\n    mac: 02:52:57:aa:00:02\n"))
+
+
+def topology():
+    """As gw_smoke's, with a switch at each side of the pair."""
+    for ns in (lab.HA, lab.GA, G2, lab.GB, lab.HB, SWITCHES):
+        lab.sh("ip", "netns", "add", ns)
+        lab.sh("ip", "-n", ns, "link", "set", "lo", "up")
+    for br in ("lan", "wan"):
+        lab.sh("ip", "-n", SWITCHES, "link", "add", br, "type", "bridge")
+        lab.sh("ip", "-n", SWITCHES, "link", "set", br, "up")
+    for br, ns, dev, port in (("lan", lab.HA, "eth0", "la"), ("lan", lab.GA, "lan0", "l1"), ("lan", G2, "lan0", "l2"),
+                              ("wan", lab.GA, "wan0", "w1"), ("wan", G2, "wan0", "w2"), ("wan", lab.GB, "wan0", "wb")):
+        lab.sh("ip", "-n", ns, "link", "add", dev, "type", "veth", "peer", "name", port, "netns", SWITCHES)
+        lab.sh("ip", "-n", SWITCHES, "link", "set", port, "master", br, "up")
+        lab.sh("ip", "-n", ns, "link", "set", dev, "up")
+    lab.sh("ip", "-n", lab.GB, "link", "add", "lan0", "type", "veth", "peer", "name", "eth0", "netns", lab.HB)
+    lab.sh("ip", "-n", lab.GB, "link", "set", "lan0", "up")
+    lab.sh("ip", "-n", lab.GA, "link", "add", "pair0", "type", "veth", "peer", "name", "pair0", "netns", G2)
+    cable(True)
+    for host, n, m in ((lab.HA, 1, 2), (lab.HB, 2, 1)):
+        lab.sh("ip", "-n", host, "link", "set", "eth0", "up")
+        lab.no_offloads(host, "eth0")
+        lab.sh("ip", "-n", host, "addr", "add", "10.%d.0.2/24" % n, "dev", "eth0")
+        lab.sh("ip", "-n", host, "addr", "add", "fd00:%d::2/64" % n, "dev", "eth0", "nodad")
+        lab.sh("ip", "-n", host, "route", "add", "10.%d.0.0/24" % m, "via", "10.%d.0.1" % n)
+
+
+def cable(up):
+    for gw in PAIR.values():
+        lab.sh("ip", "-n", gw, "link", "set", "pair0", "up" if up else "down")
+
+
+class Member(lab.Gateway):
+    """One of the pair. While `kept`, a process that was replaced is started again, as the unit file has it."""
+
+    def __init__(self, folder, n, beat):
+        super().__init__(folder, "a")
+        self.netns, self.n = PAIR[n], n
+        self.sock = os.path.join(folder, n + ".sock")
+        with open(self.config) as f:
+            text = f.read()
+        for was, now in LINES:
+            text = text.replace(was, now, 1)
+        home = os.path.join(folder, n)
+        os.mkdir(home, 0o700)
+        text = (text.replace("tunnels:\n", PORTS.format(n=n, m=3 - int(n), beat=beat, wait=WAIT), 1)
+                .replace("journal_dir: " + folder, "journal_dir: " + home).replace("a.sock", n + ".sock")
+                .replace("memory:\n", "connections: {ack_mode: site}\nmemory:\n", 1))
+        self.config, self.log = (os.path.join(folder, n + end) for end in (".yaml", ".log"))
+        with open(self.config, "w") as f:
+            f.write(text)
+        self.ends, self.kept, self.said = [], True, ""
+        self.keeper = threading.Thread(target=self._keep, daemon=True)
+
+    def start(self):
+        super().start()
+        if not self.keeper.is_alive() and not self.keeper.ident:
+            self.keeper.start()
+        return self
+
+    def _keep(self):
+        while self.kept:
+            time.sleep(0.05)
+            code = self.proc.poll()
+            if code == REPLACED and self.kept:
+                self.ends.append(code)
+                self.said += self.text()
+                super().start()
+
+    def info(self):
+        """/v1/standby, {} while it does not answer."""
+        r = subprocess.run((os.path.join(drain.BIN, "roceway"), "--socket", self.sock, "--json", "standby"), capture_output=True, text=True)
+        return json.loads(r.stdout)["standby"] if not r.returncode else {}
+
+    def until(self, *states):
+        end = time.monotonic() + lab.READY
+        while (state := self.info().get("state")) not in states:
+            assert time.monotonic() < end, "gateway %s is %s, not %s" % (self.n, state, states)
+            time.sleep(0.02)
+        return self
+
+    def end(self):
+        self.kept = False
+        if self.keeper.ident:
+            self.keeper.join()
+        if self.proc and self.proc.poll() is None:
+            with contextlib.suppress(OSError):
+                self.proc.send_signal(signal.SIGCONT)
+        self.kill()
+
+
+def roceway(member, *words):
+    return subprocess.run((os.path.join(drain.BIN, "roceway"), "--socket", member.sock) + words, capture_output=True, text=True, timeout=60)
+
+
+def counters(member):
+    return {c["name"]: c["value"] for c in json.loads(roceway(member, "--json", "counters").stdout)["counters"]}
+
+
+@contextlib.contextmanager
+def running(folder, beat="50ms"):
+    """Gateway 1 is active, gateway 2 has everything."""
+    one, two, b = Member(folder, "1", beat), Member(folder, "2", beat), lab.Gateway(folder, "b")
+    load = None
+    cable(True)
+    try:
+        b.start()
+        one.start().until("alone")
+        b.wait("tunnel=far state=up")
+        two.start().until("ready")
+        one.until("paired")
+        load = drain.Load()
+        load.more()
+        yield one, two, b, load
+    finally:
+        if load:
+            load.kill()
+        one.end()
+        two.end()
+        b.kill()
+
+
+def finish(load, b, *members):
+    """Everything arrived once; nobody lost a connection."""
+    load.finish()
+    for g in members:
+        assert " error " not in g.text() + g.said, g.text() + g.said
+    code, counts = b.stop()
+    assert code == 0 and " error " not in b.text(), b.text()
+    assert "conns_failed" not in counts and "conns_lost" not in counts, counts
+
+
+def test_roles(folder):
+    """Who serves, what the commands say, and that nothing of the standby leaves its ports."""
+    with running(folder) as (one, two, b, load):
+        load.more()
+        assert one.info()["serves"] and one.info()["site"] and not two.info()["serves"], (one.info(), two.info())
+        assert one.info()["flows"] > 0 and two.info()["flows"] > 0, (one.info(), two.info())
+        for g in one, two:
+            assert roceway(g, "health").returncode == 0, roceway(g, "health").stdout
+            assert "standby" in roceway(g, "status").stdout
+        before = counters(two)
+        assert lab.ping(lab.HA, "10.1.0.1")  # the active one's kernel answers, once
+        lab.all_once(lab.HA, "10.1.0.1", 5)
+        now = counters(two)
+        assert now.get("drop_standby_rx"), now
+        for port in json.loads(roceway(two, "--json", "ports").stdout)["ports"]:
+            assert (port["tx_packets"] > 0) == (port["name"] == "cable"), port
+            assert port["mac"] == one_mac(one, port["name"]) or port["name"] == "cable", port
+        assert "tx_announced" not in before and counters(one)["tx_announced"] > 0
+        finish(load, b, one, two)
+
+
+def one_mac(member, name):
+    return [p["mac"] for p in json.loads(roceway(member, "--json", "ports").stdout)["ports"] if p["name"] == name][0]
+
+
+def test_active_dies(folder):
+    with running(folder) as (one, two, b, load):
+        one.kill()
+        load.more()
+        two.until("alone")
+        one.start().until("ready")
+        two.until("paired")
+        load.more()
+        two.kill()  # and back
+        load.more()
+        one.until("alone")
+        finish(load, b, one)
+
+
+def test_zombie(folder):
+    """The active gateway stops for longer than the other one waits, and goes on."""
+    with running(folder) as (one, two, b, load):
+        one.proc.send_signal(signal.SIGSTOP)
+        two.until("alone")
+        load.more()
+        one.proc.send_signal(signal.SIGCONT)
+        one.until("ready")  # as a new process
+        assert one.ends == [REPLACED], one.ends
+        two.until("paired")
+        load.more()
+        finish(load, b, one, two)
+
+
+def test_cable(folder):
+    """The cable is cut: one of them goes on, by the witness. It comes back."""
+    with running(folder) as (one, two, b, load):
+        cable(False)
+        load.more()
+        serve = [g for g in (one, two) if g.info().get("serves")]
+        assert len(serve) == 1, (one.info(), two.info())
+        serve[0].until("alone")
+        load.more()
+        cable(True)
+        serve[0].until("paired")
+        (two if serve[0] is one else one).until("ready")
+        load.more()
+        finish(load, b, one, two)
+
+
+def test_standby_dies(folder):
+    with running(folder) as (one, two, b, load):
+        two.kill()
+        load.more()
+        one.until("alone")
+        assert roceway(one, "health").returncode == 1 and "standby" in roceway(one, "health").stdout
+        two.start().until("ready")
+        one.until("paired")
+        load.more()
+        two.proc.send_signal(signal.SIGSTOP)
+        one.until("alone")
+        load.more()
+        two.proc.send_signal(signal.SIGCONT)
+        two.until("ready")
+        one.until("paired")
+        load.more()
+        finish(load, b, one, two)
+
+
+if __name__ == "__main__":
+    CODE = drain.main(globals(), topology)
+    subprocess.run(("ip", "netns", "del", G2), stderr=subprocess.DEVNULL)
+    sys.exit(CODE)
