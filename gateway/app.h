@@ -47,8 +47,8 @@ struct gw_offload_hooks;
 
 /*
  * One of a pair of gateways (docs/standby.md). NONE: it is not. HIDES: the other one has the
- * addresses of both, and nothing passes the LAN and WAN ports. ASKS: the WAN ports are open, for the
- * witness. REPLACED: the process ends.
+ * addresses of both, and nothing passes the LAN and WAN ports. ASKS: the WAN ports are open, for
+ * the witness. REPLACED: the process ends.
  */
 enum gw_pair { GW_PAIR_NONE, GW_PAIR_HIDES, GW_PAIR_ASKS, GW_PAIR_SERVES, GW_PAIR_REPLACED };
 
