@@ -27,6 +27,7 @@ import gw_drain as drain  # noqa: E402
 G2, SWITCHES = lab.TAG + "g2", drain.MID
 PAIR = {"1": lab.GA, "2": G2}
 REPLACED = 75  # exit status
+CA = os.path.join(lab.ROOT, "tools", "ca", "roceway-ca")
 WAIT = "1s"  # of a gateway that starts
 
 PORTS = """  - name: cable
@@ -144,11 +145,27 @@ def counters(member):
     return {c["name"]: c["value"] for c in json.loads(roceway(member, "--json", "counters").stdout)["counters"]}
 
 
+def with_keys(folder, *gateways):
+    """Both of the pair have one certificate."""
+    here = os.path.join(folder, "ca")
+    for words in (("init",), ("issue", "gw-a", "gateway"), ("issue", "gw-b", "gateway")):
+        subprocess.run((CA, here) + words, check=True)
+    for g in gateways:
+        own, peer = ("gw-b", "gw-a") if g.netns == lab.GB else ("gw-a", "gw-b")
+        with open(g.config) as f:
+            text = f.read()
+        text = text.replace("security: none\n    standby", "peer_name: gw-a\n    standby").replace("security: none", "peer_name: " + peer)
+        with open(g.config, "w") as f:
+            f.write(text + "keys: {certificate: %s/%s.pem, key: %s/%s.key, ca: %s/ca.pem}\n" % (here, own, here, own, here))
+
+
 @contextlib.contextmanager
-def running(folder, beat="50ms"):
+def running(folder, beat="50ms", keys=False):
     """Gateway 1 is active, gateway 2 has everything."""
     one, two, b = Member(folder, "1", beat), Member(folder, "2", beat), lab.Gateway(folder, "b")
     load = None
+    if keys:
+        with_keys(folder, one, two, b)
     cable(True)
     try:
         b.start()
@@ -214,6 +231,24 @@ def test_active_dies(folder):
         load.more()
         one.until("alone")
         finish(load, b, one)
+
+
+def test_keys(folder):
+    """The standby gets keys when it takes over."""
+    with running(folder, keys=True) as (one, two, b, load):
+        one.kill()
+        load.more()
+        two.until("alone")
+        assert "keys: tunnel=far state=wanted" not in two.text(), two.text()
+        one.start().until("ready")
+        two.until("paired")
+        two.proc.send_signal(signal.SIGSTOP)
+        load.more()
+        one.until("alone")
+        two.proc.send_signal(signal.SIGCONT)
+        two.until("ready")
+        load.more()
+        finish(load, b, one, two)
 
 
 def test_zombie(folder):
