@@ -213,6 +213,16 @@ def test_roles(folder):
             assert port["mac"] == one_mac(one, port["name"]) or port["name"] == "cable", port
         assert "tx_announced" not in before and counters(one)["tx_announced"] > 0
         finish(load, b, one, two)
+        for words in ("tunnel", "del", "pair"), ("tunnel", "set", "pair", "standby_beat=20ms"), ("tunnel", "set", "pair", "standby=false"):
+            r = roceway(one, *words)
+            assert r.returncode == 1 and ("only with a restart" in r.stderr or "pair" in r.stderr), r
+        with open(one.config) as f:
+            text = f.read()
+        with open(one.config, "w") as f:
+            f.write(text.replace("standby_beat: 50ms", "standby_beat: 60ms"))
+        r = roceway(one, "reload")
+        assert r.returncode == 1 and "expected `50ms` for `standby_beat`, which changes only with a restart" in r.stderr, r
+        assert roceway(one, "tunnel", "set", "far", "rate=9Gbps").returncode == 0
 
 
 def one_mac(member, name):
@@ -231,6 +241,23 @@ def test_active_dies(folder):
         load.more()
         one.until("alone")
         finish(load, b, one)
+
+
+def test_restarts(folder):
+    """As an upgrade does it: the standby, then the active one, which drains first."""
+    with running(folder) as (one, two, b, load):
+        code, _ = two.stop()
+        assert code == 0 and one.until("alone")
+        two.start().until("ready")
+        one.until("paired")
+        code, _ = one.stop()
+        assert code == 0 and "drain: done after" in one.text(), one.text()
+        load.more()
+        two.until("alone")
+        one.start().until("ready")
+        two.until("paired")
+        load.more()
+        finish(load, b, one, two)
 
 
 def test_keys(folder):
