@@ -29,6 +29,7 @@ static void tunnel_state(void *ctx, unsigned tunnel, bool up, rwy_time now)
 	struct gw_worker *w = ctx;
 	_Atomic uint64_t *s = &w->tun_state[tunnel];
 
+	gw_standby_link(w, tunnel, up);
 	/* Also called when the peer restarted. */
 	if ((atomic_load_explicit(s, memory_order_relaxed) & 1) != up)
 		atomic_store_explicit(s, now << 1 | up, memory_order_relaxed);

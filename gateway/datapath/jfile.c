@@ -283,7 +283,9 @@ void gw_jfile_close(struct gw_app *app)
 	if (!f)
 		return;
 	gw_jfile_alive(app); /* the next process measures from this time */
-	/* The promises of a gateway that was replaced are the other gateway's, which knows better. */
+	/*
+	 * The promises of a gateway that was replaced are the other gateway's, which knows better.
+	 */
 	if (f->in_place && (!promised_anything(f) || atomic_load(&app->pair) == GW_PAIR_REPLACED))
 		unlinkat(f->dir, f->name, 0);
 	if (f->head)

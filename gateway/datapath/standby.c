@@ -19,12 +19,22 @@
 
 #define LATE    3  /* beats without a turn, after which the other gateway may have taken over */
 #define DRAINED 64 /* bursts at most that are read first then: more than a queue holds */
-#define SAYS    4
+#define SAYS    10
 
-/* After the begin: a switch may lose one, or learn from a frame of before. */
-static const rwy_dur say_after[SAYS] = {0, 10 * RWY_MS, 100 * RWY_MS, RWY_SEC};
+/* After the begin, in milliseconds. A gateway that does not know yet that it was replaced may still
+ * send, and move the address back to its port of the switch. */
+static const uint16_t say_after[SAYS] = {0, 10, 20, 50, 100, 150, 200, 300, 500, 1000};
+
+/*
+ * While the other gateway is silent it may ask the witness, from our address: what the witness
+ * sends to us then goes to it, until we say something.
+ */
+#define SAY_AGAIN (100 * RWY_MS)
 
 struct gw_standby {
+	unsigned tunnel;
+	bool silent; /* the other gateway */
+	rwy_time say_at;
 	rwy_dur beat, wait;
 	rwy_time turn; /* the last one */
 	/* since it serves; SAYS announcements were made: all */
@@ -46,6 +56,8 @@ int gw_standby_new(struct gw_worker *w)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return RWY_ENOMEM;
+	s->tunnel = (unsigned)tunnel;
+	s->silent = true;
 	s->beat = t->standby_beat;
 	s->wait = t->standby_wait;
 	s->turn = gw_now();
@@ -84,6 +96,14 @@ void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now)
 	s->cursor = 0;
 }
 
+void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up)
+{
+	if (!w->standby || tunnel != w->standby->tunnel)
+		return;
+	w->standby->silent = !up;
+	w->standby->say_at = w->now;
+}
+
 bool gw_standby_receives(const struct gw_port *p)
 {
 	return p->pair || p->conf->role == CONF_ROLE_WAN;
@@ -115,9 +135,13 @@ static enum gw_pair gate_wanted(const struct gw_worker *w)
 
 static void say(struct gw_worker *w, struct gw_standby *s)
 {
-	if (s->said < SAYS && w->now >= s->served + say_after[s->said]) {
-		gw_standby_announce(w);
+	if (s->said < SAYS && w->now >= s->served + say_after[s->said] * RWY_MS) {
+		gw_standby_announce(w, true);
 		s->said++;
+		s->say_at = w->now + SAY_AGAIN;
+	} else if (s->silent && w->now >= s->say_at) {
+		gw_standby_announce(w, false);
+		s->say_at = w->now + SAY_AGAIN;
 	}
 	if (s->finding) {
 		gw_standby_find_hosts(w, &s->cursor);

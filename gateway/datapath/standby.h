@@ -16,6 +16,8 @@ void gw_standby_free(struct gw_worker *w);
 
 /* Once a turn, before packets are received, if w->standby. */
 void gw_standby_turn(struct gw_worker *w);
+/* eng_ops.tunnel_state: the tunnel of the pair, or another one. */
+void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up);
 /* eng_ops.serves */
 void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now);
 
@@ -24,8 +26,8 @@ bool gw_standby_receives(const struct gw_port *p);
 /* While w->gated: a frame of this port may go to the kernel, or leave by it. */
 bool gw_standby_passes(const struct gw_worker *w, const struct gw_port *p);
 
-/* standby_say.c: announces all addresses of LAN and WAN ports. */
-void gw_standby_announce(struct gw_worker *w);
+/* standby_say.c: announces all addresses of WAN ports, and of LAN ports, too. */
+void gw_standby_announce(struct gw_worker *w, bool lan);
 /* standby_say.c: asks for the addresses of some hosts that have connections, from *cursor on, which
  * is 0 again after the last. */
 void gw_standby_find_hosts(struct gw_worker *w, uint32_t *cursor);

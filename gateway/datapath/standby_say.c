@@ -95,12 +95,12 @@ static void announce_tenants(struct gw_worker *w, struct gw_port *p)
 	}
 }
 
-void gw_standby_announce(struct gw_worker *w)
+void gw_standby_announce(struct gw_worker *w, bool lan)
 {
 	for (unsigned i = 0; i < w->app->ports; i++) {
 		struct gw_port *p = w->app->port[i];
 
-		if (p->pair)
+		if (p->pair || (p->conf->role == CONF_ROLE_LAN && !lan))
 			continue;
 		for (unsigned a = 0; a < p->conf->addrs; a++)
 			announce(w, p, &p->conf->addr[a].addr);

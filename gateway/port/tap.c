@@ -20,11 +20,12 @@
 #include "gateway/gw.h"
 #include "gateway/setup.h"
 
-static void sysctl_set(const struct gw_port *p, const char *dir, const char *key, const char *value)
+/* what: "ipv4/conf" */
+static void sysctl_set(const struct gw_port *p, const char *what, const char *key, const char *value)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "/proc/sys/net/%s/conf/%s/%s", dir, p->tap, key);
+	snprintf(path, sizeof(path), "/proc/sys/net/%s/%s/%s", what, p->tap, key);
 	gw_sysctl_write(path, value);
 }
 
@@ -32,11 +33,25 @@ static void sysctl_set(const struct gw_port *p, const char *dir, const char *key
  * the system's defaults are. */
 static void sysctls(const struct gw_port *p)
 {
-	sysctl_set(p, "ipv4", "arp_ignore", "1");
-	sysctl_set(p, "ipv4", "arp_announce", "2");
-	sysctl_set(p, "ipv6", "disable_ipv6", "0");
-	sysctl_set(p, "ipv6", "accept_ra", "0");
-	sysctl_set(p, "ipv6", "router_solicitations", "0");
+	sysctl_set(p, "ipv4/conf", "arp_ignore", "1");
+	sysctl_set(p, "ipv4/conf", "arp_announce", "2");
+	sysctl_set(p, "ipv6/conf", "disable_ipv6", "0");
+	sysctl_set(p, "ipv6/conf", "accept_ra", "0");
+	sysctl_set(p, "ipv6/conf", "router_solicitations", "0");
+}
+
+/*
+ * A gateway that takes over knows no neighbour, and the answer to its question goes to the other
+ * one of the pair while that one still sends: it asks again soon, instead of once a second.
+ */
+static void ask_fast(const struct gw_port *p)
+{
+	static const char *const families[] = {"ipv4/neigh", "ipv6/neigh"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		sysctl_set(p, families[i], "retrans_time_ms", "20");
+		sysctl_set(p, families[i], "mcast_solicit", "25");
+	}
 }
 
 static int create(struct gw_port *p)
@@ -111,13 +126,15 @@ static int address_add(struct nl_sock *s, const struct gw_port *p, const struct 
 	return rc ? RWY_EINVAL : 0;
 }
 
-static int tap_open(struct nl_sock *s, struct gw_port *p)
+static int tap_open(struct nl_sock *s, struct gw_port *p, bool of_pair)
 {
 	int rc = create(p);
 
 	if (rc)
 		return rc;
 	sysctls(p);
+	if (of_pair && !p->pair)
+		ask_fast(p);
 	rc = link_up(s, p);
 	for (unsigned i = 0; i < p->conf->addrs && !rc; i++)
 		rc = address_add(s, p, &p->conf->addr[i]);
@@ -130,7 +147,7 @@ int gw_taps_open(struct gw_app *app)
 	int rc = s && nl_connect(s, NETLINK_ROUTE) == 0 ? 0 : RWY_ENOMEM;
 
 	for (unsigned i = 0; i < app->ports && !rc; i++)
-		rc = tap_open(s, app->port[i]);
+		rc = tap_open(s, app->port[i], conf_standby(app->conf) >= 0);
 	nl_socket_free(s);
 	return rc;
 }
