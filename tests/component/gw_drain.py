@@ -56,24 +56,36 @@ class Wan:
 
 
 class Load:
-    def __init__(self):
+    def __init__(self, *options):
         macs = []
         for host, n in ((lab.HA, 1), (lab.HB, 2)):
             assert lab.ping(host, "10.%d.0.1" % n)
             text = subprocess.run(("ip", "-j", "-n", host, "neigh", "show", "10.%d.0.1" % n), capture_output=True, text=True).stdout
             macs.append(json.loads(text)[0]["lladdr"])
-        self.proc = subprocess.Popen((RC, lab.HA, macs[0], lab.HB, macs[1], str(QPS)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.done = 0
+        self.proc = subprocess.Popen((RC, lab.HA, macs[0], lab.HB, macs[1], str(QPS)) + options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.done = self.stall = 0
 
     def read(self):
         line = self.proc.stdout.readline()
         assert line and not line.startswith("error"), line or "it died"
         word, n = line.split()
-        self.done = int(n)
+        if word == "stall":  # microseconds without a completion of some queue pair
+            self.stall = max(self.stall, int(n))
+        else:
+            self.done = int(n)
         return word
+
+    def current(self):
+        """Reads what was said while nobody listened: until the next line has to be waited for."""
+        began = time.monotonic()
+        self.read()
+        while time.monotonic() - began < 0.02:
+            began = time.monotonic()
+            self.read()
 
     def more(self, n=2000):
         """Waits until so many more operations are complete."""
+        self.current()
         self.to(self.done + n)
 
     def to(self, done):

@@ -3,9 +3,11 @@
  * RC traffic for whole programs on veth pairs (gw_drain.py): model hosts (tests/lib/rc_host.h) on eth0 of two
  * network namespaces, some queue pairs between them, both directions. Each side writes patterns, increments
  * the other side's counter and reads it. When standard input ends, it stops asking, waits for the rest and
- * compares: each WRITE and each ATOMIC executed once, in order. Any error ends it with status 1.
+ * compares: each WRITE and each ATOMIC executed once, in order. Any error ends it with status 1. It says how
+ * many operations are done, and (`stall`, in microseconds) when no operation of some queue pair completed for
+ * more than 20 ms.
  *
- *   rc_veth NETNS_A GATEWAY_MAC_A NETNS_B GATEWAY_MAC_B QUEUE_PAIRS
+ *   rc_veth NETNS_A GATEWAY_MAC_A NETNS_B GATEWAY_MAC_B QUEUE_PAIRS [TIMEOUT_MS]
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,12 +39,14 @@
 #define MEM     (FOUND + 8 * DEPTH)
 #define DEPTH   8 /* outstanding operations: a multiple of SLOTS */
 #define WAIT    (40 * RWY_SEC)
+#define STALL   (20 * RWY_MS)
 
 struct end {
 	struct rc_host h;
 	uint8_t mem[MEM];
 	unsigned qp, site;
 	uint64_t posted, done, added;
+	rwy_time last;          /* of an operation that completed; 0: none did */
 	uint64_t expect[DEPTH]; /* of a READ: the counter's value */
 };
 
@@ -55,6 +59,7 @@ static struct end ends[QPS_MAX][2];
 static struct lan lan[2];
 static unsigned qps;
 static bool failed;
+static rwy_dur stall; /* the longest since it was told */
 
 static rwy_time clock_now(void)
 {
@@ -146,6 +151,7 @@ static void input(unsigned site, rwy_time now)
 static void completed(void *ctx, const struct rc_comp *c)
 {
 	struct end *s = ctx;
+	const rwy_time now = clock_now();
 	uint64_t found;
 
 	if (c->status != RC_OK || c->id != s->done) {
@@ -158,6 +164,9 @@ static void completed(void *ctx, const struct rc_comp *c)
 		if (found != s->expect[c->id % DEPTH])
 			fail(s, "a READ brought another counter", found, s->expect[c->id % DEPTH]);
 	}
+	if (s->last && now - s->last > stall)
+		stall = now - s->last;
+	s->last = now;
 	s->done++;
 }
 
@@ -197,7 +206,7 @@ static void compare(const struct end *s, const struct end *peer)
 			fail(s, "the memory differs: slot", i, 0);
 }
 
-static void connect_qp(unsigned i)
+static void connect_qp(unsigned i, rwy_dur timeout)
 {
 	for (unsigned j = 0; j < 2; j++) {
 		struct end *s = &ends[i][j];
@@ -209,8 +218,7 @@ static void connect_qp(unsigned i)
 		c.peer_qpn = 0x100 + i;
 		c.sq_psn = 1000 * i + 7 * j;
 		c.rq_psn = 1000 * i + 7 * !j;
-		/* as NCCL's default: it waits half a minute, here in steps of a second */
-		c.timeout = RWY_SEC;
+		c.timeout = timeout;
 		c.retry = 7;
 		c.done = completed;
 		c.ctx = s;
@@ -251,16 +259,20 @@ static uint64_t all_done(void)
 
 int main(int argc, char **argv)
 {
+	/* by default as NCCL's: it waits half a minute, here in steps of a second */
+	rwy_dur timeout = RWY_SEC;
 	rwy_time say = 0, end = RWY_NEVER;
 	bool more = true;
 
-	if (argc != 6 || (qps = (unsigned)strtoul(argv[5], NULL, 10)) < 1 || qps > QPS_MAX)
+	if (argc < 6 || argc > 7 || (qps = (unsigned)strtoul(argv[5], NULL, 10)) < 1 || qps > QPS_MAX)
 		return 2;
+	if (argc == 7)
+		timeout = strtoul(argv[6], NULL, 10) * RWY_MS;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	lan_open(&lan[0], argv[1], argv[2]);
 	lan_open(&lan[1], argv[3], argv[4]);
 	for (unsigned i = 0; i < qps; i++)
-		connect_qp(i);
+		connect_qp(i, timeout);
 	while (!failed) {
 		struct pollfd p[3] = {{.fd = lan[0].fd, .events = POLLIN},
 		    {.fd = lan[1].fd, .events = POLLIN}, {.fd = more ? 0 : -1, .events = POLLIN}};
@@ -273,6 +285,9 @@ int main(int argc, char **argv)
 			fail(&ends[0][0], "not complete in time", 0, 0);
 		if (now >= say) {
 			printf("done %" PRIu64 "\n", all_done());
+			if (stall > STALL)
+				printf("stall %" PRIu64 "\n", stall / RWY_US);
+			stall = 0;
 			say = now + 100 * RWY_MS;
 		}
 		poll(p, 3, 1);
