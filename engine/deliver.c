@@ -74,8 +74,11 @@ static void renumber_request(struct eng_requester *rq, const struct rwy_buf *b, 
 	for (struct rwy_buf *q = rq->reqr.q.head; q; q = q->next)
 		if (q->psn == b->psn || is_rest_of_read(q, b)) {
 			q->seq = b->seq;
-			/* Responses of this READ that the near gateway lost are needed again. */
-			if (q == rq->reqr.q.head)
+			/*
+			 * Responses of this READ that the near gateway lost are needed again. A
+			 * standby that continues the connection gets them from their flow.
+			 */
+			if (q == rq->reqr.q.head && !(rq->continued && rq->responses))
 				roce_reqr_reread(&rq->reqr, b->psn);
 			return;
 		}
