@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/eng_site_pair.h"
+
+#include <stdio.h>
+
+#include "cc/cc.h"
+#include "rwy/endian.h"
+#include "tests/lib/heap_buf.h"
+
+#define ROOM     320
+#define QUEUE    4096 /* datagrams in a link */
+#define DGRAM    2048
+#define BEAT     (SP_SILENCE / 4)
+#define RATE_Bps 1250000000
+
+struct dgram {
+	rwy_time at;
+	uint32_t len, tenant;
+	uint8_t bytes[DGRAM];
+};
+
+struct link {
+	struct dgram *q;
+	unsigned head, tail; /* of a ring */
+	enum sp_link_state state;
+};
+
+struct sp_gw sp_gw[SP_GATEWAYS];
+struct sp_host sp_host[SP_SITES];
+rwy_time sp_now;
+void (*sp_tune)(struct eng_cfg *c, unsigned gw);
+void (*sp_started)(unsigned gw);
+void (*sp_heard)(const struct sp_packet *p);
+
+static struct link links[SP_LINKS];
+static unsigned starts; /* each process has another seed, and other epochs with it */
+
+static unsigned site_of(unsigned gw)
+{
+	return gw == SP_B ? SP_SITE_B : SP_SITE_A;
+}
+
+/* --- links -------------------------------------------------------------------------------------- */
+
+/* Room for a datagram; NULL: it is lost. */
+static struct dgram *link_add(enum sp_link l, uint32_t len, rwy_dur delay)
+{
+	struct link *k = &links[l];
+	struct dgram *d = &k->q[k->tail % QUEUE];
+
+	if (k->state == SP_CUT)
+		return NULL;
+	assert_true(k->tail - k->head < QUEUE && len <= DGRAM);
+	k->tail++;
+	*d = (struct dgram){.at = sp_now + delay, .len = len};
+	return d;
+}
+
+void sp_link(enum sp_link l, enum sp_link_state s)
+{
+	links[l].state = s;
+	if (s == SP_CUT)
+		links[l].head = links[l].tail;
+}
+
+void sp_cable(enum sp_link_state s)
+{
+	sp_link(SP_1_TO_2, s);
+	sp_link(SP_2_TO_1, s);
+}
+
+unsigned sp_waiting(enum sp_link l)
+{
+	return links[l].tail - links[l].head;
+}
+
+static void to_gateway(struct sp_gw *g, enum sp_link l, const struct dgram *d)
+{
+	struct rwy_buf *b;
+
+	if (!g->e || g->frozen)
+		return;
+	b = heap_buf_alloc(&g->bufs, ROOM, d->len);
+	memcpy(b->data, d->bytes, d->len);
+	if (l == SP_LAN_A || l == SP_LAN_B)
+		eng_tenant_rx(g->e, &b, &(uint16_t){(uint16_t)d->tenant}, 1, sp_now);
+	else
+		eng_wan_rx(g->e, l == SP_A_TO_B || l == SP_B_TO_A ? SP_WAN : SP_CABLE, 0, b, 0, sp_now);
+}
+
+static void link_deliver(enum sp_link l)
+{
+	/* Both gateways of site A have its addresses. */
+	static const unsigned to[SP_LINKS][2] = {[SP_A_TO_B] = {SP_B, SP_B},
+	    [SP_B_TO_A] = {SP_A1, SP_A2},
+	    [SP_1_TO_2] = {SP_A2, SP_A2},
+	    [SP_2_TO_1] = {SP_A1, SP_A1},
+	    [SP_LAN_A] = {SP_A1, SP_A2},
+	    [SP_LAN_B] = {SP_B, SP_B}};
+	struct link *k = &links[l];
+
+	while (k->state == SP_GOOD && k->head != k->tail && k->q[k->head % QUEUE].at <= sp_now) {
+		const struct dgram *d = &k->q[k->head++ % QUEUE];
+
+		to_gateway(&sp_gw[to[l][0]], l, d);
+		if (to[l][1] != to[l][0])
+			to_gateway(&sp_gw[to[l][1]], l, d);
+	}
+}
+
+/* --- what an engine calls ----------------------------------------------------------------------- */
+
+static void heard(struct sp_gw *g, const struct roce_pkt *pkt, uint32_t tenant)
+{
+	struct sp_host *h = &sp_host[site_of(g->idx)];
+	struct sp_packet p = {.site = site_of(g->idx),
+	    .from = g->idx,
+	    .opcode = pkt->opcode,
+	    .psn = pkt->psn,
+	    .dqpn = pkt->dqpn,
+	    .tenant = tenant,
+	    .at = sp_now};
+
+	if (pkt->info->flags & ROCE_F_AETH) {
+		p.syndrome = (uint8_t)roce_aeth_syndrome(pkt);
+		p.msn = roce_aeth_msn(pkt);
+	}
+	assert_true(h->n < SP_HEARD_MAX);
+	h->heard[h->n++] = p;
+	h->requests += roce_op_is_request(pkt->info);
+	if (pkt->info->op != ROCE_OP_ACK) {
+		h->responses += roce_op_is_response(pkt->info);
+	} else if (roce_aeth_type(p.syndrome) == ROCE_AETH_ACK) {
+		h->acks++;
+		h->ack = p;
+	} else {
+		h->naks++;
+	}
+	if (sp_heard)
+		sp_heard(&p);
+}
+
+static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
+{
+	struct sp_gw *g = ctx;
+	uint8_t copy[RC_PKT_MAX];
+	struct roce_pkt pkt;
+
+	memcpy(copy, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	g->sent++;
+	if (roce_parse(copy, tx->len, &pkt) == ROCE_PARSE_OK && pkt.info->transport == ROCE_RC)
+		heard(g, &pkt, tx->tenant);
+	if (tx->buf && tx->own)
+		heap_buf_free(&g->bufs, tx->buf);
+}
+
+static void wan_out(void *ctx, unsigned tunnel, const struct wan_tx *tx)
+{
+	static const enum sp_link out[SP_GATEWAYS][2] = {
+	    {SP_A_TO_B, SP_1_TO_2}, {SP_A_TO_B, SP_2_TO_1}, {SP_B_TO_A, SP_B_TO_A}};
+	struct sp_gw *g = ctx;
+	struct dgram *d =
+	    link_add(out[g->idx][tunnel], wan_tx_size(tx), tunnel == SP_CABLE ? SP_STEP : SP_WAN_WAY);
+
+	if (d)
+		wan_tx_write(tx, d->bytes);
+	if (tx->buf && tx->own)
+		heap_buf_free(&g->bufs, tx->buf);
+}
+
+static void serves(void *ctx, bool on, bool replaced, rwy_time now)
+{
+	struct sp_gw *g = ctx;
+
+	g->serves = on;
+	g->told++;
+	g->replaced += replaced;
+}
+
+/* --- gateways ----------------------------------------------------------------------------------- */
+
+static void configure(struct eng_cfg *c, unsigned gw)
+{
+	uint8_t net[4] = {10, gw == SP_B ? 1 : 2, 0, 0};
+	struct wan_cfg *cable = &c->tunnel[SP_CABLE].wan;
+
+	eng_cfg_default(c);
+	c->tunnels = c->prefixes = 1;
+	c->prefix[0] = (struct eng_prefix){.addr = rwy_ip_from4(net), .len = 120};
+	c->conns_max = 1000;
+	c->seed = ++starts;
+	wan_cfg_default(&c->tunnel[SP_WAN].wan);
+	c->tunnel[SP_WAN].wan.cc_cfg.rate_Bps = RATE_Bps;
+	if (gw != SP_B) {
+		c->ack_mode = ENG_ACK_SITE;
+		c->tunnels = 2;
+		c->standby = (struct eng_standby_cfg){.on = true, .tunnel = SP_CABLE, .wait = SP_WAIT};
+		wan_cfg_default(cable);
+		cable->cc = cc_find("fixed");
+		cable->cc_cfg.rate_Bps = RATE_Bps;
+		cable->fec = WAN_FEC_OFF;
+		cable->keepalive = BEAT;
+		cable->tunnel_id = 1;
+	}
+	if (sp_tune)
+		sp_tune(c, gw);
+}
+
+void sp_start(unsigned gw)
+{
+	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_out, .serves = serves};
+	struct eng_cfg *c = malloc(sizeof(*c));
+	struct sp_gw *g = &sp_gw[gw];
+
+	assert_true(c && !g->e);
+	configure(c, gw);
+	g->frozen = false;
+	g->serves = !c->standby.on;
+	assert_int_equal(eng_new(&g->e, c, &ops, g, (struct rwy_bufs){&heap_buf_ops, &g->bufs}, sp_now), 0);
+	free(c);
+	if (sp_started)
+		sp_started(gw);
+}
+
+void sp_kill(unsigned gw)
+{
+	eng_free(sp_gw[gw].e);
+	sp_gw[gw].e = NULL;
+	sp_gw[gw].serves = false;
+	assert_int_equal(sp_gw[gw].bufs, 0);
+}
+
+void sp_freeze(unsigned gw, bool on)
+{
+	sp_gw[gw].frozen = on;
+}
+
+void sp_run(rwy_dur time)
+{
+	for (rwy_time end = sp_now + time; sp_now < end; sp_now += SP_STEP) {
+		for (unsigned l = 0; l < SP_LINKS; l++)
+			link_deliver(l);
+		for (unsigned i = 0; i < SP_GATEWAYS; i++)
+			if (sp_gw[i].e && !sp_gw[i].frozen)
+				eng_poll(sp_gw[i].e, sp_now);
+	}
+}
+
+const char *sp_state(unsigned gw)
+{
+	struct eng_standby_info i;
+
+	assert_true(eng_standby_info(sp_gw[gw].e, &i));
+	return i.state;
+}
+
+void sp_reach(unsigned gw, const char *state, rwy_dur limit)
+{
+	for (rwy_time end = sp_now + limit; sp_now < end && strcmp(sp_state(gw), state) != 0;)
+		sp_run(SP_STEP);
+	assert_string_equal(sp_state(gw), state);
+}
+
+const struct eng_counters *sp_counters(unsigned gw)
+{
+	return eng_counters(sp_gw[gw].e);
+}
+
+uint64_t sp_bytes(unsigned gw, enum eng_mem_kind k)
+{
+	struct eng_memory m;
+
+	eng_memory(sp_gw[gw].e, &m);
+	assert_int_equal(m.kind[k].bufs != 0, m.kind[k].bytes != 0);
+	return m.kind[k].bytes;
+}
+
+/* --- hosts -------------------------------------------------------------------------------------- */
+
+void sp_host_sends_as(unsigned site, uint32_t tenant, const struct rc_mk *m)
+{
+	struct dgram *d = link_add(site == SP_SITE_A ? SP_LAN_A : SP_LAN_B, 0, 0);
+	uint8_t ip[RC_PKT_MAX];
+
+	if (!d)
+		return;
+	d->len = rc_pkt_make(ip, m);
+	d->tenant = tenant;
+	assert_true(d->len <= DGRAM);
+	memcpy(d->bytes, ip, d->len);
+}
+
+void sp_host_sends(unsigned site, const struct rc_mk *m)
+{
+	sp_host_sends_as(site, 0, m);
+}
+
+/* --- a test ------------------------------------------------------------------------------------- */
+
+int sp_set_up(void **state)
+{
+	sp_now = RWY_SEC;
+	starts = 0;
+	sp_heard = NULL;
+	memset(sp_gw, 0, sizeof(sp_gw));
+	memset(sp_host, 0, sizeof(sp_host));
+	for (unsigned l = 0; l < SP_LINKS; l++) {
+		links[l] = (struct link){.q = calloc(QUEUE, sizeof(struct dgram))};
+		assert_non_null(links[l].q);
+	}
+	for (unsigned i = 0; i < SP_GATEWAYS; i++)
+		sp_gw[i].idx = i;
+	return 0;
+}
+
+int sp_set_up_paired(void **state)
+{
+	int r = sp_set_up(state);
+
+	sp_start(SP_B);
+	sp_start(SP_A1);
+	sp_reach(SP_A1, "alone", 2 * SP_WAIT);
+	sp_start(SP_A2);
+	sp_reach(SP_A1, "paired", SP_WAIT);
+	sp_reach(SP_A2, "ready", SP_WAIT);
+	return r;
+}
+
+int sp_tear_down(void **state)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < SP_GATEWAYS; i++) {
+		eng_free(sp_gw[i].e);
+		sp_gw[i].e = NULL;
+		if (sp_gw[i].bufs)
+			r = -1;
+	}
+	for (unsigned l = 0; l < SP_LINKS; l++)
+		free(links[l].q);
+	sp_tune = NULL;
+	sp_started = NULL;
+	return r;
+}
