@@ -113,7 +113,7 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 
 	eng_log(e, to == ENG_SB_PAIRED || to == ENG_SB_READY ? 2 : 1, "standby=%s before=%s", names[to],
 	    names[e->sb.state]);
-	e->sb.state = (uint8_t)to;
+	eng_sb_enter(e, to);
 	e->sb.since = now;
 	e->sb.at = RWY_NEVER;
 	e->sb.cursor = 0;

@@ -59,6 +59,10 @@ void eng_sb_copied(struct eng_responder *rs, rwy_time now);
 void eng_sb_tick(struct eng *e, rwy_time now);
 rwy_time eng_sb_next(const struct eng *e);
 
+/* --- states.c --- */
+/* Changes the state, and nothing else. */
+void eng_sb_enter(struct eng *e, enum eng_sb_state to);
+
 /* --- takeover.c --- */
 /*
  * Makes connections of what is stored, before the tunnels are up. What cannot be made one is

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of state of a connection's two sides, checked against states.h (docs/states.md). */
+/* Changes of state of a connection's two sides and of a pair of gateways, checked against states.h (docs/states.md). */
 #include <assert.h>
 
-#include "engine/eng.h"
+#include "engine/standby.h"
 
 static const uint8_t requester_next[ENG_Q_STATES][ENG_Q_STATES] = {
 #define X(from, to) [ENG_Q_##from][ENG_Q_##to] = 1,
@@ -16,6 +16,12 @@ static const uint8_t responder_next[ENG_R_STATES][ENG_R_STATES] = {
 #undef X
 };
 
+static const uint8_t standby_next[ENG_SB_STATE_COUNT][ENG_SB_STATE_COUNT] = {
+#define X(from, to) [ENG_SB_##from][ENG_SB_##to] = 1,
+    ENG_SB_CHANGES(X)
+#undef X
+};
+
 void eng_requester_enter(struct eng_requester *rq, enum eng_requester_state to)
 {
 	assert(requester_next[rq->side.state][to]);
@@ -26,6 +32,12 @@ void eng_responder_enter(struct eng_responder *rs, enum eng_responder_state to)
 {
 	assert(responder_next[rs->side.state][to]);
 	rs->side.state = (uint8_t)to;
+}
+
+void eng_sb_enter(struct eng *e, enum eng_sb_state to)
+{
+	assert(standby_next[e->sb.state][to]);
+	e->sb.state = (uint8_t)to;
 }
 
 const struct eng_states_seen *eng_states_seen(const struct eng *e)

@@ -221,6 +221,32 @@ enum eng_sb_state {
 	ROW(TAKING, same, same, same, same, same, same, same, same, alone, retreat, same, same)              \
 	ROW(REPLACED, same, same, same, same, same, same, same, same, same, same, same, same)
 
+/* X(from, to): every change of state. */
+/* clang-format off */
+#define ENG_SB_CHANGES(X)                               \
+	X(ALONE, COPYING)                               \
+	X(ALONE, REPLACED)                              \
+	X(COPYING, ALONE)                               \
+	X(COPYING, PAIRING)                             \
+	X(COPYING, REPLACED)                            \
+	X(PAIRING, ALONE)                               \
+	X(PAIRING, PAIRED)                              \
+	X(PAIRING, REPLACED)                            \
+	X(PAIRED, ALONE)                                \
+	X(PAIRED, LOSING)                               \
+	X(PAIRED, REPLACED)                             \
+	X(LOSING, ALONE)                                \
+	X(LOSING, REPLACED)                             \
+	X(ASKING, ALONE)                                \
+	X(ASKING, STORING)                              \
+	X(STORING, ASKING)                              \
+	X(STORING, READY)                               \
+	X(READY, STORING)                               \
+	X(READY, TAKING)                                \
+	X(TAKING, ALONE)                                \
+	X(TAKING, ASKING)
+/* clang-format on */
+
 enum eng_sb_event {
 #define X(e, n, s) e,
 	ENG_SB_EVENTS(X)

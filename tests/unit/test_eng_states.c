@@ -62,10 +62,37 @@ static void test_reuse(void **state)
 	states_compare();
 }
 
+static void test_standby(void **state)
+{
+	states_begin();
+	states_add("| state | meaning |\n| --- | --- |\n");
+	ENG_SB_STATES(STATE)
+	states_add("\n| event | meaning |\n| --- | --- |\n");
+	ENG_SB_EVENTS(EVENT)
+	states_add("\n| state |");
+#define X(e, n, s) states_add(" %s |", n);
+	ENG_SB_EVENTS(X)
+	states_add("\n| --- |");
+#undef X
+#define X(e, n, s) states_add(" --- |");
+	ENG_SB_EVENTS(X)
+#undef X
+	states_add("\n");
+#define ROW(s, e, c, l, o, t, a, q, w, g, r, k, x)                                                           \
+	states_add("| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",                 \
+	    states_lower(#s), #e, #c, #l, #o, #t, #a, #q, #w, #g, #r, #k, #x);
+	ENG_SB_TABLE(ROW)
+#undef ROW
+	states_add("\n```dot\ndigraph standby {\n");
+	ENG_SB_CHANGES(EDGE)
+	states_add("}\n```\n");
+	states_compare();
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_requester), cmocka_unit_test(test_responder), cmocka_unit_test(test_reuse)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_requester), cmocka_unit_test(test_responder),
+	    cmocka_unit_test(test_reuse), cmocka_unit_test(test_standby)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
