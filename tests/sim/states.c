@@ -23,6 +23,12 @@ static const char *const resp_word[ROCE_RS_COUNT][ROCE_RSE_COUNT] = {
     ROCE_RESP_TABLE(ROW)
 #undef ROW
 };
+static const char *const standby_word[ENG_SB_STATE_COUNT][ENG_SB_EVENT_COUNT] = {
+#define ROW(s, e, c, l, o, t, a, q, w, g, r, k, x)                                                           \
+	[ENG_SB_##s] = {#e, #c, #l, #o, #t, #a, #q, #w, #g, #r, #k, #x},
+    ENG_SB_TABLE(ROW)
+#undef ROW
+};
 
 #define X(c, a, s) #c,
 static const char *const reuse_case[] = {ENG_REUSE_CASES(X)};
@@ -38,6 +44,8 @@ static const char *const responder_state[] = {ENG_RESPONDER_STATES(X)};
 static const char *const responder_event[] = {ENG_RESPONDER_EVENTS(X)};
 static const char *const resp_state[] = {ROCE_RESP_STATES(X)};
 static const char *const resp_event[] = {ROCE_RESP_EVENTS(X)};
+static const char *const standby_state[] = {ENG_SB_STATES(X)};
+static const char *const standby_event[] = {ENG_SB_EVENTS(X)};
 #undef X
 
 void sim_states_into(struct sim_states *s)
@@ -60,6 +68,9 @@ void sim_states_add(const struct eng_states_seen *seen)
 	for (unsigned s = 0; s < ROCE_RS_COUNT; s++)
 		for (unsigned e = 0; e < ROCE_RSE_COUNT; e++)
 			into->resp[s][e] += seen->resp.cell[s][e];
+	for (unsigned s = 0; s < ENG_SB_STATE_COUNT; s++)
+		for (unsigned e = 0; e < ENG_SB_EVENT_COUNT; e++)
+			into->standby[s][e] += seen->standby[s][e];
 }
 
 struct cells {
@@ -92,7 +103,9 @@ void sim_states_print(const struct sim_states *s, bool all)
 	    {"responder", ENG_R_STATES, ENG_RE_EVENTS, responder_state, responder_event, responder_word[0],
 	        s->responder[0], 0, 0},
 	    {"reuse", ENG_REUSE_CASE_COUNT, 1, reuse_case, reuse_event, reuse_word, s->reuse, 0, 0},
-	    {"resp", ROCE_RS_COUNT, ROCE_RSE_COUNT, resp_state, resp_event, resp_word[0], s->resp[0], 0, 0}};
+	    {"resp", ROCE_RS_COUNT, ROCE_RSE_COUNT, resp_state, resp_event, resp_word[0], s->resp[0], 0, 0},
+	    {"standby", ENG_SB_STATE_COUNT, ENG_SB_EVENT_COUNT, standby_state, standby_event, standby_word[0],
+	        s->standby[0], 0, 0}};
 	unsigned entered = 0, possible = 0;
 
 	for (unsigned i = 0; i < sizeof(c) / sizeof(c[0]); i++) {

@@ -17,6 +17,7 @@ struct sim_states {
 	_Atomic uint64_t responder[ENG_R_STATES][ENG_RE_EVENTS];
 	_Atomic uint64_t reuse[ENG_REUSE_CASE_COUNT];
 	_Atomic uint64_t resp[ROCE_RS_COUNT][ROCE_RSE_COUNT];
+	_Atomic uint64_t standby[ENG_SB_STATE_COUNT][ENG_SB_EVENT_COUNT];
 };
 
 /* Sets the target of sim_states_add(); before the first call there is none. */
