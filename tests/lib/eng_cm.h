@@ -16,6 +16,10 @@
 #define CM_COMM_A 0xa1
 #define CM_COMM_B 0xb1
 
+/* The same as packets for another harness: their bytes in `out`, and their length. */
+uint32_t eng_cm_make_req(uint8_t *out, uint8_t retry, uint8_t rnr_retry, uint8_t timeout);
+uint32_t eng_cm_make_rep(uint8_t *out, uint8_t rnr_retry);
+
 /* A's REQ with these values (0..7, 0..7, 0..31); B's REP, with ACK delay 15; A's DREQ. */
 void eng_cm_req(uint16_t tenant, uint8_t retry, uint8_t rnr_retry, uint8_t timeout);
 void eng_cm_rep(uint16_t tenant, uint8_t rnr_retry);

@@ -28,7 +28,7 @@ struct sh_b {
 	unsigned naks;        /* gap NAKs sent */
 };
 extern struct sh_b sh_b;
-extern uint32_t sh_tenant; /* of both hosts, at site A; at site B the same index */
+extern uint32_t sh_tenant; /* of both hosts, as in sp_host_sends_as */
 
 /* After sp_set_up: host B expects SH_FIRST. */
 void sh_begin(void);

@@ -40,6 +40,18 @@ static unsigned site_of(unsigned gw)
 	return gw == SP_B ? SP_SITE_B : SP_SITE_A;
 }
 
+/* Each gateway has another index for a tenant. */
+uint32_t sp_index(unsigned gw, uint32_t tenant)
+{
+	assert_true(tenant <= SP_TENANTS);
+	return tenant ? gw * SP_TENANTS + tenant : 0;
+}
+
+static uint32_t tenant_at(unsigned gw, uint32_t index)
+{
+	return index ? index - gw * SP_TENANTS : 0;
+}
+
 /* --- links -------------------------------------------------------------------------------------- */
 
 /* Room for a datagram; NULL: it is lost. */
@@ -83,7 +95,7 @@ static void to_gateway(struct sp_gw *g, enum sp_link l, const struct dgram *d)
 	b = heap_buf_alloc(&g->bufs, ROOM, d->len);
 	memcpy(b->data, d->bytes, d->len);
 	if (l == SP_LAN_A || l == SP_LAN_B)
-		eng_tenant_rx(g->e, &b, &(uint16_t){(uint16_t)d->tenant}, 1, sp_now);
+		eng_tenant_rx(g->e, &b, &(uint16_t){(uint16_t)sp_index(g->idx, d->tenant)}, 1, sp_now);
 	else
 		eng_wan_rx(g->e, l == SP_A_TO_B || l == SP_B_TO_A ? SP_WAN : SP_CABLE, 0, b, 0, sp_now);
 }
@@ -118,7 +130,7 @@ static void heard(struct sp_gw *g, const struct roce_pkt *pkt, uint32_t tenant)
 	    .opcode = pkt->opcode,
 	    .psn = pkt->psn,
 	    .dqpn = pkt->dqpn,
-	    .tenant = tenant,
+	    .tenant = tenant_at(g->idx, tenant),
 	    .at = sp_now};
 
 	if (pkt->info->flags & ROCE_F_AETH) {
@@ -277,17 +289,22 @@ uint64_t sp_bytes(unsigned gw, enum eng_mem_kind k)
 
 /* --- hosts -------------------------------------------------------------------------------------- */
 
-void sp_host_sends_as(unsigned site, uint32_t tenant, const struct rc_mk *m)
+void sp_host_sends_bytes(unsigned site, uint32_t tenant, const uint8_t *ip, uint32_t len)
 {
-	struct dgram *d = link_add(site == SP_SITE_A ? SP_LAN_A : SP_LAN_B, 0, 0);
-	uint8_t ip[RC_PKT_MAX];
+	struct dgram *d = link_add(site == SP_SITE_A ? SP_LAN_A : SP_LAN_B, len, 0);
 
 	if (!d)
 		return;
-	d->len = rc_pkt_make(ip, m);
 	d->tenant = tenant;
-	assert_true(d->len <= DGRAM);
-	memcpy(d->bytes, ip, d->len);
+	memcpy(d->bytes, ip, len);
+}
+
+void sp_host_sends_as(unsigned site, uint32_t tenant, const struct rc_mk *m)
+{
+	uint8_t ip[RC_PKT_MAX];
+	uint32_t len = rc_pkt_make(ip, m);
+
+	sp_host_sends_bytes(site, tenant, ip, len);
 }
 
 void sp_host_sends(unsigned site, const struct rc_mk *m)

@@ -25,6 +25,8 @@ enum { SP_SITE_A, SP_SITE_B, SP_SITES };
 #define SP_WAN   0
 #define SP_CABLE 1
 
+#define SP_TENANTS 8 /* 1 .. 8 */
+
 #define SP_STEP    (RWY_MS / 10) /* from one turn of all engines to the next; delay of cable and LAN */
 #define SP_WAN_WAY RWY_MS
 #define SP_SILENCE (20 * RWY_MS)  /* after it a gateway notices that the cable is dead */
@@ -51,7 +53,7 @@ struct sp_packet {
 	uint8_t opcode, syndrome;
 	roce_psn psn;
 	roce_msn msn;
-	uint32_t dqpn, tenant;
+	uint32_t dqpn, tenant; /* tenant: as in sp_host_sends_as */
 	rwy_time at;
 };
 
@@ -91,7 +93,10 @@ void sp_cable(enum sp_link_state s); /* both directions */
 /* Datagrams that wait in a link. */
 unsigned sp_waiting(enum sp_link l);
 void sp_host_sends(unsigned site, const struct rc_mk *m);
+/* In tenant `tenant`, whose index in a gateway is sp_index(gateway, tenant); 0: the plain LAN. */
 void sp_host_sends_as(unsigned site, uint32_t tenant, const struct rc_mk *m);
+void sp_host_sends_bytes(unsigned site, uint32_t tenant, const uint8_t *ip, uint32_t len);
+uint32_t sp_index(unsigned gw, uint32_t tenant);
 const char *sp_state(unsigned gw);
 const struct eng_counters *sp_counters(unsigned gw);
 /* Bytes of buffers of this kind that the engine holds. */
