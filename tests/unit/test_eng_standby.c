@@ -388,6 +388,7 @@ static void test_cable_and_witness(void **state)
 	sp_link(SP_B_TO_A, SP_CUT);
 	sh_request(6);
 	run_checked(LONG);
+	sh_request(7);
 	assert_string_equal(sp_state(SP_A1), "losing");
 	assert_string_equal(sp_state(SP_A2), "taking");
 	assert_int_equal(sp_gw[SP_A2].told, 0);
@@ -396,8 +397,10 @@ static void test_cable_and_witness(void **state)
 	sp_link(SP_B_TO_A, SP_GOOD);
 	run_checked(LONG);
 	assert_int_equal(serving(), 1);
-	sh_request(6); /* the host's timer ran out */
-	sh_request(7);
+	if (!sh_acked(7)) { /* the host's timer ran out */
+		sh_request(6);
+		sh_request(7);
+	}
 	assert_true(sh_acked(7));
 	sh_all_executed(8);
 }
