@@ -30,6 +30,8 @@ struct sh_b {
 extern struct sh_b sh_b;
 extern uint32_t sh_tenant; /* of both hosts, as in sp_host_sends_as */
 
+extern bool sh_quiet; /* host A asks for no ACK */
+
 /* After sp_set_up: host B expects SH_FIRST. */
 void sh_begin(void);
 /* Host A's request, and nothing else. */

@@ -206,9 +206,14 @@ static void test_malformed_open(void **state)
 static void test_copies_for_the_active(void **state)
 {
 	struct eng_open o = copy_of(SH_QPN_B);
+	struct eng_copy_msg m = {.type = ENG_COPY_BASE, .psn = 5};
+	uint8_t base[ENG_COPY_LEN];
 	struct wan_stats s;
 
-	open_with_message(SP_A2, &o, ENG_OPEN_LEN);
+	eng_copy_encode(base, &m);
+	wan_tx_send(
+	    open_flow(SP_A2, &o, ENG_OPEN_LEN), message(SP_A2, base, ENG_COPY_LEN, RWY_BUF_CTRL), sp_now);
+	sp_run(SH_SOON);
 	assert_null(sp_gw[SP_A1].e->sb.stored);
 	eng_tunnel_stats(sp_gw[SP_A1].e, SP_CABLE, &s);
 	assert_int_equal(s.rx_flows, 1); /* of the messages of states */
