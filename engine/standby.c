@@ -2,6 +2,8 @@
 /* One of a pair of gateways: who serves, who stores, who takes over. The table is in standby.h. */
 #include "engine/standby.h"
 
+#include <assert.h>
+
 #include "engine/copy.h"
 #include "engine/emit.h"
 #include "engine/responder.h"
@@ -302,6 +304,8 @@ static void sb_retreat(struct eng *e, rwy_time now)
 	sb_ask_again(e, now);
 }
 
+#define sb_IMPOSSIBLE NULL
+
 typedef void word(struct eng *e, rwy_time now);
 static word *const table[ENG_SB_STATE_COUNT][ENG_SB_EVENT_COUNT] = {
 #define ROW(s, a, b, c, d, f, g, h, i, j, k, l, m)                                                           \
@@ -313,6 +317,7 @@ static word *const table[ENG_SB_STATE_COUNT][ENG_SB_EVENT_COUNT] = {
 
 void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now)
 {
+	assert(table[e->sb.state][ev]);
 	e->seen.standby[e->sb.state][ev]++;
 	table[e->sb.state][ev](e, now);
 }

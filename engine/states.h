@@ -204,22 +204,31 @@ enum eng_sb_state {
 	X(ENG_SBE_STUCK, "stuck", "a copy could not be made, or the standby refused it")                     \
 	X(ENG_SBE_TIMER, "timer", "the other gateway was waited for long enough")
 
-/* ROW(state, one word an event): a word names the function sb_WORD in standby.c. */
+/*
+ * ROW(state, one word an event): a word names the function sb_WORD in standby.c. IMPOSSIBLE as above:
+ * without a pair there is no event; connections are walked over only while copies begin, and copies
+ * fail only where there are some; claims and timers end with the states that made them.
+ */
 #define ENG_SB_TABLE(ROW)                                                                                    \
-	ROW(NONE, same, same, same, same, same, same, same, same, same, same, same, same)                    \
-	ROW(ALONE, two_serve, two_serve, same, copy, same, same, same, same, same, yield, same, copy)        \
+	ROW(NONE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE,        \
+	    IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                      \
+	ROW(ALONE, two_serve, two_serve, same, copy, same, same, same, IMPOSSIBLE, same, yield, IMPOSSIBLE,  \
+	    copy)                                                                                            \
 	ROW(COPYING, two_serve, two_serve, two_serve, same, alone, alone, alone, pair, same, yield, alone,   \
 	    same)                                                                                            \
 	ROW(PAIRING, two_serve, two_serve, two_serve, same, alone, alone, alone, paired, same, yield, alone, \
 	    same)                                                                                            \
-	ROW(PAIRED, yield, yield, same, same, lose, alone, lose, same, same, yield, lose, same)              \
-	ROW(LOSING, yield, yield, same, alone, same, alone, same, same, alone, yield, same, same)            \
-	ROW(ASKING, store, store, store, same, same, first, same, same, alone, wait_again, same,             \
+	ROW(PAIRED, yield, yield, same, same, lose, alone, lose, IMPOSSIBLE, same, yield, lose, same)        \
+	ROW(LOSING, yield, yield, same, alone, same, alone, same, IMPOSSIBLE, alone, yield, same, same)      \
+	ROW(ASKING, store, store, store, same, same, first, same, IMPOSSIBLE, alone, wait_again, IMPOSSIBLE, \
 	    ask_witness)                                                                                     \
-	ROW(STORING, same, ready, same, same, same, ask_again, ask_again, same, same, same, same, same)      \
-	ROW(READY, store_again, same, store_again, same, same, take, take, same, same, same, same, same)     \
-	ROW(TAKING, same, same, same, same, same, same, same, same, alone, retreat, same, same)              \
-	ROW(REPLACED, same, same, same, same, same, same, same, same, same, same, same, same)
+	ROW(STORING, same, ready, same, same, same, ask_again, ask_again, IMPOSSIBLE, IMPOSSIBLE, same,      \
+	    IMPOSSIBLE, IMPOSSIBLE)                                                                          \
+	ROW(READY, store_again, same, store_again, same, same, take, take, IMPOSSIBLE, IMPOSSIBLE, same,     \
+	    IMPOSSIBLE, IMPOSSIBLE)                                                                          \
+	ROW(TAKING, same, same, same, same, same, same, same, IMPOSSIBLE, alone, retreat, IMPOSSIBLE,        \
+	    IMPOSSIBLE)                                                                                      \
+	ROW(REPLACED, same, same, same, same, same, same, same, IMPOSSIBLE, same, same, IMPOSSIBLE, same)
 
 /* X(from, to): every change of state. */
 /* clang-format off */
