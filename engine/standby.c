@@ -236,14 +236,22 @@ static void sb_two_serve(struct eng *e, rwy_time now)
 	sb_yield(e, now);
 }
 
-/* Both have just started: the one with a journal serves, else the smaller epoch. */
+/*
+ * Both have just started: the one with a journal serves, else the smaller epoch. The witness may
+ * still believe in an earlier process. Until it believes in this one, hosts get no ACK.
+ */
 static void sb_first(struct eng *e, rwy_time now)
 {
 	const struct eng_tunnel *t = &e->tunnel[e->cfg.standby.tunnel];
 	bool past = e->orphans_n != 0;
+	unsigned w = witness(e);
 
-	if (past != e->sb.other_past ? past : e->cfg.tunnel[t->idx].wan.epoch < wan_peer_epoch(t->wan))
+	if (past != e->sb.other_past ? !past : e->cfg.tunnel[t->idx].wan.epoch > wan_peer_epoch(t->wan))
+		return;
+	if (w == NO_WITNESS)
 		sb_alone(e, now);
+	else
+		claim(e, w, WAN_CLAIM_KEEP, now);
 }
 
 static void sb_store(struct eng *e, rwy_time now)

@@ -105,6 +105,29 @@ static void test_start_with_journal(void **state)
 	}
 }
 
+/*
+ * Both died, and start again while the witness still believes in the one before: nobody serves, for
+ * that one's ACKs would be lost when the witness refuses it.
+ */
+static void test_start_too_soon(void **state)
+{
+	assert_int_equal(sp_set_up_paired(state), 0);
+	sp_cable(SP_CUT);
+	sp_kill(SP_A2);
+	sp_reach(SP_A1, "alone", SP_WAIT);
+	sp_run(RWY_MS);
+	sp_kill(SP_A1);
+	sp_cable(SP_GOOD);
+	sp_start(SP_A1);
+	sp_start(SP_A2);
+	run_checked(RWY_SEC);
+	assert_int_equal(serving(), 0);
+	run_checked(LONG);
+	assert_int_equal(serving(), 1);
+	assert_int_equal(sp_gw[SP_A1].replaced + sp_gw[SP_A2].replaced, 0);
+	assert_true(!strcmp(sp_state(SP_A1), "paired") || !strcmp(sp_state(SP_A2), "paired"));
+}
+
 static void test_start_beside_active(void **state)
 {
 	sp_start(SP_B);
@@ -262,6 +285,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_start_together),
 	    cmocka_unit_test(test_start_with_journal),
+	    cmocka_unit_test_teardown(test_start_too_soon, sp_tear_down),
 	    PLAIN(test_start_beside_active),
 	    PLAIN(test_start_alone),
 	    PLAIN(test_start_without_cable),
