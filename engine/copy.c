@@ -395,6 +395,8 @@ void eng_copy_received(struct eng_responder *rs, const struct rwy_buf *b, rwy_ti
 {
 	struct eng_copy *c = rs->copy;
 
+	if (!eng_sb_copies(rs->side.e)) /* it may have just started, and lack what came before */
+		return;
 	if (roce_psn_after(b->psn, c->psn)) {
 		c->psn = b->psn;
 		c->msn = b->msn;

@@ -218,8 +218,8 @@ enum eng_sb_state {
 	    same)                                                                                            \
 	ROW(PAIRING, two_serve, two_serve, two_serve, same, alone, alone, alone, paired, same, yield, alone, \
 	    same)                                                                                            \
-	ROW(PAIRED, yield, yield, same, same, lose, alone, lose, IMPOSSIBLE, same, yield, lose, same)        \
-	ROW(LOSING, yield, yield, same, alone, same, alone, same, IMPOSSIBLE, alone, yield, same, same)      \
+	ROW(PAIRED, yield, yield, same, same, lose, lose, lose, IMPOSSIBLE, same, yield, lose, same)         \
+	ROW(LOSING, yield, yield, same, same, same, same, same, IMPOSSIBLE, alone, yield, same, same)        \
 	ROW(ASKING, store, store, store, same, same, first, same, IMPOSSIBLE, alone, wait_again, IMPOSSIBLE, \
 	    ask_witness)                                                                                     \
 	ROW(STORING, same, ready, same, same, same, ask_again, ask_again, IMPOSSIBLE, IMPOSSIBLE, same,      \
@@ -241,7 +241,6 @@ enum eng_sb_state {
 	X(PAIRING, ALONE)                               \
 	X(PAIRING, PAIRED)                              \
 	X(PAIRING, REPLACED)                            \
-	X(PAIRED, ALONE)                                \
 	X(PAIRED, LOSING)                               \
 	X(PAIRED, REPLACED)                             \
 	X(LOSING, ALONE)                                \
