@@ -122,3 +122,37 @@ void sh_all_executed(roce_psn end)
 	for (unsigned i = 0; i < sh_b.done; i++)
 		assert_int_equal(sh_b.psn[i], SH_FIRST + i);
 }
+
+void sh_active_dies(void)
+{
+	sp_link(SP_A_TO_B, SP_CUT);
+	sp_link(SP_B_TO_A, SP_CUT);
+	sp_kill(SP_A1);
+	sp_run(SP_STEP);
+	sp_link(SP_A_TO_B, SP_GOOD);
+	sp_link(SP_B_TO_A, SP_GOOD);
+	sp_cable(SP_GOOD);
+}
+
+void sh_taken(unsigned flows)
+{
+	sp_reach(SP_A2, "alone", SH_TAKEN);
+	assert_true(sp_gw[SP_A2].serves);
+	assert_int_equal(sp_counters(SP_A2)->taken_over, flows);
+	sp_run(2 * SH_SOON);
+	assert_int_equal(sp_bytes(SP_A2, ENG_MEM_STORED), 0);
+}
+
+void sh_goes_on(roce_psn psn, roce_msn msn)
+{
+	const struct sp_host *a = &sp_host[SP_SITE_A];
+
+	sh_request(psn);
+	assert_true(sh_acked(psn));
+	assert_int_equal(a->ack.msn, msn);
+	assert_int_equal(a->naks, 0);
+	assert_int_equal(sh_executed(psn), 1);
+	sp_run(2 * SH_SOON);
+	assert_int_equal(sp_bytes(SP_A2, ENG_MEM_STORED), 0);
+	assert_int_equal(eng_custody_bytes(sp_gw[SP_A2].e), 0);
+}

@@ -15,6 +15,7 @@
 #define SH_READ  (5 * SH_PMTU) /* bytes of a READ: five responses */
 #define SH_SOON  (8 * RWY_MS)  /* several round trips; less than SP_SILENCE */
 #define SH_DONE  64
+#define SH_TAKEN (SP_SILENCE + 20 * RWY_MS) /* to notice the death, and to ask the witness */
 
 struct sh_b {
 	bool silent;   /* it answers nothing, and executes nothing */
@@ -48,5 +49,14 @@ bool sh_acked(roce_psn psn);
 unsigned sh_executed(roce_psn psn);
 /* Fails unless host B executed the requests from SH_FIRST to before `end`, each once, in order. */
 void sh_all_executed(roce_psn end);
+
+/*
+ * A1 dies, and what is on its way between the sites with it; links are good afterwards. Within
+ * sh_taken A2 serves, with so many connections of what it stored, and stores nothing.
+ */
+void sh_active_dies(void);
+void sh_taken(unsigned flows);
+/* Host A's request psn is executed once, its ACK has this MSN, and no gateway keeps anything. */
+void sh_goes_on(roce_psn psn, roce_msn msn);
 
 #endif

@@ -7,9 +7,8 @@
 #include "tests/lib/eng_site_hosts.h"
 #include "tests/lib/roce_pkt.h"
 
-#define SITE  1 /* tenants with ack mode `site`, and with `near` */
-#define NEAR  2
-#define TAKEN (SP_SILENCE + 20 * RWY_MS)
+#define SITE 1 /* tenants with ack mode `site`, and with `near` */
+#define NEAR 2
 
 static const struct sp_host *a = &sp_host[SP_SITE_A];
 static bool knows_site[SP_GATEWAYS]; /* the gateway has tenant SITE from its start */
@@ -47,22 +46,6 @@ static int tenants_set_up(void **state)
 	return r;
 }
 
-static void active_dies(void)
-{
-	sp_link(SP_A_TO_B, SP_CUT);
-	sp_kill(SP_A1);
-	sp_run(SP_STEP);
-	sp_link(SP_A_TO_B, SP_GOOD);
-}
-
-static void taken(unsigned flows)
-{
-	sp_reach(SP_A2, "alone", TAKEN);
-	assert_int_equal(sp_counters(SP_A2)->taken_over, flows);
-	sp_run(2 * SH_SOON);
-	assert_int_equal(sp_bytes(SP_A2, ENG_MEM_STORED), 0);
-}
-
 /* --- tenants ------------------------------------------------------------------------------------ */
 
 static void test_tenant(void **state)
@@ -74,8 +57,8 @@ static void test_tenant(void **state)
 	sh_request(6);
 	sh_request(7);
 	assert_true(sh_acked(7));
-	active_dies();
-	taken(1);
+	sh_active_dies();
+	sh_taken(1);
 	sh_all_executed(8);
 	assert_int_equal(a->ack.tenant, SITE);
 	assert_int_equal(a->ack.from, SP_A2);
@@ -130,8 +113,8 @@ static void test_tenant_comes_late(void **state)
 	sh_request(6);
 	assert_true(sh_acked(6));
 	give(SP_A2, SITE);
-	active_dies();
-	taken(1);
+	sh_active_dies();
+	sh_taken(1);
 	sh_all_executed(7);
 	sh_request(7);
 	assert_true(sh_acked(7));
@@ -146,8 +129,8 @@ static void test_tenant_comes_too_late(void **state)
 	sp_link(SP_A_TO_B, SP_HELD);
 	sh_request(6);
 	assert_true(sh_acked(6));
-	active_dies();
-	taken(0);
+	sh_active_dies();
+	sh_taken(0);
 	give(SP_A2, SITE);
 	for (unsigned i = 0; i < 20 && !a->naks; i++) {
 		sh_request(7);
@@ -195,8 +178,8 @@ static void test_cm(void **state)
 	assert_true(sh_acked(CM_PSN_A));
 	assert_int_equal(sh_b.done, 0);
 	sh_request(CM_PSN_A + 1);
-	active_dies();
-	taken(1);
+	sh_active_dies();
+	sh_taken(1);
 	assert_int_equal(sh_b.done, 2);
 	assert_true(sh_acked(CM_PSN_A + 1));
 	sh_request(CM_PSN_A + 2);
@@ -211,8 +194,8 @@ static void test_cm_before_first_request(void **state)
 {
 	cm_req();
 	cm_rep();
-	active_dies();
-	taken(1);
+	sh_active_dies();
+	sh_taken(1);
 	sp_link(SP_A_TO_B, SP_HELD);
 	sh_request(CM_PSN_A);
 	assert_true(sh_acked(CM_PSN_A));
@@ -227,8 +210,8 @@ static void test_cm_before_first_request(void **state)
 static void test_cm_in_the_middle(void **state)
 {
 	cm_req();
-	active_dies();
-	taken(0);
+	sh_active_dies();
+	sh_taken(0);
 	cm_rep();
 	for (unsigned i = 0; i < 5 && !a->acks; i++) {
 		sh_request(CM_PSN_A);
