@@ -128,6 +128,8 @@ void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_ti
 		return;
 	rs->single_ack_at = now + SINGLE_INTERVAL;
 	rs->side.e->c.ack_single++;
+	eng_record_side(
+	    &rs->side, &(struct eng_record){.kind = ENG_REC_SINGLE, .psn = pkt->psn & ROCE_PSN_MASK}, now);
 	roce_resp_allow(
 	    r, roce_psn_add(pkt->psn, 1), roce_psn_add(r->allow_msn, roce_op_ends(pkt->info) ? 1 : 0));
 }
@@ -137,6 +139,43 @@ void eng_ack_started(struct eng_responder *rs)
 	allow_early(rs);
 }
 
+/*
+ * While memory is short ACKs wait and go with each departure: of one connection one such wait a
+ * second is recorded, and each of the long ones.
+ */
+#define TELL_EVERY RWY_SEC
+#define LONG_WAIT  (100 * RWY_MS)
+
+static void withhold(struct eng_responder *rs, enum eng_record_wait reason, rwy_time now)
+{
+	if (rs->ack_blocked)
+		return;
+	rs->ack_blocked = true;
+	rs->withheld_at = now;
+	rs->withheld_times++;
+	if (rs->withheld_told && now - rs->withheld_told < TELL_EVERY)
+		return;
+	rs->withheld_told = now;
+	eng_record_side(&rs->side,
+	    &(struct eng_record){
+	        .kind = ENG_REC_WITHHELD, .to = reason, .value = (uint32_t)(rs->custody >> 10)},
+	    now);
+}
+
+static void release(struct eng_responder *rs, rwy_time now)
+{
+	const rwy_dur waited = rwy_since(rs->withheld_at, now);
+
+	rs->ack_blocked = false;
+	rs->withheld += waited;
+	if (rs->withheld_told != rs->withheld_at && waited < LONG_WAIT)
+		return;
+	eng_record_side(&rs->side,
+	    &(struct eng_record){.kind = ENG_REC_RELEASED,
+	        .value = waited / RWY_US < UINT32_MAX ? (uint32_t)(waited / RWY_US) : UINT32_MAX},
+	    now);
+}
+
 void eng_ack_in_custody(struct eng_responder *rs, rwy_time now)
 {
 	if (eng_ack_mode(rs) == ENG_ACK_FAR)
@@ -144,11 +183,10 @@ void eng_ack_in_custody(struct eng_responder *rs, rwy_time now)
 	if (eng_read_would_wait(rs) && !memory_short(rs)) {
 		/* It is not memory, so it need not slow down: no CNP. */
 		rs->side.e->c.ack_for_read += !rs->ack_blocked;
-		rs->ack_blocked = true;
+		withhold(rs, ENG_WAIT_READ, now);
 	} else if (memory_short(rs)) {
-		if (!rs->ack_blocked)
-			rs->side.e->c.ack_blocked++;
-		rs->ack_blocked = true;
+		rs->side.e->c.ack_blocked += !rs->ack_blocked;
+		withhold(rs, ENG_WAIT_MEMORY, now);
 		eng_cnp_send(rs, now);
 	} else if (!rs->ack_blocked) {
 		allow_early(rs);
@@ -194,14 +232,14 @@ void eng_ack_served(struct eng_responder *rs)
 		allow_uncompleted(rs);
 }
 
-void eng_ack_unblock(struct eng_responder *rs)
+void eng_ack_unblock(struct eng_responder *rs, rwy_time now)
 {
 	/*
 	 * As soon as there is room: hosts are paced by departures, not stopped until much has left.
 	 */
 	if (!rs->ack_blocked || memory_short(rs) || eng_read_would_wait(rs))
 		return;
-	rs->ack_blocked = false;
+	release(rs, now);
 	allow_early(rs); /* in mode `far` reports allow ACKs */
 	eng_dirty(&rs->side);
 }

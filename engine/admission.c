@@ -8,6 +8,7 @@
 #include "engine/admission.h"
 #include "engine/emit.h"
 #include "engine/steer.h"
+#include "engine/tenants.h"
 
 #define LOG_INTERVAL RWY_SEC
 
@@ -55,6 +56,10 @@ void eng_admission_refuse(struct eng *e, const struct eng_key *k, rwy_time now)
 	char src[40], dst[40];
 
 	e->c.drop_not_admitted++;
+	eng_record_key(e, k, eng_route_in(e, k->tenant, &k->src) >= 0,
+	    &(struct eng_record){
+	        .kind = ENG_REC_REFUSED, .value = eng_counter_number(e, &e->c.drop_not_admitted)},
+	    now);
 	e->refusals.untold++;
 	if (e->refusals.told_at && now - e->refusals.told_at < LOG_INTERVAL)
 		return;

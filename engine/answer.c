@@ -18,8 +18,7 @@
 /* A response changed after its ICRC was checked: the host gets an error, never wrong bytes. */
 static void fail_damaged(struct eng_responder *rs, roce_psn psn, rwy_time now)
 {
-	eng_responder_fail(
-	    rs, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), "a response was damaged", now);
+	eng_responder_fail(rs, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_DAMAGED, now);
 }
 
 /* Sends a response to the host and keeps it for replays. */
@@ -163,8 +162,7 @@ void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_ti
 	if (rs->side.state == ENG_R_WAITING && !roce_resp_started(&rs->resp))
 		c->psn = rs->resp.start;
 	apply_sync(rs, c);
-	eng_responder_fail(
-	    rs, c->psn, c->syndrome, eng_end_text((enum eng_end)c->end, c->syndrome, false), now);
+	eng_responder_fail(rs, c->psn, c->syndrome, c->end, now);
 }
 
 void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
@@ -226,7 +224,7 @@ static void tell_idle_host(struct eng_responder *rs, rwy_time now)
 }
 
 /* A request was dropped for lack of memory: when there is room a NAK asks the host for it. */
-static void ask_refused(struct eng_responder *rs)
+static void ask_refused(struct eng_responder *rs, rwy_time now)
 {
 	if (!eng_mem_has_room(&rs->side)) {
 		eng_mem_wait(&rs->side);
@@ -234,6 +232,8 @@ static void ask_refused(struct eng_responder *rs)
 	}
 	eng_mem_wait_end(&rs->side);
 	roce_resp_room(&rs->resp);
+	eng_record_side(
+	    &rs->side, &(struct eng_record){.kind = ENG_REC_ROOM, .psn = rs->resp.epsn & ROCE_PSN_MASK}, now);
 }
 
 void eng_responder_flush(struct eng_responder *rs, rwy_time now)
@@ -248,9 +248,9 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 	if (rs->untold)
 		tell_idle_host(rs, now);
 	if (rs->ack_blocked)
-		eng_ack_unblock(rs);
+		eng_ack_unblock(rs, now);
 	if (roce_resp_lacks_room(&rs->resp) && !rs->ack_blocked)
-		ask_refused(rs);
+		ask_refused(rs, now);
 	if (rs->causal && rs->side.state != ENG_R_FAILED && eng_serving(rs->side.e) &&
 	    eng_causal_defers(rs, now))
 		return;
@@ -269,6 +269,11 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 			e->c.acks_sent++;
 		} else {
 			e->c.naks_sent++;
+			rs->naks_sent++;
+			eng_record_side(&rs->side,
+			    &(struct eng_record){
+			        .kind = ENG_REC_NAK_SENT, .psn = out.psn, .to = out.syndrome},
+			    now);
 			if (roce_aeth_value(out.syndrome) == ROCE_NAK_PSN_SEQ)
 				count_nak(rs, out.psn);
 		}

@@ -76,8 +76,10 @@ static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *
 	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
 	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
 
-	if ((side = eng_find(e, &kn, false)))
+	if ((side = eng_find(e, &kn, false))) {
+		eng_record_side(side, &(struct eng_record){.kind = ENG_REC_DISCONNECT}, now);
 		side->close_at = now + CLOSE_WAIT;
+	}
 	if ((side = eng_find(e, &kf, true))) {
 		side->close_at = now + CLOSE_WAIT;
 		/* The remote host has disconnected: it waits no longer than our own count. */

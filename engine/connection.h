@@ -28,6 +28,7 @@
 #include "cc/drain.h"
 #include "engine/engine.h"
 #include "engine/msg.h"
+#include "engine/recorder.h"
 #include "engine/states.h"
 #include "roce/reqr.h"
 #include "roce/resp.h"
@@ -49,6 +50,12 @@ struct eng_tenant;
  */
 enum eng_learned { ENG_BY_NOBODY, ENG_BY_CM, ENG_BY_PROBE, ENG_BY_PEER };
 
+/* Entries of ENG_RECORD_OFTEN in a short time, of one connection (recorder.c). */
+struct eng_record_window {
+	uint8_t window; /* the time, modulo 256 windows */
+	uint8_t n;      /* stops at 255 */
+};
+
 /* The first member of either side, so that the table and the sweep treat both alike. */
 struct eng_side {
 	struct eng_key key;
@@ -60,14 +67,15 @@ struct eng_side {
 	struct eng_side *chain;      /* in its bucket of the table */
 	struct eng_side *dirty_next; /* in the list of sides with work at the end of the turn */
 	bool dirty;                  /* it is in that list */
-	uint32_t steering_gen;       /* of the set that its class was chosen by (reservation.c) */
-	rwy_time last;               /* last packet */
-	rwy_time close_at;           /* disconnected: when it is forgotten; else RWY_NEVER */
-	const char *error;           /* why it failed, or ""; static text */
-	struct eng *e;               /* NULL: freed while in the dirty list */
-	struct eng_tenant *tenant;   /* of key.tenant; it outlives its sides */
-	struct eng_host *host;       /* the local host; it outlives its sides, too */
-	uint64_t most;               /* most bytes that it ever held (memory.h) */
+	struct eng_record_window recorded;
+	uint32_t steering_gen;     /* of the set that its class was chosen by (reservation.c) */
+	rwy_time last;             /* last packet */
+	rwy_time close_at;         /* disconnected: when it is forgotten; else RWY_NEVER */
+	const char *error;         /* why it failed, or ""; static text */
+	struct eng *e;             /* NULL: freed while in the dirty list */
+	struct eng_tenant *tenant; /* of key.tenant; it outlives its sides */
+	struct eng_host *host;     /* the local host; it outlives its sides, too */
+	uint64_t most;             /* most bytes that it ever held (memory.h) */
 	/* In the ring of sides that wait for memory; NULL: not in it. */
 	struct eng_side *wait_next, *wait_prev;
 };
@@ -210,6 +218,11 @@ struct eng_responder {
 	roce_psn mark_psn;
 	roce_msn mark_msn;
 	struct eng_responder *busy_next, *busy_prev, *acked_next, *owed_next;
+	/* `ack_blocked`: since when, and the same for the latest that was recorded; 0: never. */
+	rwy_time withheld_at, withheld_told;
+	rwy_dur withheld; /* how long it was set in all, without the present time */
+	uint32_t withheld_times;
+	uint64_t naks_sent;
 };
 
 /* Sequence of a request that came by an earlier flow, or that this gateway made itself. */

@@ -87,6 +87,42 @@ void eng_log(struct eng *e, int level, const char *fmt, ...)
 	e->ops->log(e->ctx, level, msg);
 }
 
+void eng_record_forget(struct eng_side *side, rwy_time now)
+{
+	const rwy_dur idle = rwy_since(side->last, now) / RWY_SEC;
+
+	eng_record_side(side,
+	    &(struct eng_record){
+	        .kind = ENG_REC_FORGET, .value = idle < UINT32_MAX ? (uint32_t)idle : UINT32_MAX},
+	    now);
+}
+
+static int put_ip(char *out, size_t size, const struct rwy_ip *a)
+{
+	int n = 0;
+
+	if (rwy_ip_is4(a))
+		return snprintf(out, size, " %u.%u.%u.%u", a->b[12], a->b[13], a->b[14], a->b[15]);
+	for (unsigned i = 0; i < 16; i += 2)
+		n += snprintf(out + n, size - (size_t)n, "%s%x", i ? ":" : " ", a->b[i] << 8 | a->b[i + 1]);
+	return n;
+}
+
+void eng_log_failure(struct eng_side *side)
+{
+	const struct rwy_ip *local = side->is_requester ? &side->key.dst : &side->key.src;
+	const struct rwy_ip *remote = side->is_requester ? &side->key.src : &side->key.dst;
+	char more[224];
+	int n;
+
+	snprintf(more, sizeof(more), "%s\" more=\"roceway why", side->error);
+	n = (int)strlen(more);
+	n += put_ip(more + n, sizeof(more) - (size_t)n, local);
+	n += put_ip(more + n, sizeof(more) - (size_t)n, remote);
+	snprintf(more + n, sizeof(more) - (size_t)n, " %u", side->key.qpn);
+	eng_log_side(side->e, 1, side, more);
+}
+
 void eng_log_side(struct eng *e, int level, const struct eng_side *side, const char *what)
 {
 	const uint8_t *s = side->key.src.b, *d = side->key.dst.b;

@@ -24,6 +24,13 @@ struct rwy_buf *eng_ctrl_buf(struct eng *e, const struct eng_ctrl *c);
 void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter);
 /* A log line by eng_ops.log; level 0 (error) .. 4 (debug); cut at 255 bytes. */
 void eng_log(struct eng *e, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/*
+ * Error line of a side that failed, with its error and the command that says what came before: only
+ * of a connection that had work, so not often.
+ */
+void eng_log_failure(struct eng_side *side);
+/* Records that the side is forgotten. */
+void eng_record_forget(struct eng_side *side, rwy_time now);
 /* A log line about a side, with its key and the event `what`. */
 void eng_log_side(struct eng *e, int level, const struct eng_side *side, const char *what);
 

@@ -23,6 +23,7 @@
  *   emit  session  host  route  kept  journal      output and memory
  *   table  wheel  states  vni  msg                indices and messages
  *   carrier  config  timers  open_info             calls passed to wan/, defaults, patience
+ *   recorder  why                                  the flight recorder
  *
  * Thread: one engine belongs to one worker, as engine.h says.
  */
@@ -180,6 +181,14 @@ struct eng_sb {
 	rwy_time beat_at;               /* the next beat of these; RWY_NEVER: there are none */
 };
 
+/* The flight recorder. */
+struct eng_rec {
+	struct eng_recorder_ring *ring; /* NULL: not made yet, or freed */
+	uint32_t newest;
+	struct eng_record_window strangers; /* of what has no connection */
+	uint8_t reuse;                      /* the case that decided last (reuse.c) */
+};
+
 struct eng {
 	struct eng_cfg cfg;
 	const struct eng_ops *ops;
@@ -254,6 +263,7 @@ struct eng {
 	uint32_t learning;
 	rwy_time started;
 	rwy_time now;
+	struct eng_rec rec;
 	struct eng_uncarried_log uncarried[ENG_UNCARRIED_LOGS]; /* by the hash of the host */
 };
 
@@ -275,6 +285,26 @@ static inline uint8_t eng_host_hash(const struct rwy_ip *host)
 static inline uint64_t eng_buf_cost(const struct eng *e, const struct rwy_buf *b)
 {
 	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
+}
+
+/* --- recorder.c (recorder.h) --- */
+/* Takes or makes the ring of e->cfg. RWY_ENOMEM; RWY_EINVAL: its entries are no power of two. */
+int eng_recorder_init(struct eng *e);
+void eng_recorder_fini(struct eng *e);
+/*
+ * Records a decision about the side: kind, from, to, psn and value of `what`. The rest is filled
+ * in. Nothing while the engine ends.
+ */
+void eng_record_side(struct eng_side *side, const struct eng_record *what, rwy_time now);
+/* The same without a side. requester: k is of requests that come over the WAN. */
+void eng_record_key(
+    struct eng *e, const struct eng_key *k, bool requester, const struct eng_record *what, rwy_time now);
+/* The same about the engine, or a tunnel with that name; NULL: none. */
+void eng_record_engine(struct eng *e, const struct eng_record *what, const char *tunnel, rwy_time now);
+/* Number of a counter of e->c, for `value`. */
+static inline uint32_t eng_counter_number(const struct eng *e, const uint64_t *counter)
+{
+	return (uint32_t)(counter - (const uint64_t *)(const void *)&e->c);
 }
 
 /* --- modes.c --- */

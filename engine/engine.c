@@ -54,6 +54,11 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->copy_slab.size = (sizeof(struct eng_copy) + 63) & ~63u;
 	e->stored_slab.size = (sizeof(struct eng_stored) + 63) & ~63u;
 	eng_sb_init(e, now);
+	r = eng_recorder_init(e);
+	if (r)
+		goto err;
+	eng_record_engine(e, &(struct eng_record){.kind = ENG_REC_START}, NULL, now);
+	r = RWY_ENOMEM;
 	e->table_mask = table_size(cfg->conns_max) - 1;
 	e->table = calloc((size_t)e->table_mask + 1,
 	    /* NOLINT(bugprone-sizeof-expression): an array of pointers */
@@ -109,6 +114,7 @@ void eng_free(struct eng *e)
 	free(e->orphans);
 	free(e->occupied);
 	free(e->table);
+	eng_recorder_fini(e);
 	free(e);
 }
 

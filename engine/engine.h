@@ -19,6 +19,7 @@
 
 #include "engine/counters.h"
 #include "engine/journal.h"
+#include "engine/recorder.h"
 #include "engine/report.h"
 #include "engine/states.h"
 #include "roce/psn.h"
@@ -141,6 +142,12 @@ struct eng_cfg {
 	uint32_t journal_n;    /* its entries */
 	rwy_dur probe_timeout; /* pairing: an unpaired flow's host has this long to answer */
 	struct eng_standby_cfg standby;
+	/*
+	 * The flight recorder (recorder.h): its entries, a power of two; 0: ENG_RECORDER_ENTRIES.
+	 * Its memory is the caller's, for as long as the engine lives; NULL: the engine's own.
+	 */
+	uint32_t recorder_n;
+	struct eng_recorder_ring *recorder;
 };
 /* The defaults. Tunnels, prefixes, seed, gateway and journal are 0. */
 void eng_cfg_default(struct eng_cfg *cfg);

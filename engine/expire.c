@@ -29,7 +29,7 @@ static void leave_tunnel(struct eng_side *side, rwy_time now)
 	 */
 	if (side->state != ENG_R_FAILED && rs->custody)
 		eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "its tunnel was removed", now);
+		    ENG_CAUSE_NO_TUNNEL, now);
 	if (side->state != ENG_R_FAILED) {
 		eng_responder_free(rs, now);
 		return;

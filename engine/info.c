@@ -121,6 +121,9 @@ static void add_responder(struct eng_flow_info *o, const struct eng_responder *r
 	o->ack_mode = eng_ack_mode_name(eng_ack_mode(rs));
 	o->patience = eng_patience(rs) == RWY_NEVER ? 0 : eng_patience(rs);
 	o->impatient = rs->ack_too_late;
+	o->withheld = rs->withheld + (rs->ack_blocked ? rwy_since(rs->withheld_at, rs->side.e->now) : 0);
+	o->withheld_times = rs->withheld_times;
+	o->naks_sent = rs->naks_sent;
 	if (rs->requests)
 		o->remote_window = wan_tx_window(rs->requests, &o->remote_drain_Bps);
 	if (rs->side.state == ENG_R_NEW)
@@ -159,6 +162,8 @@ static void add_requester(struct eng_flow_info *o, const struct eng_requester *r
 	o->requester_rtt = rq->reqr.srtt;
 	o->host_resent = rq->reqr.resent;
 	o->rnr_naks = rq->reqr.rnr_naks;
+	o->seq_naks = rq->reqr.seq_naks;
+	o->host_timeouts = rq->reqr.timeouts;
 	if (!o->pmtu)
 		o->pmtu = rq->reqr.pmtu;
 }

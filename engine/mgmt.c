@@ -101,6 +101,7 @@ void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 	eng_mem_charge(&rs->side, ENG_MEM_PARKED, eng_buf_cost(e, b));
 	e->c.cm_held++;
 	rs->dreq_waits = true;
+	eng_record_side(&rs->side, &(struct eng_record){.kind = ENG_REC_DREQ_WAITS}, now);
 	rs->dreq = (struct eng_dreq){.b = b, .since = now};
 }
 
@@ -132,6 +133,7 @@ static void send_dreq(struct eng_responder *rs, rwy_time now)
 		eng_drop(e, b, &e->c.drop_cm_share);
 	else
 		eng_mgmt_send(e, (unsigned)to, k->tenant, &k->src, b, now);
+	eng_record_side(&rs->side, &(struct eng_record){.kind = ENG_REC_DREQ_SENT}, now);
 }
 
 void eng_dreq_pass(struct eng_responder *rs, rwy_time now)

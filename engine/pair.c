@@ -119,11 +119,12 @@ static void begin_next_turn(struct eng_pair *p, rwy_time now)
 	p->doubtful = false;
 	p->turn_end = now + at_least(TURN_MAX, rq, now);
 	roce_reqr_resume(&rq->reqr, now);
+	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_TURN}, now);
 	eng_dirty(&rq->side);
 }
 
 /* After a turn without an answer no turn begins for a while. */
-static void end_turn(struct eng_pair *p, const struct eng_requester *rq, rwy_time now)
+static void end_turn(struct eng_pair *p, struct eng_requester *rq, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 
@@ -131,6 +132,7 @@ static void end_turn(struct eng_pair *p, const struct eng_requester *rq, rwy_tim
 	e->learning--;
 	if (eng_requester_answered(rq) || rq->responder)
 		return;
+	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_TURN_END}, now);
 	p->quiet_until = now + at_least(e->cfg.probe_timeout, rq, now);
 	if (rwy_since(rq->side.host->reqr.heard, now) >= SILENT)
 		p->silent++;
@@ -278,6 +280,7 @@ void eng_pair_undo(struct eng_requester *rq)
 {
 	eng_log(rq->side.e, 4, "unpair local_qpn=%u remote_qpn=%u", rq->side.key.qpn,
 	    rq->responder->side.key.qpn);
+	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_UNPAIR}, rq->side.e->now);
 	rq->side.e->paired--;
 	rq->responder->requester = NULL;
 	rq->responder = NULL;
@@ -303,6 +306,7 @@ void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_
 	eng_log(e, 4, "pair local_qpn=%u remote_qpn=%u how=%d", rq->side.key.qpn, rs->side.key.qpn, how);
 	rs->local_qpn = rq->side.key.qpn;
 	rq->remote_qpn = rs->side.key.qpn;
+	eng_record_side(&rs->side, &(struct eng_record){.kind = ENG_REC_PAIR, .to = (uint8_t)how}, e->now);
 	eng_reservation_outdated(&rq->side);
 	if (eng_unpaired(&rs->side)) {
 		rs->side.learned = (uint8_t)how;

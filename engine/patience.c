@@ -24,6 +24,9 @@ void eng_patience_check(struct eng_responder *rs)
 	rs->ack_too_late = (mode == ENG_ACK_FAR || mode == ENG_ACK_END) && patience < rtt;
 	if (!rs->ack_too_late || before)
 		return;
+	eng_record_side(&rs->side,
+	    &(struct eng_record){.kind = ENG_REC_IMPATIENT, .value = (uint32_t)(patience / RWY_MS)},
+	    rs->side.e->now);
 	eng_log_side(rs->side.e, 1, &rs->side, "the host gives up before an ACK can come");
 	eng_log(rs->side.e, 1, "host_patience=%.1fms rtt=%.1fms ack_mode=%s", (double)patience / 1e6,
 	    (double)rtt / 1e6, eng_ack_mode_name(mode));

@@ -253,6 +253,12 @@ static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 	struct eng *e = t->e;
 
 	t->up = up;
+	eng_record_engine(e,
+	    &(struct eng_record){.kind = ENG_REC_TUNNEL,
+	        .to = restarted ? ENG_TUNNEL_RESTARTED
+	              : up      ? ENG_TUNNEL_UP
+	                        : ENG_TUNNEL_DOWN},
+	    e->cfg.tunnel[t->idx].name, now);
 	if (restarted)
 		eng_log(e, 2, "tunnel=%s peer=restarted", e->cfg.tunnel[t->idx].name);
 	if (up)
@@ -267,6 +273,8 @@ static void wan_path_congested(void *ctx, uint8_t path, const struct wan_congest
 	struct eng *e = t->e;
 	const char *name = e->cfg.tunnel[t->idx].name;
 
+	eng_record_engine(e,
+	    &(struct eng_record){.kind = ENG_REC_CONGESTED, .to = (uint8_t)s->by, .value = path}, name, now);
 	if (s->by == WAN_CONGEST_NONE)
 		eng_log(e, 2, "tunnel=%s path=%u event=\"congested no more\"", name, path);
 	else

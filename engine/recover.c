@@ -125,6 +125,9 @@ static bool end_lost_connection(struct eng_requester *rq, roce_psn psn, enum eng
 	rq->end = (uint8_t)why;
 	if (!queue_fatal_request(rq, psn))
 		return false;
+	eng_record_side(&rq->side,
+	    &(struct eng_record){.kind = ENG_REC_LOST, .psn = psn & ROCE_PSN_MASK, .value = why},
+	    rq->side.e->now);
 	eng_log_side(rq->side.e, 1, &rq->side, eng_end_text(why, 0, true));
 	rq->side.e->c.conns_lost++;
 	return true;
@@ -151,6 +154,8 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 
 	if (!eng_ctrl_decode(&c, b->data, b->len) || c.type != ENG_CTRL_RESUME || c.qpn != rq->remote_qpn)
 		return false;
+	eng_record_side(&rq->side,
+	    &(struct eng_record){.kind = ENG_REC_RECEIVED, .to = c.type, .psn = c.psn & ROCE_PSN_MASK}, now);
 	promised = rq->promised = c.psn;
 	rq->resume_seq = b->seq;
 	rq->flow = ENG_FLOW_OPEN;

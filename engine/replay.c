@@ -86,7 +86,7 @@ bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn)
 }
 
 /* The response is not kept and cannot arrive later: the host gets an error, never silence. */
-static void fail_not_kept(struct eng_responder *rs, roce_psn psn, const char *why, rwy_time now)
+static void fail_not_kept(struct eng_responder *rs, roce_psn psn, enum eng_cause why, rwy_time now)
 {
 	eng_responder_fail(rs, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), why, now);
 	roce_resp_lost(&rs->resp, psn);
@@ -102,7 +102,7 @@ void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, 
 	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
 	     i++, k = eng_responder_kept_next(&rs->reads, k))
 		if (!eng_responder_resend(rs, k->buf, roce_resp_read_opcode(i, cnt))) {
-			fail_not_kept(rs, roce_psn_add(psn, i), "a READ response was damaged", now);
+			fail_not_kept(rs, roce_psn_add(psn, i), ENG_CAUSE_READ_DAMAGED, now);
 			return;
 		}
 	if (found || !cnt || response_pending(rs, psn))
@@ -111,7 +111,7 @@ void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, 
 	if (rwy_since(rs->served_at, now) < ON_ITS_WAY)
 		rs->side.e->c.drop_read_on_its_way++;
 	else
-		fail_not_kept(rs, psn, "a READ response was lost and is no longer kept", now);
+		fail_not_kept(rs, psn, ENG_CAUSE_READ_GONE, now);
 }
 
 void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now)
@@ -128,6 +128,6 @@ void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_tim
 		        k->original),
 		    &a.dst, &rs->nh);
 	} else if (!response_pending(rs, psn)) {
-		fail_not_kept(rs, psn, "an ATOMIC's answer was lost and is no longer kept", now);
+		fail_not_kept(rs, psn, ENG_CAUSE_ATOMIC_GONE, now);
 	}
 }

@@ -107,8 +107,16 @@ struct eng_flow_info {
 	const char *limit;
 	/* End to end: most bytes in flight, and the far host's rate; 0: not limited. */
 	uint64_t remote_window, remote_drain_Bps;
-	uint64_t host_resent, rnr_naks;
-	rwy_time last; /* last packet, in either direction */
+	/*
+	 * Of this incarnation: packets sent to the local host again, its RNR NAKs and sequence
+	 * NAKs, the times that it did not answer.
+	 */
+	uint64_t host_resent, rnr_naks, seq_naks, host_timeouts;
+	/* ACKs of the local host waited (limits "memory" and "read"): for how long, how often. */
+	rwy_dur withheld;
+	uint32_t withheld_times;
+	uint64_t naks_sent; /* to the local host */
+	rwy_time last;      /* last packet, in either direction */
 };
 #define ENG_IDLE (5 * RWY_SEC) /* paired and without a packet for longer: "idle" */
 /*

@@ -26,8 +26,8 @@ void eng_responder_accept(struct eng_responder *rs, const struct roce_pkt *pkt, 
 	if (!rs->requests && !eng_responder_open(rs, now)) {
 		/* roce_resp has accepted it already: without a flow the connection must end. */
 		eng_drop(e, b, &e->c.drop_no_buffer);
-		eng_responder_fail(rs, pkt->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "no memory for a flow", now);
+		eng_responder_fail(
+		    rs, pkt->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_NO_FLOW, now);
 		return;
 	}
 	b->len = pkt->len;
@@ -84,6 +84,12 @@ static void restart_connection(struct eng_responder *rs, const struct roce_pkt *
 		eng_log_side(rs->side.e, 1, &rs->side, "a new connection on its QPN: custody is dropped");
 		rs->side.e->c.drop_reused += wan_tx_queued(rs->requests);
 	}
+	eng_record_side(&rs->side,
+	    &(struct eng_record){.kind = ENG_REC_RESTART,
+	        .to = rs->side.e->rec.reuse,
+	        .psn = pkt->psn & ROCE_PSN_MASK,
+	        .value = rs->requests ? wan_tx_queued(rs->requests) : 0},
+	    now);
 	if (!eng_unpaired(&rs->side))
 		eng_count_half_open(rs, 1);
 	rs->side.learned = ENG_BY_NOBODY;
@@ -190,8 +196,8 @@ static uint64_t *refuse_request(
  */
 static void fail_lost_requests(struct eng_responder *rs, rwy_time now)
 {
-	eng_responder_fail(rs, rs->gap_low, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-	    "requests were lost in a gateway restart", now);
+	eng_responder_fail(
+	    rs, rs->gap_low, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_LOST, now);
 	roce_resp_lost(&rs->resp, rs->gap_low);
 	rs->naks = 0;
 	rs->side.last = rs->asked_at = now;
@@ -200,6 +206,30 @@ static void fail_lost_requests(struct eng_responder *rs, rwy_time now)
 }
 
 #define TELL_AGAIN (60 * RWY_SEC)
+
+/* A request that is dropped for the reason of this counter; duplicates and gaps are not told. */
+static void record_refusal(
+    struct eng_responder *rs, const struct roce_pkt *pkt, const uint64_t *counter, rwy_time now)
+{
+	const struct eng_counters *c = &rs->side.e->c;
+
+	if (counter == &c->duplicate_request || counter == &c->duplicate_read ||
+	    counter == &c->out_of_sequence || counter == &c->drop_ack_in_flight)
+		return;
+	eng_record_side(&rs->side,
+	    &(struct eng_record){.kind = ENG_REC_REFUSED,
+	        .psn = pkt->psn & ROCE_PSN_MASK,
+	        .value = eng_counter_number(rs->side.e, counter)},
+	    now);
+}
+
+/* Drops b, the request in pkt, for the reason of a counter. */
+static void drop_request(
+    struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b, uint64_t *counter, rwy_time now)
+{
+	record_refusal(rs, pkt, counter, now);
+	eng_drop(rs->side.e, b, counter);
+}
 
 /* Tells people that the host wants more than it may hold, once a minute for each host. */
 static void tell_refused(struct eng_responder *rs, rwy_time now)
@@ -287,19 +317,18 @@ static uint64_t *begin_again(
 void eng_responder_take_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	struct eng *e = rs->side.e;
 	uint64_t *early = drop_early(rs, pkt, now);
 	struct roce_resp_act act;
 
 	if (early) {
-		eng_drop(e, b, early);
+		drop_request(rs, pkt, b, early, now);
 		return;
 	}
 	roce_resp_recv(&rs->resp, pkt, &act, now);
 	if (act.verdict != ROCE_RESP_ACCEPT && eng_reuse_may_be_new(rs, pkt, act.verdict, now)) {
 		early = begin_again(rs, pkt, &act, now);
 		if (early) {
-			eng_drop(e, b, early);
+			drop_request(rs, pkt, b, early, now);
 			return;
 		}
 	}
@@ -310,7 +339,7 @@ void eng_responder_take_request(
 	else if (act.verdict == ROCE_RESP_PARK)
 		park_request(rs, pkt, b, &act, now);
 	else
-		eng_drop(e, b, refuse_request(rs, pkt, &act, now));
+		drop_request(rs, pkt, b, refuse_request(rs, pkt, &act, now), now);
 }
 
 void eng_responder_first_request(
@@ -327,7 +356,8 @@ void eng_responder_early_request(
 	struct eng *e = rs->side.e;
 
 	rs->side.last = rs->asked_at = now;
-	eng_drop(e, b, &e->c.drop_resuming); /* it has no ACK, so the host sends it again */
+	/* It has no ACK, so the host sends it again. */
+	drop_request(rs, pkt, b, &e->c.drop_resuming, now);
 }
 
 void eng_responder_take_uncarried(
@@ -347,7 +377,7 @@ void eng_responder_take_uncarried(
 		rs->side.error = "the host asked for an operation that gateways do not carry";
 		eng_uncarried_tell(e, rs->side.key.tenant, pkt, "answered with NAK invalid request", now);
 	}
-	eng_drop(e, b, refuse_request(rs, pkt, &act, now));
+	drop_request(rs, pkt, b, refuse_request(rs, pkt, &act, now), now);
 }
 
 void eng_responder_early_uncarried(

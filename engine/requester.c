@@ -19,6 +19,13 @@ struct eng_requester *eng_requester_get(struct eng *e, const struct eng_key *k, 
 	return eng_requester_get_at(e, k, eng_steer(e, k->tenant, &k->dst, &k->src, 0), now);
 }
 
+static void refuse_side(struct eng *e, const struct eng_key *k, uint64_t *counter, rwy_time now)
+{
+	(*counter)++;
+	eng_record_key(e, k, true,
+	    &(struct eng_record){.kind = ENG_REC_REFUSED, .value = eng_counter_number(e, counter)}, now);
+}
+
 struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now)
 {
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, k, true);
@@ -28,12 +35,12 @@ struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *
 	if (rq)
 		return rq;
 	if (tunnel < 0 || !t) { /* a tenant that is being removed gets no new side */
-		e->c.drop_no_route++;
+		refuse_side(e, k, &e->c.drop_no_route, now);
 		return NULL;
 	}
 	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max) ||
 	    !(host = eng_host_get(e, k->tenant, &k->dst)) || !(rq = eng_slab_get(&e->requester_slab))) {
-		e->c.drop_flow_table_full++;
+		refuse_side(e, k, &e->c.drop_flow_table_full, now);
 		eng_host_put(e, host);
 		return NULL;
 	}
@@ -49,6 +56,7 @@ struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *
 	rq->side.host = host;
 	eng_insert(e, &rq->side);
 	e->c.conns_opened++;
+	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_BEGIN}, now);
 	return rq;
 }
 
@@ -82,6 +90,7 @@ void eng_requester_free(struct eng_requester *rq, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 
+	eng_record_forget(&rq->side, now);
 	eng_pair_leave(rq, now);
 	eng_wheel_disarm(rq);
 	if (rq->requests)
@@ -155,19 +164,24 @@ void eng_requester_send_response(struct eng_requester *rq, struct rwy_buf *b, rw
 
 /*
  * Sends a control message in the flow of responses. Without memory it is owed, in place of an
- * earlier one, and tried again at each tick. The latest message says what one that is still owed
- * says: FAIL and REWIND include SYNC.
+ * earlier one, and tried again at each tick (`tried`). The latest message says what one that is
+ * still owed says: FAIL and REWIND include SYNC.
  */
-static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now)
+static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, bool tried, rwy_time now)
 {
+	struct eng_record r = {.kind = ENG_REC_SENT, .to = c->type, .psn = c->psn & ROCE_PSN_MASK};
 	struct rwy_buf *b = NULL;
 
 	rq->owes_control = false;
 	if (eng_requester_need_responses(rq, now))
 		b = eng_ctrl_buf(rq->side.e, c);
 	if (b) {
+		eng_record_side(&rq->side, &r, now);
 		eng_requester_send_response(rq, b, now);
 	} else if (eng_wan(&rq->side)) {
+		r.kind = ENG_REC_OWED;
+		if (!tried)
+			eng_record_side(&rq->side, &r, now);
 		rq->owes_control = true;
 		rq->owed = *c;
 		eng_wheel_arm(rq, now + RWY_MS);
@@ -181,7 +195,7 @@ void eng_requester_send_owed(struct eng_requester *rq, rwy_time now)
 	if (!rq->owes_control)
 		return;
 	c = rq->owed;
-	send_control(rq, &c, now);
+	send_control(rq, &c, true, now);
 }
 
 void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe)
@@ -284,6 +298,7 @@ void eng_requester_open(
 		abort_responses(rq, now);
 		rq->owes_control = false;
 	}
+	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_OPENED}, now);
 	rq->requests = rx;
 	rq->drain = (struct cc_drain){0};
 	rq->flow = ENG_FLOW_FIRST;
@@ -319,7 +334,7 @@ void eng_requester_send_sync(
 	    .psn = psn,
 	    .msn = msn};
 
-	send_control(rq, &c, now);
+	send_control(rq, &c, false, now);
 }
 
 void eng_requester_report(struct eng_requester *rq, rwy_time now)
@@ -415,7 +430,11 @@ void eng_requester_fail(
 	eng_pair_leave(rq, now);
 	rq->side.error = eng_end_text(end, syndrome, true);
 	e->c.conns_failed++;
-	eng_log_side(e, 1, &rq->side, rq->side.error);
+	eng_record_side(&rq->side,
+	    &(struct eng_record){
+	        .kind = ENG_REC_FAIL, .psn = psn & ROCE_PSN_MASK, .to = syndrome, .value = end},
+	    now);
+	eng_log_failure(&rq->side);
 	forget_requests(rq); /* their buffers are free before one is needed */
 	send_control(rq,
 	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,
@@ -424,6 +443,6 @@ void eng_requester_fail(
 	        .psn = psn,
 	        .syndrome = syndrome,
 	        .end = (uint8_t)end},
-	    now);
+	    false, now);
 	eng_requester_enter(rq, ENG_Q_FAILED);
 }

@@ -56,6 +56,14 @@ void eng_responder_learn_header(struct eng_responder *rs, const struct roce_pkt 
 	rs->tos = roce_pkt_tos(pkt) & 0xfc;
 }
 
+/* The first request of a connection that does not begin. */
+static void refuse_side(struct eng *e, const struct eng_key *k, uint64_t *counter, rwy_time now)
+{
+	(*counter)++;
+	eng_record_key(e, k, false,
+	    &(struct eng_record){.kind = ENG_REC_REFUSED, .value = eng_counter_number(e, counter)}, now);
+}
+
 struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
 {
 	struct eng_responder *rs = (struct eng_responder *)eng_find(e, k, false);
@@ -66,24 +74,24 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 		return rs;
 	tunnel = eng_causal_tunnel(e, k, eng_steer(e, k->tenant, &k->src, &k->dst, k->qpn));
 	if (tunnel < 0) {
-		e->c.drop_no_route++;
+		refuse_side(e, k, &e->c.drop_no_route, now);
 		return NULL;
 	}
 	const struct eng_tenant *t = eng_tenant(e, k->tenant);
 
 	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max)) {
-		e->c.drop_flow_table_full++;
+		refuse_side(e, k, &e->c.drop_flow_table_full, now);
 		return NULL;
 	}
 	host = eng_host_get(e, k->tenant, &k->src);
 	if (host && stranger && !make_place(e, host, now)) {
-		e->c.drop_half_open++;
+		refuse_side(e, k, &e->c.drop_half_open, now);
 		eng_host_put(e, host);
 		return NULL;
 	}
 	rs = host ? eng_slab_get(&e->responder_slab) : NULL;
 	if (!rs) {
-		e->c.drop_flow_table_full++;
+		refuse_side(e, k, &e->c.drop_flow_table_full, now);
 		eng_host_put(e, host);
 		return NULL;
 	}
@@ -101,6 +109,7 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 	eng_insert(e, &rs->side);
 	eng_count_half_open(rs, 1);
 	e->c.conns_opened++;
+	eng_record_side(&rs->side, &(struct eng_record){.kind = ENG_REC_BEGIN}, now);
 	return rs;
 }
 
@@ -135,6 +144,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 {
 	struct eng *e = rs->side.e;
 
+	eng_record_forget(&rs->side, now);
 	eng_session_close(rs);
 	eng_journal_forget(rs);
 	eng_copy_end(rs, now);
@@ -235,8 +245,7 @@ static void note_loss(struct eng_responder *rs, bool lost)
 	rs->untold = lost && roce_resp_error_unsaid(&rs->resp) && rs->side.close_at == RWY_NEVER;
 }
 
-void eng_responder_fail(
-    struct eng_responder *rs, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now)
+void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now)
 {
 	struct eng *e = rs->side.e;
 	bool lost = eng_responder_owes(rs) || roce_psn_before(psn, rs->resp.acked);
@@ -247,9 +256,13 @@ void eng_responder_fail(
 		eng_count_half_open(rs, -1);
 	eng_session_close(rs);
 	eng_responder_enter(rs, ENG_R_FAILED);
-	rs->side.error = why;
+	rs->side.error = eng_why_text(why, syndrome, false);
 	e->c.conns_failed++;
-	eng_log_side(e, 1, &rs->side, why);
+	eng_record_side(&rs->side,
+	    &(struct eng_record){
+	        .kind = ENG_REC_FAIL, .psn = psn & ROCE_PSN_MASK, .to = syndrome, .value = why},
+	    now);
+	eng_log_failure(&rs->side);
 	eng_copy_end(rs, now);
 	eng_responder_abort(rs, now);
 	eng_responder_drop_parked(rs);
@@ -267,6 +280,8 @@ void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 {
 	bool nothing_lost = !wan_tx_queued(rs->requests), owes = eng_responder_owes(rs);
 
+	eng_record_side(&rs->side, &(struct eng_record){.kind = ENG_REC_REFUSED_FLOW}, now);
+
 	eng_mem_release_custody(rs, rs->custody, rs->custody_bufs);
 	rs->requests = NULL;
 	rs->ack_blocked = false;
@@ -282,8 +297,8 @@ void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 		eng_responder_free(rs, now);
 		return;
 	}
-	eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-	    "the far gateway refused the flow", now);
+	eng_responder_fail(
+	    rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_REFUSED, now);
 	note_loss(rs, owes);
 }
 

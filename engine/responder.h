@@ -11,6 +11,7 @@
 
 #include "engine/eng.h"
 #include "engine/table.h"
+#include "engine/why.h"
 
 /* --- responder.c: creation, start, end --- */
 /*
@@ -31,10 +32,9 @@ void eng_responder_start_cm(
     struct eng_responder *rs, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
 /*
  * The connection ends: custody is given up, and the host gets an error NAK (roce_resp_fail has the
- * PSN). why: static text. Nothing if it failed before.
+ * PSN). why: as for eng_why_text. Nothing if it failed before.
  */
-void eng_responder_fail(
-    struct eng_responder *rs, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
+void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now);
 /*
  * Opens the flow of requests, in a new tunnel if the old one is gone. False: no memory, no tunnel.
  */
@@ -214,7 +214,7 @@ void eng_ack_copied(struct eng_responder *rs);
 /* The host got responses. Mode `end` allows what follows the READ or ATOMIC. */
 void eng_ack_served(struct eng_responder *rs);
 /* Withheld ACKs may go if there is memory again. */
-void eng_ack_unblock(struct eng_responder *rs);
+void eng_ack_unblock(struct eng_responder *rs, rwy_time now);
 /*
  * A duplicate of a host whose ACKs are withheld: its timer ran out, and it sends again from its
  * oldest unacknowledged packet. That one packet gets its ACK, for progress restores the host's

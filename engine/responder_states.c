@@ -55,6 +55,8 @@ static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time n
 	rwy_buf_free(&e->bufs, b);
 	if (c.incarnation != rs->incarnation)
 		return; /* of an earlier incarnation */
+	eng_record_side(&rs->side,
+	    &(struct eng_record){.kind = ENG_REC_RECEIVED, .to = c.type, .psn = c.psn & ROCE_PSN_MASK}, now);
 	switch ((enum eng_ctrl_type)c.type) {
 	case ENG_CTRL_SYNC:
 		count_event(rs, ENG_RE_SYNC);

@@ -108,6 +108,9 @@ static bool no_memory(
 	if (!rq->reqr.held_back &&
 	    (pkt->psn != rq->reqr.una || eng_mem_admits_response(rq, eng_buf_cost(rq->side.e, b))))
 		return false;
+	if (!rq->reqr.held_back)
+		eng_record_side(&rq->side,
+		    &(struct eng_record){.kind = ENG_REC_READ_HELD, .psn = pkt->psn & ROCE_PSN_MASK}, now);
 	roce_reqr_hold(&rq->reqr, pkt, now);
 	eng_mem_wait(&rq->side);
 	return true;
@@ -130,6 +133,36 @@ static void strip_credits(const struct roce_pkt *pkt)
 	roce_icrc_adjust(pkt, pkt->ext, &before, 1);
 }
 
+struct naks {
+	uint64_t seq, rnr, implied;
+};
+
+static struct naks naks_of(const struct eng_requester *rq)
+{
+	return (struct naks){rq->reqr.seq_naks, rq->reqr.rnr_naks, rq->reqr.implied_naks};
+}
+
+/* roce_reqr_recv has counted pkt since `before`. */
+static void note_nak(
+    struct eng_requester *rq, const struct roce_pkt *pkt, const struct naks *before, rwy_time now)
+{
+	const struct naks after = naks_of(rq);
+	struct eng_record r = {.kind = ENG_REC_IMPLIED_NAK, .psn = rq->reqr.una & ROCE_PSN_MASK};
+	struct eng_counters *c = &rq->side.e->c;
+
+	c->packet_seq_err += after.seq - before->seq;
+	c->rnr_nak_received += after.rnr - before->rnr;
+	c->implied_nak_seq_err += after.implied - before->implied;
+	if (after.rnr != before->rnr) {
+		r.kind = ENG_REC_RNR_NAK;
+		r.value = (uint32_t)(roce_rnr_time(roce_aeth_value(roce_aeth_syndrome(pkt))) / RWY_US);
+	} else if (after.seq != before->seq) {
+		r.kind = ENG_REC_NAK_RECEIVED;
+		r.to = roce_aeth_syndrome(pkt);
+	}
+	eng_record_side(&rq->side, &r, now);
+}
+
 void eng_requester_take_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
@@ -139,14 +172,14 @@ void eng_requester_take_response(
 		eng_drop(e, b, &e->c.drop_memory_read);
 		return;
 	}
-	uint64_t resent = rq->reqr.resent, seq = rq->reqr.seq_naks, rnr = rq->reqr.rnr_naks,
-	         impl = rq->reqr.implied_naks;
+	uint64_t resent = rq->reqr.resent;
+	const struct naks naks = naks_of(rq);
 
 	eng_np_response(rq, pkt, b, now);
 	roce_reqr_recv(&rq->reqr, pkt, &act, now);
-	e->c.packet_seq_err += rq->reqr.seq_naks - seq;
-	e->c.rnr_nak_received += rq->reqr.rnr_naks - rnr;
-	e->c.implied_nak_seq_err += rq->reqr.implied_naks - impl;
+	if (rq->reqr.seq_naks + rq->reqr.rnr_naks + rq->reqr.implied_naks !=
+	    naks.seq + naks.rnr + naks.implied)
+		note_nak(rq, pkt, &naks, now);
 	e->c.host_resent += rq->reqr.resent - resent;
 	if (act.forward && eng_requester_need_responses(rq, now)) {
 		strip_credits(pkt);
@@ -212,7 +245,13 @@ static void tick_requester(struct eng_requester *rq, struct roce_reqr_act *act, 
 	if (eng_requester_locating(rq) || rq->side.state == ENG_Q_ENDING)
 		rq->reqr.cfg.patience = 0;
 	roce_reqr_tick(&rq->reqr, act, now);
+	if (rq->reqr.timeouts == timeouts)
+		return;
 	rq->side.e->c.local_ack_timeout_err += rq->reqr.timeouts - timeouts;
+	eng_record_side(&rq->side,
+	    &(struct eng_record){
+	        .kind = ENG_REC_TIMEOUT, .psn = rq->reqr.una & ROCE_PSN_MASK, .value = rq->reqr.retry_count},
+	    now);
 }
 
 void eng_requester_timeout(struct eng_requester *rq, rwy_time now)

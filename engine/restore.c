@@ -26,6 +26,8 @@ static bool send_resume(struct eng_responder *rs, rwy_time now)
 	rs->custody_kind = ENG_MEM_CUSTODY; /* an earlier process had it paired */
 	eng_mem_charge_custody(rs, eng_buf_cost(e, b));
 	wan_tx_send(rs->requests, b, now);
+	eng_record_side(&rs->side,
+	    &(struct eng_record){.kind = ENG_REC_SENT, .to = c.type, .psn = c.psn & ROCE_PSN_MASK}, now);
 	/* The earlier process acknowledged what is delivered when this message is. */
 	eng_causal_join(rs, now);
 	return true;
@@ -47,7 +49,7 @@ static struct eng_responder *resume_connection(
 	rs->ack_timeout = j->ack_timeout <= ENG_ACK_TIMEOUT_MAX ? j->ack_timeout : 0;
 	if (j->failed) {
 		eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "it had failed before the gateway restarted", now);
+		    ENG_CAUSE_BEFORE, now);
 		return rs;
 	}
 	eng_responder_enter(rs, ENG_R_RESUMING);

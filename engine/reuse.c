@@ -204,6 +204,7 @@ bool eng_reuse_may_be_new(
 	for (unsigned i = 0; i < ENG_REUSE_CASE_COUNT; i++)
 		if (cases[i].applies(&q)) {
 			rs->side.e->seen.reuse[i]++;
+			rs->side.e->rec.reuse = (uint8_t)i;
 			return cases[i].answer == MAY_BE_NEW;
 		}
 	return false;

@@ -27,12 +27,21 @@ static void send_partial(struct eng_requester *rq, const struct roce_pkt *pkt, u
 	    &rq->side.key.dst, &rq->nh);
 }
 
+static void note_resent(struct eng_requester *rq, unsigned packets, roce_psn first, rwy_time now)
+{
+	rq->side.e->c.host_resent += packets;
+	eng_record_side(&rq->side,
+	    &(struct eng_record){.kind = ENG_REC_RESENT, .psn = first & ROCE_PSN_MASK, .value = packets},
+	    now);
+}
+
 uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 	struct roce_reqr_tx tx[ENG_REQUESTER_BURST];
 	uint32_t bytes = 0;
-	unsigned n;
+	unsigned n, again = 0;
+	roce_psn first = 0;
 
 	if (!eng_requester_active(rq))
 		return 0;
@@ -47,7 +56,8 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		struct rwy_buf *b = tx[i].b;
 		struct roce_pkt pkt;
 
-		e->c.host_resent += tx[i].again;
+		if (tx[i].again && !again++)
+			first = b->psn;
 		bytes += b->len;
 		if (tx[i].skip) {
 			rq->nh.pcp = b->pcp;
@@ -62,6 +72,8 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		}
 		eng_lan_send(e, rq->side.key.tenant, b, false, &rq->side.key.dst, &rq->nh);
 	}
+	if (again)
+		note_resent(rq, again, first, now);
 	if (n)
 		eng_wheel_arm(rq, roce_reqr_next(&rq->reqr));
 	return bytes;

@@ -66,6 +66,8 @@ static void settle_enter(struct eng *e, enum settle_event ev, rwy_time now)
 	pass_begin(s, to == ENG_SERVING || to == ENG_SETTLED ? RWY_NEVER : now + STEP_INTERVAL);
 	if (to == from)
 		return;
+	eng_record_engine(e,
+	    &(struct eng_record){.kind = ENG_REC_DRAIN, .from = (uint8_t)from, .to = (uint8_t)to}, NULL, now);
 	s->marking = to == ENG_SETTLING;
 	if (to == ENG_CLOSING)
 		s->turn_at = now + longest_closing(e);

@@ -24,14 +24,30 @@ static const uint8_t standby_next[ENG_SB_STATE_COUNT][ENG_SB_STATE_COUNT] = {
 
 void eng_requester_enter(struct eng_requester *rq, enum eng_requester_state to)
 {
-	assert(requester_next[rq->side.state][to]);
+	const uint8_t from = rq->side.state;
+
+	assert(requester_next[from][to]);
 	rq->side.state = (uint8_t)to;
+	eng_record_side(&rq->side,
+	    &(struct eng_record){.kind = ENG_REC_REQUESTER,
+	        .from = from,
+	        .to = (uint8_t)to,
+	        .psn = rq->reqr.una & ROCE_PSN_MASK},
+	    rq->side.e->now);
 }
 
 void eng_responder_enter(struct eng_responder *rs, enum eng_responder_state to)
 {
-	assert(responder_next[rs->side.state][to]);
+	const uint8_t from = rs->side.state;
+
+	assert(responder_next[from][to]);
 	rs->side.state = (uint8_t)to;
+	eng_record_side(&rs->side,
+	    &(struct eng_record){.kind = ENG_REC_RESPONDER,
+	        .from = from,
+	        .to = (uint8_t)to,
+	        .psn = rs->resp.epsn & ROCE_PSN_MASK},
+	    rs->side.e->now);
 }
 
 void eng_sb_enter(struct eng *e, enum eng_sb_state to)

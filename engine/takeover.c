@@ -75,7 +75,7 @@ static bool make_connection(struct eng_stored *s, rwy_time now)
 	while ((b = eng_store_pop(s)))
 		if (!take_request(rs, b, now)) {
 			eng_responder_fail(rs, rs->resp.epsn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-			    "what the standby gateway stored does not fit together", now);
+			    ENG_CAUSE_STORED, now);
 			return false;
 		}
 	roce_resp_served(&rs->resp, s->released);

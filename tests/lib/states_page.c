@@ -29,14 +29,19 @@ void states_add(const char *fmt, ...)
 
 void states_compare(void)
 {
-	FILE *f = fopen("docs/states.md", "r");
+	states_compare_in("docs/states.md");
+}
+
+void states_compare_in(const char *path)
+{
+	FILE *f = fopen(path, "r");
 
 	assert_non_null(f);
 	page[fread(page, 1, sizeof(page) - 1, f)] = '\0';
 	fclose(f);
 	if (strstr(page, want))
 		return;
-	fprintf(stderr, "docs/states.md should say:\n%s", want);
+	fprintf(stderr, "%s should say:\n%s", path, want);
 	fail();
 }
 

@@ -259,7 +259,7 @@ static void test_resuming_reset(void **state)
 
 static void test_failed(void **state)
 {
-	eng_responder_fail(rs, rs->resp.epsn, 0x64, "test", eng_now);
+	eng_responder_fail(rs, rs->resp.epsn, 0x64, ENG_CAUSE_REFUSED, eng_now);
 	word(ENG_CTRL_SYNC, 0);
 	word(ENG_CTRL_REWIND, 0);
 	word(ENG_CTRL_FAIL, 0x64);
@@ -303,7 +303,7 @@ static void test_uncarried(void **state)
 
 	/* The connection has failed: the host gets its error, not that of the operation. */
 	eng_responder_enter(rs, ENG_R_RUNNING);
-	eng_responder_fail(rs, rs->resp.epsn, 0x64, "test", eng_now);
+	eng_responder_fail(rs, rs->resp.epsn, 0x64, ENG_CAUSE_REFUSED, eng_now);
 	naks = site[0].of[0].naks;
 	uncarried(1);
 	assert_int_equal(c->drop_after_error, 1);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ring of decisions: written by the engine's thread, read by any.
+ *
+ * A slot is a sequence lock. The writer makes its first word, which has the number, 0; writes the
+ * other words; and sets the first word last. All stores but the first are releases and a reader's
+ * loads acquires, so that who sees a new word sees the number change, too (Boehm, "Can seqlocks get
+ * along with programming language memory models?", 2012). On x86 they are plain moves.
+ */
+#include "engine/recorder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/eng.h"
+
+/*
+ * Of one connection, and of all that have none, so many entries of ENG_RECORD_OFTEN are kept in
+ * 2^WINDOW_SHIFT ns, 134 ms: it cannot push out what others did.
+ */
+#define WINDOW_SHIFT 27
+#define WINDOW_MAX   16
+
+#define WORDS (sizeof(struct eng_record) / sizeof(uint64_t))
+
+static struct eng_record_slot *slot_of(const struct eng_recorder_ring *ring, uint32_t seq)
+{
+	return (struct eng_record_slot *)&ring->slot[seq & (ring->entries - 1)];
+}
+
+int eng_recorder_init(struct eng *e)
+{
+	const uint32_t n = e->cfg.recorder_n ? e->cfg.recorder_n : ENG_RECORDER_ENTRIES;
+
+	if (n > ENG_RECORDER_MAX || n & (n - 1))
+		return RWY_EINVAL;
+	e->rec.ring = e->cfg.recorder ? e->cfg.recorder : calloc(1, ENG_RECORDER_SIZE(n));
+	if (!e->rec.ring)
+		return RWY_ENOMEM;
+	e->rec.ring->entries = n;
+	return 0;
+}
+
+void eng_recorder_fini(struct eng *e)
+{
+	if (!e->cfg.recorder)
+		free(e->rec.ring);
+	e->rec.ring = NULL;
+}
+
+const struct eng_recorder_ring *eng_recorder(const struct eng *e)
+{
+	return e->rec.ring;
+}
+
+static void put(struct eng *e, struct eng_record *r)
+{
+	struct eng_recorder_ring *ring = e->rec.ring;
+	uint64_t word[WORDS];
+	struct eng_record_slot *s;
+
+	e->rec.newest += e->rec.newest == UINT32_MAX ? 2 : 1;
+	r->seq = e->rec.newest;
+	memcpy(word, r, sizeof(word));
+	s = slot_of(ring, r->seq);
+	atomic_store_explicit(&s->word[0], 0, memory_order_relaxed);
+	for (unsigned i = 1; i < WORDS; i++)
+		atomic_store_explicit(&s->word[i], word[i], memory_order_release);
+	atomic_store_explicit(&s->word[0], word[0], memory_order_release);
+	atomic_store_explicit(&ring->newest, r->seq, memory_order_release);
+}
+
+/* True: this entry is one too many. `left` gets how many were left out in the window before. */
+static bool too_often(struct eng_record_window *w, rwy_time now, unsigned *left)
+{
+	const uint8_t window = (uint8_t)(now >> WINDOW_SHIFT);
+
+	*left = 0;
+	if (w->window != window) {
+		*left = w->n > WINDOW_MAX ? (unsigned)(w->n - WINDOW_MAX) : 0;
+		w->window = window;
+		w->n = 0;
+	}
+	w->n += w->n < UINT8_MAX;
+	return w->n > WINDOW_MAX;
+}
+
+static void put_gated(struct eng *e, struct eng_record *r, struct eng_record_window *w, rwy_time now)
+{
+	unsigned left;
+
+	r->at = now;
+	if (r->kind < ENG_REC_OFTEN) {
+		put(e, r);
+		return;
+	}
+	if (too_often(w, now, &left))
+		return;
+	if (left) {
+		struct eng_record more = *r;
+
+		more.kind = ENG_REC_LEFT_OUT;
+		more.from = more.to = 0;
+		more.psn = 0;
+		more.value = left;
+		put(e, &more);
+	}
+	put(e, r);
+}
+
+void eng_record_side(struct eng_side *side, const struct eng_record *what, rwy_time now)
+{
+	struct eng_record r = *what;
+	struct eng *e = side->e;
+
+	if (!e->rec.ring || e->closing)
+		return;
+	r.local = side->is_requester ? side->key.dst : side->key.src;
+	r.remote = side->is_requester ? side->key.src : side->key.dst;
+	if (side->is_requester) {
+		r.side = ENG_OF_REQUESTER;
+		r.local_qpn = side->key.qpn & 0xffffffu;
+		r.remote_qpn = ((const struct eng_requester *)side)->remote_qpn & 0xffffffu;
+	} else {
+		r.side = ENG_OF_RESPONDER;
+		r.local_qpn = ((const struct eng_responder *)side)->local_qpn & 0xffffffu;
+		r.remote_qpn = side->key.qpn & 0xffffffu;
+	}
+	r.vni = side->tenant->cfg.vni & 0xffffffu;
+	put_gated(e, &r, &side->recorded, now);
+}
+
+void eng_record_key(
+    struct eng *e, const struct eng_key *k, bool requester, const struct eng_record *what, rwy_time now)
+{
+	const struct eng_tenant *t = k->tenant < e->tenant_slots ? e->tenant[k->tenant] : NULL;
+	struct eng_record r = *what;
+
+	if (!e->rec.ring || e->closing)
+		return;
+	r.local = requester ? k->dst : k->src;
+	r.remote = requester ? k->src : k->dst;
+	r.side = requester ? ENG_OF_REQUESTER : ENG_OF_RESPONDER;
+	if (requester)
+		r.local_qpn = k->qpn & 0xffffffu;
+	else
+		r.remote_qpn = k->qpn & 0xffffffu;
+	r.vni = t ? t->cfg.vni & 0xffffffu : 0;
+	put_gated(e, &r, &e->rec.strangers, now);
+}
+
+void eng_record_engine(struct eng *e, const struct eng_record *what, const char *tunnel, rwy_time now)
+{
+	struct eng_record r = *what;
+
+	if (!e->rec.ring || e->closing)
+		return;
+	for (size_t i = 0; tunnel && tunnel[i] && i < sizeof(r.name) - 1; i++)
+		r.name[i] = tunnel[i];
+	r.side = ENG_OF_ENGINE;
+	r.at = now;
+	put(e, &r);
+}
+
+bool eng_recorder_get(const struct eng_recorder_ring *ring, uint32_t seq, struct eng_record *out)
+{
+	const struct eng_record_slot *s = slot_of(ring, seq);
+	uint64_t word[WORDS];
+
+	if (!seq)
+		return false;
+	for (unsigned i = 0; i < WORDS; i++)
+		word[i] = atomic_load_explicit(&s->word[i], memory_order_acquire);
+	memcpy(out, word, sizeof(*out));
+	return out->seq == seq && atomic_load_explicit(&s->word[0], memory_order_relaxed) == word[0];
+}
+
+bool eng_recorder_head_ok(const struct eng_recorder_head *h, uint64_t size)
+{
+	return size >= ENG_RECORDER_HEAD && h->magic == ENG_RECORDER_MAGIC && h->workers &&
+	       h->workers <= 1024 && h->entries && h->entries <= ENG_RECORDER_MAX &&
+	       !(h->entries & (h->entries - 1)) &&
+	       size == ENG_RECORDER_HEAD + h->workers * ENG_RECORDER_SIZE(h->entries);
+}
+
+const struct eng_recorder_ring *eng_recorder_in(const struct eng_recorder_head *h, unsigned worker)
+{
+	const struct eng_recorder_ring *ring =
+	    (const void *)((const uint8_t *)h + ENG_RECORDER_HEAD + worker * ENG_RECORDER_SIZE(h->entries));
+
+	return worker < h->workers && ring->entries == h->entries ? ring : NULL;
+}
