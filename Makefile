@@ -220,6 +220,7 @@ $(BUILD)/tests/unit/test_gw_capture $(BUILD)/tests/fuzz/fuzz_capture: $(CAPTURE_
 FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
+$(BUILD)/tests/unit/test_gw_recorder: $(call obj,gateway/datapath/jfile.c gateway/datapath/recorder.c)
 $(BUILD)/tests/unit/test_gw_reservations: $(call obj,gateway/control/reservations.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
 $(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c)
@@ -234,7 +235,8 @@ $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl)
 API_SERVER_SRC := $(wildcard gateway/api/*.c gateway/capture/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
                   $(addprefix gateway/control/,drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
-                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/notify.c base/siphash.c base/word.c engine/config.c
+                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/notify.c base/siphash.c base/word.c \
+                  $(addprefix engine/,config.c recorder.c recorder_text.c why.c msg.c)
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(PROXY_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

@@ -185,6 +185,7 @@ struct eng_sb {
 struct eng_rec {
 	struct eng_recorder_ring *ring; /* NULL: not made yet, or freed */
 	uint32_t newest;
+	rwy_time at;                        /* of the newest */
 	struct eng_record_window strangers; /* of what has no connection */
 	uint8_t reuse;                      /* the case that decided last (reuse.c) */
 };

@@ -61,6 +61,9 @@ static void put(struct eng *e, struct eng_record *r)
 
 	e->rec.newest += e->rec.newest == UINT32_MAX ? 2 : 1;
 	r->seq = e->rec.newest;
+	if (r->at < e->rec.at) /* calls of other threads may be ahead of the turn */
+		r->at = e->rec.at;
+	e->rec.at = r->at;
 	memcpy(word, r, sizeof(word));
 	s = slot_of(ring, r->seq);
 	atomic_store_explicit(&s->word[0], 0, memory_order_relaxed);

@@ -23,8 +23,8 @@
 struct eng;
 
 /*
- * X(enumerator, name, sentence): kinds of decisions. %from, %to, %value, %psn, %remote_qpn and
- * %name in a sentence stand for fields of the entry.
+ * X(enumerator, name, sentence): kinds of decisions. %side, %from, %to, %value, %psn and %name in
+ * a sentence stand for fields of the entry.
  * Kinds of OFTEN may come with many packets in a row: of one connection only some are recorded in a
  * short time, and LEFT_OUT says how many are not.
  */
@@ -33,44 +33,41 @@ struct eng;
 	X(ENG_REC_TUNNEL, "tunnel", "tunnel %name: %to")                                                     \
 	X(ENG_REC_CONGESTED, "congested", "tunnel %name, path %value: congested by %to")                     \
 	X(ENG_REC_DRAIN, "drain", "draining: %from -> %to")                                                  \
-	X(ENG_REC_BEGIN, "begin", "it is entered in the flow table")                                         \
-	X(ENG_REC_FORGET, "forget", "it is forgotten, %value s after its last packet")                       \
-	X(ENG_REC_RESPONDER, "responder", "towards the host that asks: %from -> %to, PSN %psn")              \
-	X(ENG_REC_REQUESTER, "requester", "towards the host that answers: %from -> %to, PSN %psn")           \
-	X(ENG_REC_PAIR, "pair", "paired with queue pair %remote_qpn, known from %to")                        \
-	X(ENG_REC_UNPAIR, "unpair", "no longer paired with queue pair %remote_qpn")                          \
+	X(ENG_REC_BEGIN, "begin", "%side enters the flow table")                                             \
+	X(ENG_REC_FORGET, "forget", "%side forgotten, %value s after its last packet")                       \
+	X(ENG_REC_RESPONDER, "responder", "responder: %from -> %to, PSN %psn")                               \
+	X(ENG_REC_REQUESTER, "requester", "requester: %from -> %to, PSN %psn")                               \
+	X(ENG_REC_PAIR, "pair", "paired: both QPNs known by %to")                                            \
+	X(ENG_REC_UNPAIR, "unpair", "no longer paired")                                                      \
 	X(ENG_REC_TURN, "turn", "pairing: the host gets its first packet")                                   \
-	X(ENG_REC_TURN_END, "turn_end", "pairing: the host did not answer in time; others go first")         \
-	X(ENG_REC_RESTART, "restart",                                                                        \
-	    "a new connection on the queue pair begins at PSN %psn (%to); %value requests of the old one "   \
-	    "are dropped")                                                                                   \
+	X(ENG_REC_TURN_END, "turn_end", "pairing: no answer in time, others go first")                       \
+	X(ENG_REC_RESTART, "restart", "a new connection at PSN %psn (%to); of the old one dropped: %value")  \
 	X(ENG_REC_OPENED, "opened", "the other gateway opens the flow of requests")                          \
 	X(ENG_REC_REFUSED_FLOW, "refused_flow", "the other gateway refuses the flow of requests")            \
-	X(ENG_REC_SENT, "sent", "%to is sent to the other gateway, PSN %psn")                                \
+	X(ENG_REC_SENT, "sent", "%to sent to the other gateway, PSN %psn")                                   \
 	X(ENG_REC_OWED, "owed", "no buffer for %to to the other gateway: tried again")                       \
-	X(ENG_REC_RECEIVED, "received", "%to comes from the other gateway, PSN %psn")                        \
-	X(ENG_REC_FAIL, "fail", "the connection fails at PSN %psn: %value")                                  \
-	X(ENG_REC_LOST, "lost", "the local queue pair has to end: %value")                                   \
-	X(ENG_REC_IMPATIENT, "impatient",                                                                    \
-	    "the host gives up after %value ms, before an ACK of the far site can come")                     \
+	X(ENG_REC_RECEIVED, "received", "%to from the other gateway, PSN %psn")                              \
+	X(ENG_REC_FAIL, "fail", "%side failed at PSN %psn: %value")                                          \
+	X(ENG_REC_LOST, "lost", "the local queue pair is ended: %value")                                     \
+	X(ENG_REC_IMPATIENT, "impatient", "the host waits %value ms for an ACK: too short for this path")    \
 	X(ENG_REC_DISCONNECT, "disconnect", "CM: the hosts disconnect")                                      \
 	X(ENG_REC_DREQ_WAITS, "dreq_waits", "the host's DREQ waits until its requests are delivered")        \
 	X(ENG_REC_DREQ_SENT, "dreq_sent", "the host's DREQ goes to the far host")                            \
-	X(ENG_REC_LEFT_OUT, "left_out", "%value entries of this connection were left out before this one")
+	X(ENG_REC_LEFT_OUT, "left_out", "entries of this connection left out here: %value")
 
 #define ENG_RECORD_OFTEN(X)                                                                                  \
-	X(ENG_REC_NAK_SENT, "nak_sent", "the host gets a NAK at PSN %psn: %to")                              \
-	X(ENG_REC_NAK_RECEIVED, "nak_received", "the host sends a NAK at PSN %psn: %to")                     \
-	X(ENG_REC_RNR_NAK, "rnr_nak", "the host is not ready at PSN %psn: it is asked again in %value us")   \
-	X(ENG_REC_IMPLIED_NAK, "implied_nak", "an answer was lost on the LAN at PSN %psn: asked for again")  \
-	X(ENG_REC_TIMEOUT, "timeout", "the host does not answer PSN %psn in time, %value in a row")          \
-	X(ENG_REC_RESENT, "resent", "%value packets are sent to the host again, from PSN %psn on")           \
-	X(ENG_REC_WITHHELD, "withheld", "ACKs of the host wait for %to, %value KiB in custody")              \
-	X(ENG_REC_RELEASED, "released", "ACKs of the host go out again after %value us")                     \
+	X(ENG_REC_NAK_SENT, "nak_sent", "NAK to the host at PSN %psn: %to")                                  \
+	X(ENG_REC_NAK_RECEIVED, "nak_received", "NAK of the host at PSN %psn: %to")                          \
+	X(ENG_REC_RNR_NAK, "rnr_nak", "RNR NAK of the host at PSN %psn: asked again in %value us")           \
+	X(ENG_REC_IMPLIED_NAK, "implied_nak", "answer to PSN %psn lost on the LAN: asked again")             \
+	X(ENG_REC_TIMEOUT, "timeout", "no answer of the host to PSN %psn, in a row: %value")                 \
+	X(ENG_REC_RESENT, "resent", "sent to the host again from PSN %psn on: %value")                       \
+	X(ENG_REC_WITHHELD, "withheld", "ACKs to the host wait for %to, %value KiB in custody")              \
+	X(ENG_REC_RELEASED, "released", "ACKs to the host go on after %value us")                            \
 	X(ENG_REC_SINGLE, "single", "one ACK for a host whose timer ran out, PSN %psn")                      \
-	X(ENG_REC_REFUSED, "refused", "a request is refused at PSN %psn: %value")                            \
-	X(ENG_REC_ROOM, "room", "there is memory again: the host is asked for PSN %psn")                     \
-	X(ENG_REC_READ_HELD, "read_held", "no memory for a READ response, PSN %psn: asked for again later")
+	X(ENG_REC_REFUSED, "refused", "refused at PSN %psn: %value")                                         \
+	X(ENG_REC_ROOM, "room", "memory again: the host is asked for PSN %psn")                              \
+	X(ENG_REC_READ_HELD, "read_held", "no memory for a READ response, PSN %psn: asked again later")
 
 #define ENG_RECORD_KINDS(X) ENG_RECORD_SELDOM(X) ENG_RECORD_OFTEN(X)
 
@@ -94,7 +91,7 @@ enum eng_record_side { ENG_OF_ENGINE, ENG_OF_RESPONDER, ENG_OF_REQUESTER };
 struct eng_record {
 	uint32_t seq; /* its number in the ring, from 1 on; wraps, and is never 0 */
 	uint32_t value;
-	rwy_time at;
+	rwy_time at; /* never before that of the entry with the number before */
 	union {
 		struct {
 			struct rwy_ip local, remote;

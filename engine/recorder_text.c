@@ -239,7 +239,7 @@ const char *eng_record_why(const struct eng_record *r)
 static const char *field(
     const struct eng_record *r, const char *at, size_t *len, char number[16], char name[32])
 {
-	static const char *const fields[] = {"from", "to", "value", "psn", "remote_qpn", "name"};
+	static const char *const fields[] = {"from", "to", "value", "psn", "side", "name"};
 	unsigned i = 0;
 
 	while (i < COUNT(fields) && strncmp(at, fields[i], strlen(fields[i])) != 0)
@@ -247,14 +247,16 @@ static const char *field(
 	if (i == COUNT(fields))
 		return NULL;
 	*len = strlen(fields[i]);
-	snprintf(number, 16, "%u", i == 2 ? r->value : i == 3 ? r->psn : r->remote_qpn);
+	snprintf(number, 16, "%u", i == 2 ? r->value : r->psn);
 	if (i == 0)
 		return eng_record_from(r);
 	if (i == 1)
 		return eng_record_to(r);
 	if (i == 2 && *eng_record_why(r))
 		return eng_record_why(r);
-	if (i < 5)
+	if (i == 4)
+		return eng_record_side_name(r->side);
+	if (i < 4)
 		return number;
 	memcpy(name, r->name, 31);
 	name[31] = 0;

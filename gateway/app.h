@@ -86,10 +86,11 @@ struct gw_app {
 	/* offload/offload.h; NULL: no port has offload */
 	const struct gw_offload_hooks *offload_hooks;
 	struct gw_control *control;
-	struct gw_ctrl *ctrl;         /* NULL: no control center */
-	struct gw_jfile *jfile;       /* NULL: none */
-	struct gw_carriers *carriers; /* gateway/carrier/carrier.h; NULL: not started */
-	struct gw_keys *keys;         /* gateway/keys/keys.h; NULL: not started */
+	struct gw_ctrl *ctrl;           /* NULL: no control center */
+	struct gw_jfile *jfile;         /* NULL: none */
+	struct gw_recorders *recorders; /* the file of the flight recorders; NULL: none */
+	struct gw_carriers *carriers;   /* gateway/carrier/carrier.h; NULL: not started */
+	struct gw_keys *keys;           /* gateway/keys/keys.h; NULL: not started */
 };
 
 /* The clock of the engines: monotonic ns. Flow times (eng_flow_info.last) use it. Any thread. */
@@ -119,6 +120,10 @@ struct gw_worker_stats {
 };
 /* Copies the figures of one worker; each is monotonic, but they are no snapshot. */
 void gw_worker_stats_get(const struct gw_app *app, unsigned worker, struct gw_worker_stats *out);
+
+/* The flight recorder of a worker's engine (engine/recorder.h), to be read at any time, also while
+ * the worker hangs. NULL: no such worker. */
+const struct eng_recorder_ring *gw_recorder(const struct gw_app *app, unsigned worker);
 
 struct gw_port_stats {
 	bool up;

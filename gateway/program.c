@@ -119,6 +119,8 @@ static int start(
 	if (!rc)
 		rc = gw_jfile_open(app);
 	if (!rc)
+		gw_recorder_open(app);
+	if (!rc)
 		rc = gw_tenants_new(app);
 	if (!rc)
 		rc = gw_tunnels_new(app, conf, own_tunnels, own_tenants);
@@ -184,6 +186,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_tunnels_free(app);
 	gw_siblings_free(app);
 	gw_reservations_free(app);
+	gw_recorder_close(app);
 	gw_jfile_close(app);
 	gw_drain_free(app);
 	gw_control_free(app);

@@ -56,6 +56,18 @@ void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *
 void gw_jfile_alive(const struct gw_app *app); /* called once a second */
 void gw_jfile_close(struct gw_app *app);       /* called after the workers ended; the file stays */
 
+/* datapath/jfile.c: the journal's directory, open; -1: there is none. Its owner is this process,
+ * alone. */
+int gw_jfile_dir(const struct gw_app *app);
+
+/* datapath/recorder.c: the memory of the flight recorders, which outlives the process. Call open
+ * after gw_jfile_open. It keeps what the last process left; without the file the recorders' memory
+ * is the engines' own. */
+void gw_recorder_open(struct gw_app *app);
+void gw_recorder_region(const struct gw_app *app, unsigned worker, struct eng_cfg *out);
+void gw_recorder_alive(const struct gw_app *app); /* called once a second */
+void gw_recorder_close(struct gw_app *app);       /* after the workers ended; the file stays */
+
 /* control/telemetry.c */
 void gw_telemetry_start(struct gw_app *app);
 

@@ -180,6 +180,7 @@ static void control_tick(struct gw_app *app)
 	gw_offload_tick(app, running);
 	watchdog_feed(app);
 	gw_jfile_alive(app);
+	gw_recorder_alive(app);
 	if (c->ticks % REFRESH_TICKS == 0)
 		gw_netlink_refresh(c->nl);
 }

@@ -262,6 +262,11 @@ void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *
 	out->journal = entries(f->head) + (size_t)worker * f->head->per_worker;
 }
 
+int gw_jfile_dir(const struct gw_app *app)
+{
+	return app->jfile ? app->jfile->dir : -1;
+}
+
 void gw_jfile_alive(const struct gw_app *app)
 {
 	if (app->jfile && app->jfile->head)

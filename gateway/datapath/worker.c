@@ -326,8 +326,10 @@ static int engine_new(struct gw_worker *w)
 	struct rwy_bufs bufs = {.ops = &gw_buf_ops, .ctx = w->pools};
 	int rc = RWY_ENOMEM;
 
-	if (cfg && (rc = gw_eng_cfg(cfg, w->app->conf, w->idx)) == 0)
+	if (cfg && (rc = gw_eng_cfg(cfg, w->app->conf, w->idx)) == 0) {
 		gw_jfile_region(w->app, w->idx, cfg);
+		gw_recorder_region(w->app, w->idx, cfg);
+	}
 	if (cfg && !rc) {
 		cfg->lan_Bps = lan_rate(w->app);
 		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);

@@ -233,19 +233,19 @@ static void test_sentences(void **state)
 	struct eng_record r = {.kind = ENG_REC_NAK_RECEIVED, .psn = 0xffffff, .to = 0x60};
 	char cut[8];
 
-	assert_string_equal(said(&r), "the host sends a NAK at PSN 16777215: PSN sequence error");
+	assert_string_equal(said(&r), "NAK of the host at PSN 16777215: PSN sequence error");
 	eng_record_say(&r, cut, sizeof(cut));
-	assert_string_equal(cut, "the hos");
+	assert_string_equal(cut, "NAK of ");
 	r = (struct eng_record){
 	    .kind = ENG_REC_RESPONDER, .from = ENG_R_WAITING, .to = ENG_R_RUNNING, .psn = 5};
-	assert_string_equal(said(&r), "towards the host that asks: waiting -> running, PSN 5");
+	assert_string_equal(said(&r), "responder: waiting -> running, PSN 5");
 	r = (struct eng_record){.kind = ENG_REC_FAIL, .value = ENG_END_SILENT, .side = ENG_OF_REQUESTER};
-	assert_string_equal(said(&r), "the connection fails at PSN 0: retry count exceeded");
+	assert_string_equal(said(&r), "requester failed at PSN 0: retry count exceeded");
 	r = (struct eng_record){.kind = ENG_REC_FAIL, .value = ENG_CAUSE_DAMAGED, .side = ENG_OF_RESPONDER};
-	assert_string_equal(said(&r), "the connection fails at PSN 0: a response was damaged");
+	assert_string_equal(said(&r), "responder failed at PSN 0: a response was damaged");
 	r = (struct eng_record){
 	    .kind = ENG_REC_REFUSED, .value = eng_counter_number(e, &e->c.drop_stale_psn)};
-	assert_string_equal(said(&r), "a request is refused at PSN 0: PSN outside the connection's window");
+	assert_string_equal(said(&r), "refused at PSN 0: PSN outside the connection's window");
 	r = (struct eng_record){.kind = ENG_REC_CONGESTED, .to = WAN_CONGEST_LOSS, .value = 1, .name = "b1"};
 	assert_string_equal(said(&r), "tunnel b1, path 1: congested by loss");
 }
