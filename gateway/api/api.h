@@ -51,7 +51,7 @@ struct MHD_Response *api_stream_response(struct api_stream *s);
 
 typedef void api_page(const struct api_req *req, struct api_reply *reply);
 api_page api_status, api_flows, api_tunnels, api_counters, api_ports, api_neighbours, api_workers,
-    api_metrics, api_offload, api_memory;
+    api_metrics, api_offload, api_memory, api_recorder;
 api_page api_links, api_map, api_map_entry, api_siblings, api_reservations, api_controller, api_tenants,
     api_tenant, api_tunnel, api_reload, api_drain, api_capture, api_standby;
 /* Writes the siblings' metrics; nothing without siblings. */
@@ -85,6 +85,9 @@ bool api_flag(const struct api_req *req, struct api_reply *reply, const char *na
 /* Returns a decimal or 0x number up to max; dflt when absent; a malformed one fails the reply. */
 uint64_t api_number(
     const struct api_req *req, struct api_reply *reply, const char *name, uint64_t dflt, uint64_t max);
+
+/* True: the parameter is there, and *out gets its address, or the reply is failed. */
+bool api_ip(const struct api_req *req, struct api_reply *reply, const char *name, struct rwy_ip *out);
 
 /* Text of an address, prefix or MAC address; NULL: no memory. */
 json_t *api_json_ip(const struct rwy_ip *a);

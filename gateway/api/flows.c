@@ -10,7 +10,6 @@
  */
 #include "gateway/api/api.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,28 +55,14 @@ static void copy_count(struct eng *e, void *arg)
 	*(uint32_t *)arg = eng_flow_count(e);
 }
 
-static bool param_ip(const struct api_req *req, struct api_reply *reply, const char *name, struct rwy_ip *out)
-{
-	const char *s = api_param(req, name);
-	uint8_t v4[4];
-
-	if (!s)
-		return false;
-	if (inet_pton(AF_INET, s, v4) == 1)
-		*out = rwy_ip_from4(v4);
-	else if (inet_pton(AF_INET6, s, out->b) != 1)
-		api_fail(reply, 400, "parameter %s: expected an IP address", name);
-	return true;
-}
-
 static void read_filter(const struct api_req *req, struct api_reply *reply, struct filter *f)
 {
 	static const char *const states[] = {"learning", "paired", "idle", "failed", "closing"};
 	bool known = false;
 
 	memset(f, 0, sizeof(*f));
-	f->by_local = param_ip(req, reply, "local", &f->local);
-	f->by_remote = param_ip(req, reply, "remote", &f->remote);
+	f->by_local = api_ip(req, reply, "local", &f->local);
+	f->by_remote = api_ip(req, reply, "remote", &f->remote);
 	f->by_qpn = api_param(req, "qpn");
 	f->qpn = (uint32_t)api_number(req, reply, "qpn", 0, QPN_MAX);
 	f->tunnel = api_param(req, "tunnel");
@@ -132,7 +117,7 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	return json_pack(
 	    "{s:i, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
 	    " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:f,"
-	    " s:i, s:i, s:f, s:f, s:o, s:s, s:f, s:b, s:f, s:f}",
+	    " s:i, s:i, s:f, s:f, s:o, s:s, s:f, s:b, s:f, s:f, s:I, s:I, s:I, s:f, s:I}",
 	    "worker", (int)worker, "tenant", tenant, "local", api_json_ip(&i->local), "remote",
 	    api_json_ip(&i->remote), "local_qpn", (json_int_t)i->local_qpn, "remote_qpn",
 	    (json_int_t)i->remote_qpn, "tunnel", i->tunnel, "state", i->state, "learned", i->learned, "error",
@@ -150,7 +135,10 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	    "requester_timeout_max_seconds", (double)i->requester_timeout_max / 1e9,
 	    "requester_patience_seconds", patience_json(i->requester_patience), "ack_mode", i->ack_mode,
 	    "patience_seconds", (double)i->patience / 1e9, "impatient", (int)i->impatient, "idle_seconds",
-	    (double)rwy_since(i->last, now) / 1e9, "last_seconds", (double)i->last / 1e9);
+	    (double)rwy_since(i->last, now) / 1e9, "last_seconds", (double)i->last / 1e9, "seq_naks",
+	    (json_int_t)i->seq_naks, "host_timeouts", (json_int_t)i->host_timeouts, "naks_sent",
+	    (json_int_t)i->naks_sent, "withheld_seconds", (double)i->withheld / 1e9, "withheld_times",
+	    (json_int_t)i->withheld_times);
 }
 
 /* Fills `list` from a position on. Returns true: p is where the next page starts; false: the end is

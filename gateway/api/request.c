@@ -2,6 +2,7 @@
 /* Parameters of a request, and the reply to a faulty one. */
 #include "gateway/api/api.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,6 +40,20 @@ const char *api_param(const struct api_req *req, const char *name)
 		if (!strcmp(req->param[i].name, name))
 			return req->param[i].value;
 	return NULL;
+}
+
+bool api_ip(const struct api_req *req, struct api_reply *reply, const char *name, struct rwy_ip *out)
+{
+	const char *s = api_param(req, name);
+	uint8_t v4[4];
+
+	if (!s)
+		return false;
+	if (inet_pton(AF_INET, s, v4) == 1)
+		*out = rwy_ip_from4(v4);
+	else if (inet_pton(AF_INET6, s, out->b) != 1)
+		api_fail(reply, 400, "parameter %s: expected an IP address", name);
+	return true;
 }
 
 bool api_flag(const struct api_req *req, struct api_reply *reply, const char *name)

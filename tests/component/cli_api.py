@@ -20,7 +20,7 @@ BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
 CLI, SERVER = BUILD / "bin/roceway", BUILD / "tests/api_server"
 WIDTH = 100
-TABLES = ["status", "health", "flows", "tunnels", "memory", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "standby", "reservations", "workers", "tenant", "offload"]
+TABLES = ["status", "health", "flows", "recorder", "tunnels", "memory", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "standby", "reservations", "workers", "tenant", "offload"]
 
 
 class Server:

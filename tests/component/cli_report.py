@@ -16,6 +16,7 @@ import cases
 
 sys.argv = sys.argv[:2]
 from cli_api import CLI, ROOT, Server, cli  # noqa: E402
+from cli_recorder import story, write  # noqa: E402
 
 
 def unpack(path):
@@ -39,6 +40,7 @@ def test_everything():
             assert re.fullmatch(r"roceway-report-site-a-\d{8}T\d{6}Z\.tar\.gz", name), name
             assert stat.S_IMODE((Path(d) / name).stat().st_mode) == 0o600
             files = unpack(Path(d) / name)
+            assert json.loads(files["recorder.json"])["entries"][0]["kind"] == "start"
             for part in ("status", "health", "tunnels", "flows", "tenants", "memory", "ports", "neighbours", "siblings", "workers", "offload", "controller", "counters-1", "counters-2"):
                 assert isinstance(json.loads(files[part + ".json"]), dict), part
             assert "roceway_tunnel_up" in files["metrics.txt"] and "Linux" in files["kernel.txt"]
@@ -49,6 +51,20 @@ def test_everything():
             assert report(s.path, d, "--output", str(other)).stdout.strip() == str(other) and "status.json" in unpack(other)
             r = report(s.path, d, "--output", f"{d}/none/x.tar.gz", want=1)
             assert "cannot write" in r.stderr
+
+
+def test_recorders_of_processes_that_are_gone():
+    with tempfile.TemporaryDirectory() as d:
+        conf, journal = Path(d) / "gateway.yaml", Path(d) / "journal"
+        conf.write_text((ROOT / "conf/samples/gateway.yaml").read_text().replace("/run/roceway/journal", str(journal)))
+        journal.mkdir()
+        write(journal / "roceway-site-a.recorder.crash", story())
+        (journal / "roceway-site-a.recorder.last").write_text("damaged")
+        with Server(f"conf={conf}") as s:
+            r = report(s.path, d)
+            assert "roceway-site-a.recorder.last: not the file of a flight recorder" in r.stderr
+            files = unpack(Path(d) / r.stdout.strip())
+            assert [e["kind"] for e in json.loads(files["roceway-site-a.recorder.crash.json"])["entries"]] == ["start", "tunnel", "begin", "timeout", "fail"]
 
 
 def test_without_a_gateway():

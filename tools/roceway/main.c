@@ -20,6 +20,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_top,
     &cmd_health,
     &cmd_flows,
+    &cmd_recorder,
     &cmd_tunnels,
     &cmd_memory,
     &cmd_counters,

@@ -3,10 +3,11 @@
  * roceway report: one file for a bug report: what the gateway says of itself, its configuration
  * without secrets, its log, and the machine. A part that cannot be had is named in the report.
  */
-#include "tools/roceway/roceway.h"
+#include "tools/roceway/recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define CONF_DEFAULT "/etc/roceway/gateway.yaml"
+#define JOURNAL_DIR  "/run/roceway/journal"
 #define LINE         4096
 
 extern char **environ;
@@ -171,11 +173,12 @@ static bool add_gateway(struct report *r, double interval)
 {
 	static const char *const pages[][2] = {{"/healthz", "health.json"},
 	    {"/v1/tunnels?workers=1", "tunnels.json"}, {"/v1/flows?limit=1000&sort=recent", "flows.json"},
-	    {"/v1/tenants?limit=1000", "tenants.json"}, {"/v1/memory?limit=100", "memory.json"},
-	    {"/v1/ports", "ports.json"}, {"/v1/neighbours", "neighbours.json"},
-	    {"/v1/siblings", "siblings.json"}, {"/v1/reservations", "reservations.json"},
-	    {"/v1/workers", "workers.json"}, {"/v1/offload?summary=1", "offload.json"},
-	    {"/v1/controller", "controller.json"}, {"/v1/drain", "drain.json"}, {"/metrics", "metrics.txt"}};
+	    {"/v1/recorder?limit=10000", "recorder.json"}, {"/v1/tenants?limit=1000", "tenants.json"},
+	    {"/v1/memory?limit=100", "memory.json"}, {"/v1/ports", "ports.json"},
+	    {"/v1/neighbours", "neighbours.json"}, {"/v1/siblings", "siblings.json"},
+	    {"/v1/reservations", "reservations.json"}, {"/v1/workers", "workers.json"},
+	    {"/v1/offload?summary=1", "offload.json"}, {"/v1/controller", "controller.json"},
+	    {"/v1/drain", "drain.json"}, {"/metrics", "metrics.txt"}};
 
 	if (!add_page(r, "/v1/status", "status.json"))
 		return false;
@@ -185,6 +188,59 @@ static bool add_gateway(struct report *r, double interval)
 	usleep((useconds_t)(interval * 1e6));
 	add_page(r, "/v1/counters?workers=1", "counters-2.json");
 	return true;
+}
+
+/* The value of `journal_dir` in the configuration; its default if that has none. */
+static void journal_dir(const struct report *r, char out[256])
+{
+	char line[LINE];
+	FILE *f = fopen(r->conf, "re");
+
+	snprintf(out, 256, JOURNAL_DIR);
+	while (f && fgets(line, sizeof(line), f)) {
+		char *at = strstr(line, "journal_dir:");
+		const char *hash = strchr(line, '#');
+
+		if (!at || (hash && hash < at))
+			continue;
+		at += strlen("journal_dir:");
+		at += strspn(at, " \"'");
+		at[strcspn(at, "\"', }#\n")] = 0;
+		snprintf(out, 256, "%.255s", at);
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Files of flight recorders, also of processes that are gone: roceway-NAME.recorder.crash. */
+static void add_recorders(struct report *r)
+{
+	const struct recorder_filter all = {.limit = RECORDER_LIMIT};
+	char dir[256], pattern[320], name[160];
+	glob_t found;
+
+	journal_dir(r, dir);
+	snprintf(pattern, sizeof(pattern), "%s/roceway-*.recorder*", dir);
+	if (glob(pattern, 0, NULL, &found) != 0) {
+		fprintf(r->notes, "%s: there is none\n", pattern);
+		return;
+	}
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		int rc;
+		json_t *j = recorder_file_read(found.gl_pathv[i], &all, &rc);
+		FILE *f;
+
+		if (!j)
+			continue; /* said already */
+		snprintf(name, sizeof(name), "%.140s.json", strrchr(found.gl_pathv[i], '/') + 1);
+		f = part(r, name);
+		if (f) {
+			json_dumpf(j, f, JSON_COMPACT);
+			fclose(f);
+		}
+		json_decref(j);
+	}
+	globfree(&found);
 }
 
 static void read_status(struct report *r)
@@ -254,6 +310,7 @@ static int run_report(const struct cli *cli)
 	if (!answers)
 		fprintf(r.notes, "the gateway at %s does not answer\n", cli->socket);
 	add_file(&r, r.conf, "configuration.yaml");
+	add_recorders(&r);
 	add_machine(&r);
 	fclose(r.notes);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));

@@ -49,7 +49,8 @@ struct cli_cmd {
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_memory, cmd_counters,
     cmd_ports, cmd_neighbours, cmd_links, cmd_map, cmd_siblings, cmd_reservations, cmd_workers, cmd_offload,
     cmd_tenant, cmd_tunnel, cmd_controller, cmd_reload, cmd_drain, cmd_explain, cmd_analyze, cmd_metrics,
-    cmd_completion, cmd_standby, cmd_top, cmd_report, cmd_doctor, cmd_anonymise, cmd_replay, cmd_capture;
+    cmd_completion, cmd_standby, cmd_top, cmd_report, cmd_doctor, cmd_anonymise, cmd_replay, cmd_capture,
+    cmd_recorder;
 
 /* Options and errors: cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */

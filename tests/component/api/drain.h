@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the made-up gateway: what it does when it is drained. */
+/* Of the made-up gateway: what it does when it is drained; its flight recorder. */
 #ifndef TESTS_COMPONENT_API_DRAIN_H
 #define TESTS_COMPONENT_API_DRAIN_H
 
@@ -11,5 +11,9 @@ unsigned fake_worker(const struct eng *e);
 /* Each engine owes `owed` bytes when it is drained; stuck: for ever. Returns 0 or an error. */
 int fake_drain_start(struct gw_app *app, uint64_t owed, bool stuck);
 void fake_drain_stop(void); /* before the API's end */
+
+/* recorder.c: fills the flight recorders. Returns 0 or an error. */
+int fake_recorder_start(rwy_time now);
+void fake_recorder_stop(void); /* after the API's end */
 
 #endif

@@ -583,6 +583,8 @@ static int start(char **argv)
 	if (gw_publisher_new(&fake.app.publisher, fake.app.workers) || gw_tenants_new(&fake.app) ||
 	    gw_tunnels_new(&fake.app, c, c->tunnels, c->tenants))
 		return 1;
+	if (fake_recorder_start(gw_now()))
+		return 1;
 	if (fake_drain_start(&fake.app, option(argv, "owed", 0), option(argv, "owes", 0)))
 		return 1;
 	return gw_api_start(&fake.app) ? 1 : 0;
@@ -600,6 +602,7 @@ int main(int argc, char **argv)
 		;
 	fake_drain_stop();
 	gw_api_stop(&fake.app);
+	fake_recorder_stop();
 	gw_tenants_free(&fake.app);
 	gw_tunnels_free(&fake.app);
 	gw_publisher_free(fake.app.publisher);
