@@ -21,6 +21,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_health,
     &cmd_flows,
     &cmd_recorder,
+    &cmd_why,
     &cmd_tunnels,
     &cmd_memory,
     &cmd_counters,

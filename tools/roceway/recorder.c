@@ -117,7 +117,8 @@ void recorder_print(const json_t *j)
 	t = table_new(columns);
 	json_array_foreach(list, i, o) add_row(t, o, &c, hosts);
 	table_print(t);
-	printf("\n%zu entries, from %.10s on\n", n, js(json_array_get(list, 0), "time"));
+	printf("\n%zu %s, from %.10s on\n", n, n == 1 ? "entry" : "entries",
+	    js(json_array_get(list, 0), "time"));
 }
 
 /* --- the command ------------------------------------------------------------------------------ */

@@ -50,7 +50,7 @@ extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_
     cmd_ports, cmd_neighbours, cmd_links, cmd_map, cmd_siblings, cmd_reservations, cmd_workers, cmd_offload,
     cmd_tenant, cmd_tunnel, cmd_controller, cmd_reload, cmd_drain, cmd_explain, cmd_analyze, cmd_metrics,
     cmd_completion, cmd_standby, cmd_top, cmd_report, cmd_doctor, cmd_anonymise, cmd_replay, cmd_capture,
-    cmd_recorder;
+    cmd_recorder, cmd_why;
 
 /* Options and errors: cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
