@@ -88,68 +88,80 @@ static bool too_often(struct eng_record_window *w, rwy_time now, unsigned *left)
 	return w->n > WINDOW_MAX;
 }
 
-static void put_gated(struct eng *e, struct eng_record *r, struct eng_record_window *w, rwy_time now)
+/*
+ * Whether the decision is recorded. Asked before an entry is made: a host in trouble may cause many.
+ */
+static bool wanted(const struct eng *e, const struct eng_record *what, struct eng_record_window *w,
+    rwy_time now, unsigned *left)
 {
-	unsigned left;
+	*left = 0;
+	if (!e->rec.ring || e->closing)
+		return false;
+	return what->kind < ENG_REC_OFTEN || !too_often(w, now, left);
+}
 
+/* Fills in the fields of `what`, and writes the entry; `left` entries before it were left out. */
+static void put_what(
+    struct eng *e, struct eng_record *r, const struct eng_record *what, unsigned left, rwy_time now)
+{
 	r->at = now;
-	if (r->kind < ENG_REC_OFTEN) {
-		put(e, r);
-		return;
-	}
-	if (too_often(w, now, &left))
-		return;
 	if (left) {
 		struct eng_record more = *r;
 
 		more.kind = ENG_REC_LEFT_OUT;
-		more.from = more.to = 0;
-		more.psn = 0;
 		more.value = left;
 		put(e, &more);
 	}
+	r->kind = what->kind;
+	r->from = what->from;
+	r->to = what->to;
+	r->psn = what->psn;
+	r->value = what->value;
 	put(e, r);
 }
 
 void eng_record_side(struct eng_side *side, const struct eng_record *what, rwy_time now)
 {
-	struct eng_record r = *what;
+	const struct eng_key *k = &side->key;
 	struct eng *e = side->e;
+	unsigned left;
 
-	if (!e->rec.ring || e->closing)
+	if (!wanted(e, what, &side->recorded, now, &left))
 		return;
-	r.local = side->is_requester ? side->key.dst : side->key.src;
-	r.remote = side->is_requester ? side->key.src : side->key.dst;
+	struct eng_record r = {.vni = side->tenant->cfg.vni & 0xffffffu};
+
 	if (side->is_requester) {
+		r.local = k->dst;
+		r.remote = k->src;
 		r.side = ENG_OF_REQUESTER;
-		r.local_qpn = side->key.qpn & 0xffffffu;
+		r.local_qpn = k->qpn & 0xffffffu;
 		r.remote_qpn = ((const struct eng_requester *)side)->remote_qpn & 0xffffffu;
 	} else {
+		r.local = k->src;
+		r.remote = k->dst;
 		r.side = ENG_OF_RESPONDER;
 		r.local_qpn = ((const struct eng_responder *)side)->local_qpn & 0xffffffu;
-		r.remote_qpn = side->key.qpn & 0xffffffu;
+		r.remote_qpn = k->qpn & 0xffffffu;
 	}
-	r.vni = side->tenant->cfg.vni & 0xffffffu;
-	put_gated(e, &r, &side->recorded, now);
+	put_what(e, &r, what, left, now);
 }
 
 void eng_record_key(
     struct eng *e, const struct eng_key *k, bool requester, const struct eng_record *what, rwy_time now)
 {
 	const struct eng_tenant *t = k->tenant < e->tenant_slots ? e->tenant[k->tenant] : NULL;
-	struct eng_record r = *what;
+	unsigned left;
 
-	if (!e->rec.ring || e->closing)
+	if (!wanted(e, what, &e->rec.strangers, now, &left))
 		return;
-	r.local = requester ? k->dst : k->src;
-	r.remote = requester ? k->src : k->dst;
-	r.side = requester ? ENG_OF_REQUESTER : ENG_OF_RESPONDER;
-	if (requester)
-		r.local_qpn = k->qpn & 0xffffffu;
-	else
-		r.remote_qpn = k->qpn & 0xffffffu;
-	r.vni = t ? t->cfg.vni & 0xffffffu : 0;
-	put_gated(e, &r, &e->rec.strangers, now);
+	struct eng_record r = {.local = requester ? k->dst : k->src,
+	    .remote = requester ? k->src : k->dst,
+	    .side = requester ? ENG_OF_REQUESTER : ENG_OF_RESPONDER,
+	    .local_qpn = requester ? k->qpn & 0xffffffu : 0,
+	    .remote_qpn = requester ? 0 : k->qpn & 0xffffffu,
+	    .vni = t ? t->cfg.vni & 0xffffffu : 0};
+
+	put_what(e, &r, what, left, now);
 }
 
 void eng_record_engine(struct eng *e, const struct eng_record *what, const char *tunnel, rwy_time now)

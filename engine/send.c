@@ -27,12 +27,18 @@ static void send_partial(struct eng_requester *rq, const struct roce_pkt *pkt, u
 	    &rq->side.key.dst, &rq->nh);
 }
 
-static void note_resent(struct eng_requester *rq, unsigned packets, roce_psn first, rwy_time now)
+/* Of n packets that go now, some are sent again. */
+static void note_resent(struct eng_requester *rq, const struct roce_reqr_tx *tx, unsigned n, rwy_time now)
 {
-	rq->side.e->c.host_resent += packets;
+	unsigned again = 0;
+	roce_psn first = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (tx[i].again && !again++)
+			first = tx[i].b->psn;
+	rq->side.e->c.host_resent += again;
 	eng_record_side(&rq->side,
-	    &(struct eng_record){.kind = ENG_REC_RESENT, .psn = first & ROCE_PSN_MASK, .value = packets},
-	    now);
+	    &(struct eng_record){.kind = ENG_REC_RESENT, .psn = first & ROCE_PSN_MASK, .value = again}, now);
 }
 
 uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now)
@@ -40,8 +46,8 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 	struct eng *e = rq->side.e;
 	struct roce_reqr_tx tx[ENG_REQUESTER_BURST];
 	uint32_t bytes = 0;
-	unsigned n, again = 0;
-	roce_psn first = 0;
+	uint64_t resent;
+	unsigned n;
 
 	if (!eng_requester_active(rq))
 		return 0;
@@ -49,15 +55,16 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		rq->reqr.owed_max = eng_mem_read_room(rq);
 		rq->reqr.one_read = !rq->answering;
 	}
+	resent = rq->reqr.resent;
 	n = roce_reqr_send(&rq->reqr, tx, max < ENG_REQUESTER_BURST ? max : ENG_REQUESTER_BURST, now);
 	if (n)
 		rq->last_tx = now;
+	if (rq->reqr.resent != resent)
+		note_resent(rq, tx, n, now);
 	for (unsigned i = 0; i < n; i++) {
 		struct rwy_buf *b = tx[i].b;
 		struct roce_pkt pkt;
 
-		if (tx[i].again && !again++)
-			first = b->psn;
 		bytes += b->len;
 		if (tx[i].skip) {
 			rq->nh.pcp = b->pcp;
@@ -72,8 +79,6 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		}
 		eng_lan_send(e, rq->side.key.tenant, b, false, &rq->side.key.dst, &rq->nh);
 	}
-	if (again)
-		note_resent(rq, again, first, now);
 	if (n)
 		eng_wheel_arm(rq, roce_reqr_next(&rq->reqr));
 	return bytes;
