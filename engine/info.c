@@ -177,6 +177,7 @@ static void fill_flow(struct eng_flow_info *o, const struct eng_side *side)
 	memset(o, 0, sizeof(*o));
 	o->limit = o->ack_mode = "";
 	o->tenant = side->key.tenant;
+	o->vni = side->tenant->cfg.vni;
 	o->local = side->is_requester ? side->key.dst : side->key.src;
 	o->remote = side->is_requester ? side->key.src : side->key.dst;
 	o->local_qpn = side->is_requester ? side->key.qpn : rs->local_qpn;

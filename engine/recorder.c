@@ -89,7 +89,8 @@ static bool too_often(struct eng_record_window *w, rwy_time now, unsigned *left)
 }
 
 /*
- * Whether the decision is recorded. Asked before an entry is made: a host in trouble may cause many.
+ * Whether the decision is recorded. Asked before an entry is made: a host in trouble may cause
+ * many.
  */
 static bool wanted(const struct eng *e, const struct eng_record *what, struct eng_record_window *w,
     rwy_time now, unsigned *left)

@@ -68,7 +68,7 @@ struct eng_session {
 
 /* A connection, or its only side, for operators. Fields of the side that is missing are 0. */
 struct eng_flow_info {
-	uint32_t tenant;
+	uint32_t tenant, vni;
 	struct rwy_ip local, remote;
 	uint32_t local_qpn, remote_qpn; /* 0: not known yet */
 	char tunnel[ENG_NAME_MAX];

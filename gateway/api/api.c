@@ -35,7 +35,7 @@ static const struct route routes[] = {
     {"GET", "/v1/flows", "limit cursor sort local remote qpn state tunnel tenant",
         "connections, by pages: follow `next` as `cursor` until it is null; ?sort=recent: the last active",
         api_flows},
-    {"GET", "/v1/recorder", "limit worker local remote qpn kind",
+    {"GET", "/v1/recorder", "limit worker local remote qpn vni kind",
         "the last decisions of the workers, oldest first: the newest `limit` of those that match",
         api_recorder},
     {"GET", "/v1/tunnels", "workers", "tunnels over all workers; ?workers=1 adds each worker's half",

@@ -117,7 +117,7 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	return json_pack(
 	    "{s:i, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
 	    " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:f,"
-	    " s:i, s:i, s:f, s:f, s:o, s:s, s:f, s:b, s:f, s:f, s:I, s:I, s:I, s:f, s:I}",
+	    " s:i, s:i, s:f, s:f, s:o, s:s, s:f, s:b, s:f, s:f, s:I, s:I, s:I, s:f, s:I, s:I}",
 	    "worker", (int)worker, "tenant", tenant, "local", api_json_ip(&i->local), "remote",
 	    api_json_ip(&i->remote), "local_qpn", (json_int_t)i->local_qpn, "remote_qpn",
 	    (json_int_t)i->remote_qpn, "tunnel", i->tunnel, "state", i->state, "learned", i->learned, "error",
@@ -138,7 +138,7 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	    (double)rwy_since(i->last, now) / 1e9, "last_seconds", (double)i->last / 1e9, "seq_naks",
 	    (json_int_t)i->seq_naks, "host_timeouts", (json_int_t)i->host_timeouts, "naks_sent",
 	    (json_int_t)i->naks_sent, "withheld_seconds", (double)i->withheld / 1e9, "withheld_times",
-	    (json_int_t)i->withheld_times);
+	    (json_int_t)i->withheld_times, "vni", (json_int_t)i->vni);
 }
 
 /* Fills `list` from a position on. Returns true: p is where the next page starts; false: the end is

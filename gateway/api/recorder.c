@@ -14,11 +14,12 @@
 #define LIMIT     100
 #define LIMIT_MAX 10000
 #define QPN_MAX   0xffffff
+#define VNI_MAX   0xffffff
 
 struct filter {
 	struct rwy_ip local, remote;
-	bool by_local, by_remote, by_qpn;
-	uint32_t qpn;
+	bool by_local, by_remote, by_qpn, by_vni;
+	uint32_t qpn, vni;
 	enum eng_record_kind kind; /* ENG_REC_NONE: any */
 };
 
@@ -36,6 +37,8 @@ static void read_filter(const struct api_req *req, struct api_reply *reply, stru
 	f->by_remote = api_ip(req, reply, "remote", &f->remote);
 	f->by_qpn = api_param(req, "qpn");
 	f->qpn = (uint32_t)api_number(req, reply, "qpn", 0, QPN_MAX);
+	f->by_vni = api_param(req, "vni");
+	f->vni = (uint32_t)api_number(req, reply, "vni", 0, VNI_MAX);
 	f->kind = kind ? eng_record_find(kind) : ENG_REC_NONE;
 	if (kind && !f->kind)
 		api_fail(reply, 400, "parameter kind: there is no kind %.32s", kind);
@@ -47,8 +50,8 @@ static bool matches(const struct filter *f, const struct eng_record *r)
 	if (f->kind && r->kind != f->kind)
 		return false;
 	if (r->side == ENG_OF_ENGINE)
-		return !f->by_local && !f->by_remote && !f->by_qpn;
-	return (!f->by_local || rwy_ip_eq(&f->local, &r->local)) &&
+		return !f->by_local && !f->by_remote && !f->by_qpn && !f->by_vni;
+	return (!f->by_vni || f->vni == r->vni) && (!f->by_local || rwy_ip_eq(&f->local, &r->local)) &&
 	       (!f->by_remote || rwy_ip_eq(&f->remote, &r->remote)) &&
 	       (!f->by_qpn || f->qpn == r->local_qpn || f->qpn == r->remote_qpn);
 }

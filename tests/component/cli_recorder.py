@@ -51,6 +51,7 @@ def test_filters():
         same("remote=10.2.0.0&worker=0", lambda e: e["remote"] == "10.2.0.0" and e["worker"] == 0)
         same("qpn=16", lambda e: e["local_qpn"] == 16)
         same("qpn=0xffff02", lambda e: e["remote_qpn"] == 0xffff02)
+        same("vni=0", lambda e: e["local"])
         same("kind=tunnel", lambda e: e["kind"] == "tunnel")
         newest = s.get("/v1/recorder?limit=3")["entries"]
         assert [e["number"] for e in newest] == [e["number"] for e in every[-3:]]
@@ -64,7 +65,7 @@ def test_a_worker_that_hangs_is_read():
 
 def test_errors():
     with Server() as s:
-        for url in "limit=0", "limit=10001", "worker=1", "worker=x", "qpn=16777216", "local=10.1", "kind=odd", "foo=1":
+        for url in "limit=0", "limit=10001", "worker=1", "worker=x", "qpn=16777216", "local=10.1", "kind=odd", "vni=16777216", "foo=1":
             assert s.get("/v1/recorder?" + url, 400)["error"], url
 
 
@@ -134,9 +135,9 @@ def test_file():
         text = cli(["recorder", "--file", path, "--local", "10.1.0.2"]).stdout
         fits(text)
         assert text.startswith("local host 10.1.0.2, remote host 10.2.0.2\n") and "\n3 entries, from 2023-11-14 on\n" in text, text
-        for words, n in ((["--worker", "1"], 1), (["--qpn", "77"], 3), (["--kind", "tunnel"], 1), (["--limit", "2"], 2), (["--remote", "10.9.9.9"], 0)):
+        for words, n in ((["--worker", "1"], 1), (["--qpn", "77"], 3), (["--kind", "tunnel"], 1), (["--limit", "2"], 2), (["--vni", "0"], 3), (["--vni", "7"], 0), (["--remote", "10.9.9.9"], 0)):
             assert len(json.loads(cli(["recorder", "--file", path, "--json", *words]).stdout)["entries"]) == n, words
-        for words in ["--local", "x"], ["--qpn", "16777216"], ["--kind", "odd"], ["--worker", "-1"]:
+        for words in ["--local", "x"], ["--qpn", "16777216"], ["--vni", "x"], ["--kind", "odd"], ["--worker", "-1"]:
             assert cli(["recorder", "--file", path, *words], 2).stderr.startswith("roceway: --"), words
 
 

@@ -18,7 +18,7 @@ sys.argv = sys.argv[:2]
 from cli_api import Server, cli, fits  # noqa: E402
 
 A, B = "10.1.0.2", "10.2.0.2"
-FLOW = {"worker": 0, "tenant": "", "local": A, "remote": B, "local_qpn": 18, "remote_qpn": 77, "tunnel": "b1", "state": "paired", "error": "",
+FLOW = {"worker": 0, "tenant": "", "vni": 0, "local": A, "remote": B, "local_qpn": 18, "remote_qpn": 77, "tunnel": "b1", "state": "paired", "error": "",
         "limit": "window", "ack_mode": "near", "tx_bytes": 0, "rx_bytes": 0, "custody_bytes": 0, "idle_seconds": 0.001, "last_seconds": 1,
         "requester_queue": 0, "requester_rate_Bps": 0, "requester_rtt_seconds": 0.0, "host_resent": 0, "rnr_naks": 0, "seq_naks": 0,
         "host_timeouts": 0, "naks_sent": 0, "withheld_seconds": 0.0, "withheld_times": 0, "impatient": False, "patience_seconds": 0.0,
@@ -41,7 +41,7 @@ class Api:
     def page(self, url):
         at, q = urlsplit(url), dict(parse_qsl(urlsplit(url).query))
         if at.path == "/v1/flows":
-            found = [f for f in self.flows if f["local"] == q["local"] and f["remote"] == q["remote"] and q.get("qpn", "0") in ("0", str(f["local_qpn"]), str(f["remote_qpn"]))]
+            found = [f for f in self.flows if f["tenant"] == q.get("tenant", f["tenant"]) and f["local"] == q["local"] and f["remote"] == q["remote"] and q.get("qpn", "0") in ("0", str(f["local_qpn"]), str(f["remote_qpn"]))]
             answer = json.loads(json.dumps({"total": len(self.flows), "matching": len(found), "flows": found, "next": None}))
             for f in self.flows:
                 for key, by in self.grow.items():
@@ -198,11 +198,17 @@ def test_refused():
 def test_which():
     two = [flow(), flow(local_qpn=19, remote_qpn=78)]
     r = why(Api(two), want=1)
-    assert "2 connections match: say the QPN of either end" in r.stderr and re.search(r"19 +78  paired", r.stdout), r
+    assert "2 connections match: say the QPN of either end, or the tenant" in r.stderr and re.search(r"19 +78  paired", r.stdout), r
     assert "(QPN 19)" in why(Api(two), A, B, "78") and "(QPN 18)" in why(Api(two), A, B, "0x12")
     entries = [entry("begin", "mine"), entry("begin", "before pairing", local_qpn=0), entry("begin", "other", local_qpn=19, remote_qpn=78), entry("begin", "other", local_qpn=0, remote_qpn=78)]
     out = why(Api(two, entries), A, B, "77")
     assert "mine" in out and "before pairing" in out and "other" not in out, out
+    # Two tenants with the same addresses and QPNs.
+    two = [flow(), flow(tenant="red", vni=5001)]
+    entries = [entry("begin", "plain"), {**entry("begin", "of red"), "vni": 5001}]
+    assert re.search(r"^red +18 +77  paired", why(Api(two), want=1).stdout, re.M)
+    out = why(Api(two, entries), A, B, "--tenant", "red")
+    assert "of red" in out and "plain" not in out, out
     assert "10.1.0.2 (QPN 18) and 10.2.0.2" in why(Api([flow()]), B, A)
     assert "no connection of 10.1.0.2 and 10.9.9.9, and no entry" in why(Api([flow()]), A, "10.9.9.9", want=1).stderr
     # Forgotten, and named the wrong way round.

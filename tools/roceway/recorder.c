@@ -9,6 +9,7 @@ static const struct cli_opt opts[] = {
     {"local", "IP", "only about connections of this local host"},
     {"remote", "IP", "only about connections with this remote host"},
     {"qpn", "QPN", "only with this queue pair at either end (12 or 0xc)"},
+    {"vni", "N", "only of the tenant with this VNI; 0: of the plain LAN"},
     {"kind", "KIND", "only of this kind, such as fail, timeout or tunnel"},
     {"worker", "N", "only of this worker"},
     {"limit", "N", "the newest N (1 to 10000; default 100)"},
@@ -136,6 +137,8 @@ static json_t *fetch(const struct cli *cli, const struct recorder_filter *f)
 		api_query(page, sizeof(page), "remote", f->remote);
 	if (f->qpn)
 		api_query(page, sizeof(page), "qpn", f->qpn);
+	if (f->vni)
+		api_query(page, sizeof(page), "vni", f->vni);
 	if (f->kind)
 		api_query(page, sizeof(page), "kind", f->kind);
 	if (f->worker)
@@ -161,7 +164,8 @@ static int run_recorder(const struct cli *cli)
 	    .remote = cli_value(cli, "remote"),
 	    .kind = cli_value(cli, "kind"),
 	    .worker = cli_value(cli, "worker"),
-	    .qpn = cli_value(cli, "qpn")};
+	    .qpn = cli_value(cli, "qpn"),
+	    .vni = cli_value(cli, "vni")};
 	int rc = EXIT_ERROR;
 	json_t *j;
 

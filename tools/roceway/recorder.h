@@ -10,8 +10,8 @@ struct rwy_ip;
 #define RECORDER_LIMIT 10000 /* entries of one answer of the API, at most */
 
 struct recorder_filter {
-	const char *local, *remote, *kind, *worker, *qpn; /* as typed; NULL: any */
-	unsigned long limit;                              /* the newest so many */
+	const char *local, *remote, *kind, *worker, *qpn, *vni; /* as typed; NULL: any */
+	unsigned long limit;                                    /* the newest so many */
 };
 
 /* False, after cli_error(): it is no address. */

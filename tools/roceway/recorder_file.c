@@ -30,7 +30,7 @@ bool recorder_read_ip(const char *option, const char *text, struct rwy_ip *out)
 struct wanted {
 	struct rwy_ip local, remote;
 	bool by_local, by_remote;
-	long worker, qpn; /* -1: any */
+	long worker, qpn, vni; /* -1: any */
 	enum eng_record_kind kind;
 };
 
@@ -54,7 +54,7 @@ static bool read_wanted(const struct recorder_filter *f, struct wanted *w)
 	if ((f->local && !recorder_read_ip("--local", f->local, &w->local)) ||
 	    (f->remote && !recorder_read_ip("--remote", f->remote, &w->remote)) ||
 	    !read_number("worker", f->worker, 1023, &w->worker) ||
-	    !read_number("qpn", f->qpn, 0xffffff, &w->qpn))
+	    !read_number("qpn", f->qpn, 0xffffff, &w->qpn) || !read_number("vni", f->vni, 0xffffff, &w->vni))
 		return false;
 	w->kind = f->kind ? eng_record_find(f->kind) : ENG_REC_NONE;
 	if (f->kind && !w->kind)
@@ -67,8 +67,8 @@ static bool matches(const struct wanted *w, const struct eng_record *r)
 	if (w->kind && r->kind != w->kind)
 		return false;
 	if (r->side == ENG_OF_ENGINE)
-		return !w->by_local && !w->by_remote && w->qpn < 0;
-	return (!w->by_local || rwy_ip_eq(&w->local, &r->local)) &&
+		return !w->by_local && !w->by_remote && w->qpn < 0 && w->vni < 0;
+	return (w->vni < 0 || w->vni == r->vni) && (!w->by_local || rwy_ip_eq(&w->local, &r->local)) &&
 	       (!w->by_remote || rwy_ip_eq(&w->remote, &r->remote)) &&
 	       (w->qpn < 0 || w->qpn == r->local_qpn || w->qpn == r->remote_qpn);
 }

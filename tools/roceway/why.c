@@ -19,6 +19,7 @@
 #define SHOWN_MAX   20 /* connections that are listed when several match */
 
 static const struct cli_opt opts[] = {
+    {"tenant", "NAME", "of this tenant: addresses of two may overlap"},
     {"interval", "SECONDS", "watch it for so long, 0 to 60; default: 1"},
     {"entries", "N", "show the newest N entries of the recorder, 0 to 1000; default: 10"},
     {NULL, NULL, NULL},
@@ -26,7 +27,8 @@ static const struct cli_opt opts[] = {
 
 struct wanted {
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
-	long long qpn; /* 0: any */
+	long long qpn;      /* 0: any */
+	const char *tenant; /* NULL: any */
 	double interval;
 	unsigned long entries;
 };
@@ -49,7 +51,7 @@ static bool read_wanted(const struct cli *cli, struct wanted *w)
 	const char *interval = cli_value(cli, "interval"), *entries = cli_value(cli, "entries");
 	char *end = "";
 
-	*w = (struct wanted){.interval = 1, .entries = ENTRIES};
+	*w = (struct wanted){.tenant = cli_value(cli, "tenant"), .interval = 1, .entries = ENTRIES};
 	if (cli->words < 2 || cli->words > 3) {
 		cli_error("expected two addresses and a QPN of either: roceway why LOCAL REMOTE [QPN]");
 		return false;
@@ -105,6 +107,8 @@ static json_t *get_flows(const struct cli *cli, const struct wanted *w)
 	char page[512], qpn[24];
 
 	page_of(page, sizeof(page), "/v1/flows", w);
+	if (w->tenant)
+		api_query(page, sizeof(page), "tenant", w->tenant);
 	api_query(page, sizeof(page), "sort", "recent");
 	api_query(page, sizeof(page), "limit", "1000");
 	snprintf(qpn, sizeof(qpn), "%lld", w->qpn);
@@ -126,7 +130,8 @@ static bool is_about(const json_t *entry, const json_t *flow, long long qpn)
 
 	if (!flow)
 		return !qpn || l == qpn || r == qpn;
-	return qpn_fits(l, ji(flow, "local_qpn")) && qpn_fits(r, ji(flow, "remote_qpn")) && (l || r);
+	return ji(entry, "vni") == ji(flow, "vni") && qpn_fits(l, ji(flow, "local_qpn")) &&
+	       qpn_fits(r, ji(flow, "remote_qpn")) && (l || r);
 }
 
 static json_t *get_entries(const struct cli *cli, const struct wanted *w, const json_t *flow)
@@ -207,7 +212,7 @@ static void count_limit(struct why *y, const json_t *flow)
 
 static bool same_flow(const json_t *a, const json_t *b)
 {
-	return qpn_fits(ji(a, "local_qpn"), ji(b, "local_qpn")) &&
+	return ji(a, "vni") == ji(b, "vni") && qpn_fits(ji(a, "local_qpn"), ji(b, "local_qpn")) &&
 	       qpn_fits(ji(a, "remote_qpn"), ji(b, "remote_qpn"));
 }
 
@@ -246,7 +251,7 @@ static bool watch(const struct cli *cli, const struct wanted *w, struct why *y)
 static void list_flows(const json_t *flows)
 {
 	static const char *const columns[] = {
-	    ">LOCAL QPN", ">REMOTE QPN", "STATE", "LIMIT", ">LAST PACKET", NULL};
+	    "TENANT", ">LOCAL QPN", ">REMOTE QPN", "STATE", "LIMIT", ">LAST PACKET", NULL};
 	struct table *t = table_new(columns);
 	const json_t *o;
 	size_t i;
@@ -255,6 +260,7 @@ static void list_flows(const json_t *flows)
 	{
 		if (i == SHOWN_MAX)
 			break;
+		table_add(t, "%s", *js(o, "tenant") ? js(o, "tenant") : "-");
 		table_add(t, ji(o, "local_qpn") ? "%lld" : "?", ji(o, "local_qpn"));
 		table_add(t, ji(o, "remote_qpn") ? "%lld" : "?", ji(o, "remote_qpn"));
 		table_add(t, "%s", js(o, "state"));
@@ -292,7 +298,8 @@ static int find_flow(const struct cli *cli, struct wanted *w, struct why *y)
 	if (!list)
 		return EXIT_ERROR;
 	if (json_array_size(list) > 1) {
-		cli_error("%zu connections match: say the QPN of either end", json_array_size(list));
+		cli_error(
+		    "%zu connections match: say the QPN of either end, or the tenant", json_array_size(list));
 		if (!cli->json)
 			list_flows(list);
 		json_decref(list);
