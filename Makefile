@@ -221,6 +221,7 @@ FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) ga
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
 $(BUILD)/tests/unit/test_gw_recorder: $(call obj,gateway/datapath/jfile.c gateway/datapath/recorder.c)
+$(BUILD)/tests/unit/test_gw_recorder_log: $(call obj,gateway/control/recorder_log.c)
 $(BUILD)/tests/unit/test_gw_reservations: $(call obj,gateway/control/reservations.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
 $(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c)

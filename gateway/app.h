@@ -89,8 +89,10 @@ struct gw_app {
 	struct gw_ctrl *ctrl;           /* NULL: no control center */
 	struct gw_jfile *jfile;         /* NULL: none */
 	struct gw_recorders *recorders; /* the file of the flight recorders; NULL: none */
-	struct gw_carriers *carriers;   /* gateway/carrier/carrier.h; NULL: not started */
-	struct gw_keys *keys;           /* gateway/keys/keys.h; NULL: not started */
+	/* Control thread: numbers of the recorders' entries up to which failures are logged. */
+	uint32_t recorder_told[GW_WORKERS_MAX];
+	struct gw_carriers *carriers; /* gateway/carrier/carrier.h; NULL: not started */
+	struct gw_keys *keys;         /* gateway/keys/keys.h; NULL: not started */
 };
 
 /* The clock of the engines: monotonic ns. Flow times (eng_flow_info.last) use it. Any thread. */

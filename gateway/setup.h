@@ -60,6 +60,9 @@ void gw_jfile_close(struct gw_app *app);       /* called after the workers ended
  * alone. */
 int gw_jfile_dir(const struct gw_app *app);
 
+/* control/recorder_log.c: logs what came before connections failed; called once a second. */
+void gw_recorder_log(struct gw_app *app);
+
 /* datapath/recorder.c: the memory of the flight recorders, which outlives the process. Call open
  * after gw_jfile_open. It keeps what the last process left; without the file the recorders' memory
  * is the engines' own. */

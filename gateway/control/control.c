@@ -181,6 +181,7 @@ static void control_tick(struct gw_app *app)
 	watchdog_feed(app);
 	gw_jfile_alive(app);
 	gw_recorder_alive(app);
+	gw_recorder_log(app);
 	if (c->ticks % REFRESH_TICKS == 0)
 		gw_netlink_refresh(c->nl);
 }

@@ -80,6 +80,8 @@ def test_hosts_die(folder):
         r = world.roceway(folder, "why", fail["local"], fail["remote"], str(qpn), "--interval", "0")
         assert r.returncode == 0 and re.search(r"It failed at \d{4}-\d\d-\d\d", r.stdout), r
         a.wait('more="roceway why %s %s ' % (fail["local"], fail["remote"]))
+        # The log has what came before, of some of them.
+        a.wait("info recorder: worker=0 local=%s local_qpn=" % fail["local"])
 
 
 if __name__ == "__main__":

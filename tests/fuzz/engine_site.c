@@ -177,6 +177,7 @@ void fz_site_start(struct site *s)
 	c->prefix[1] = (struct eng_prefix){.addr = fz_host_ip(!s->idx, 0, true), .len = 64};
 	c->ack_mode = (enum eng_ack_mode)(w->mode & 3);
 	c->conns_max = CONNS_MAX;
+	c->recorder_n = 64;
 	c->half_open_max = HALF_MAX;
 	c->idle_expiry = 5 * RWY_SEC;
 	c->host_window = 8;
