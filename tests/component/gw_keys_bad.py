@@ -314,15 +314,15 @@ def test_key_material(folder):
                 assert not os.path.exists(log), "GnuTLS writes secrets down"
                 private = private_number(folder, "gw-a")
                 places = {"the WAN": b"".join(sniffer.stop())}
-                for words in ("status", "tunnels", "counters", "health", "metrics", "flows"):
+                for words in ("status", "tunnels", "counters", "health", "metrics", "flows", "recorder"):
                     r = subprocess.run((os.path.join(drain.BIN, "roceway"), "--socket", os.path.join(folder, "a.sock"), words), capture_output=True, timeout=60)
                     places["roceway " + words] = r.stdout
                 for name in os.listdir(folder):
                     path = os.path.join(folder, name)
-                    if name.endswith((".log", ".journal")):
+                    if name.endswith((".log", ".journal", ".recorder")):
                         with open(path, "rb") as f:
                             places[name] = f.read()
-                assert any(n.endswith(".journal") for n in places), list(places)
+                assert {".journal", ".recorder"} <= {os.path.splitext(n)[1] for n in places}, list(places)
                 some = sorted(seen)[::max(1, len(seen) // 16)]
                 for place, data in places.items():
                     for k in some + private:
