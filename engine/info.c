@@ -104,7 +104,7 @@ static const char *send_limit(const struct eng_responder *rs)
 	if (!wan_tx_unsent(rs->requests)) /* all requests are in flight: the host sends no more */
 		return rs->side.e->now < rs->cnp_at + NEAR_SOURCE ? "near-source" : "window";
 	if (!wan_tx_blocked(rs->requests))
-		return "path";
+		return wan_tx_limited(rs->requests) ? "share" : "path";
 	return wan_tx_window(rs->requests, &drain) ? "host" : "far";
 }
 

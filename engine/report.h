@@ -100,7 +100,8 @@ struct eng_flow_info {
 	rwy_dur patience;
 	bool impatient;
 	/*
-	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"
+	 * The bound of what the local host sends: "path"; "share" (the limit of its tenant or its
+	 * reservation); "far" (credit of the far gateway); "host"
 	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "drain" (the
 	 * engine settles); "" (idle).
 	 */

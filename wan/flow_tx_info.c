@@ -32,6 +32,11 @@ bool wan_tx_blocked(const struct wan_txflow *f)
 	return wan_tx_unsent(f) && (!wan_tx_sendable(f) || !wan_tx_has_credit(f));
 }
 
+bool wan_tx_limited(const struct wan_txflow *f)
+{
+	return f->class->place[WAN_HEAP_PARKED];
+}
+
 uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps)
 {
 	*drain_Bps = f->drain_Bps;

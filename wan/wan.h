@@ -276,6 +276,8 @@ const struct rwy_buf *wan_tx_at(const struct wan_txflow *f, uint64_t seq);
 /* Number of the flow's buffers that were never sent; and whether the peer's credit stops them. */
 uint32_t wan_tx_unsent(const struct wan_txflow *f);
 bool wan_tx_blocked(const struct wan_txflow *f);
+/* Data of its class waits, and only a limit stops it: the class's own, or its parent's. */
+bool wan_tx_limited(const struct wan_txflow *f);
 uint64_t wan_tx_bytes(const struct wan_txflow *f); /* bytes in custody */
 /* Values of the peer's last wan_rx_window: the bound on bytes sent and not delivered (0: none); and
  * the far host's rate in bytes a second (0: unknown). */

@@ -102,7 +102,7 @@ def flow(**more):
 
 
 def test_each_limit():
-    said = {"window": "its own window", "path": "waited for the tunnel", "host": "the far host 10.2.0.2 took no more", "far": "the credit of the far gateway was used up",
+    said = {"share": "waited for the limit of its tenant (", "window": "its own window", "path": "waited for the tunnel", "host": "the far host 10.2.0.2 took no more", "far": "the credit of the far gateway was used up",
             "memory": "custody memory is short: it holds 31 MiB", "read": "so that a READ behind its WRITEs is answered", "near-source": "this gateway's CNPs slowed it down",
             "drain": "was being drained", "": "no request of 10.1.0.2 was under way"}
     for limit, text in said.items():

@@ -198,6 +198,23 @@ static void test_stray_cnp(void **state)
 	assert_int_equal(eng_flow_count(site[1].e), 0);
 }
 
+/* The flow of host A to this QPN. */
+static struct eng_flow_info flow_of(uint32_t qpn)
+{
+	struct eng_flow_info f[8];
+	uint32_t cursor = 0;
+	unsigned n = 0;
+
+	do
+		n += eng_flows(site[0].e, &cursor, f + n, 8 - n);
+	while (cursor && n < 8);
+	while (n--)
+		if (f[n].remote_qpn == qpn)
+			return f[n];
+	fail();
+	return f[0];
+}
+
 /* A tenant short of memory sends CNPs before any of its hosts has to wait; one with enough does
  * not, with the same queue. */
 static void test_short_of_memory(void **state)
@@ -252,6 +269,8 @@ static void test_short_of_memory(void **state)
 		assert_int_equal(eng_counters(site[0].e)->ack_blocked, 0);
 		assert_true(eng_tenant_stats(site[0].e, 1, &st));
 		assert_true(st.custody > 1250 * 1024);
+		eng_pair_run(5 * RWY_MS);
+		assert_string_equal(flow_of(B_QPN + i).limit, "share");
 		/* until it is held; then its timer expires, and it sends needless copies */
 		if (i) {
 			for (unsigned k = 0; k < 500; k++) {

@@ -9,6 +9,7 @@
 #define WHY_LIMITS(X)                                                                                        \
 	X(WHY_IDLE, "")                                                                                      \
 	X(WHY_WINDOW, "window")                                                                              \
+	X(WHY_SHARE, "share")                                                                                \
 	X(WHY_PATH, "path")                                                                                  \
 	X(WHY_HOST, "host")                                                                                  \
 	X(WHY_FAR, "far")                                                                                    \

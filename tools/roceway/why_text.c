@@ -101,10 +101,17 @@ static void say_limit(const struct why *w, enum why_limit limit, const char *par
 	case WHY_WINDOW:
 		say_window(w, part, list);
 		return;
+	case WHY_SHARE:
+		why_add(list,
+		    "%s its requests waited for the limit of %s (`roceway tenant`, `roceway reservations`), "
+		    "not "
+		    "for the path.",
+		    part, w->reservation ? "its reservation or its tenant" : "its tenant");
+		return;
 	case WHY_PATH:
 		why_add(list,
-		    "%s its requests waited for the tunnel: its rate, its congestion control, or the part "
-		    "of it that the tenant or a reservation has.",
+		    "%s its requests waited for the tunnel: its rate, its congestion control, or other "
+		    "flows.",
 		    part);
 		return;
 	case WHY_HOST:
