@@ -92,10 +92,10 @@ static int file_map(struct gw_recorders *f, const struct gw_app *app, int dir, c
 
 	if (fd < 0)
 		return -errno;
-	/* All of it at once: a full tmpfs would kill a worker later. */
+	/* All of it at once: a full tmpfs would kill a worker later, and a page fault delay it. */
 	rc = -posix_fallocate(fd, 0, (off_t)f->size);
 	if (!rc) {
-		p = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		p = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 		rc = p == MAP_FAILED ? -errno : 0;
 	}
 	close(fd);
