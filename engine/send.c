@@ -72,10 +72,10 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 				send_partial(rq, &pkt, tx[i].skip);
 			continue;
 		}
-		if (tx[i].ack_req) {
+		if (tx[i].ack_req || tx[i].ack_less) {
 			/* It parsed when it came, and has not changed since. */
 			roce_parse_offsets(b->data, &pkt);
-			roce_icrc_set_ackreq(&pkt, true);
+			roce_icrc_set_ackreq(&pkt, tx[i].ack_req);
 		}
 		eng_lan_send(e, rq->side.key.tenant, b, false, &rq->side.key.dst, &rq->nh);
 	}

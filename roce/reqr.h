@@ -117,7 +117,9 @@ enum roce_reqr_push roce_reqr_push(struct roce_reqr *r, struct rwy_buf *b);
 struct roce_reqr_tx {
 	struct rwy_buf *b; /* owned by the requester: the caller references or copies it */
 	bool ack_req;      /* BTH AckReq must be set in the packet sent */
-	bool again;        /* a retransmission */
+	/* it may be cleared: a later packet of the same call asks for an ACK */
+	bool ack_less;
+	bool again; /* a retransmission */
 	/* READ: number of responses received already; the packet requests the rest */
 	uint32_t skip;
 };

@@ -60,6 +60,20 @@ static bool may_ask(struct roce_reqr *r)
 	return !r->read_waits;
 }
 
+/*
+ * An ACK is for all before it, so where a later packet of the same burst asks, nobody else needs
+ * to. The last request of a burst keeps the remote host's AckReq: nothing may follow it for long.
+ */
+static void need_not_ask(struct roce_reqr_tx *tx, unsigned n)
+{
+	bool asked = false;
+
+	while (n--) {
+		tx[n].ack_less = asked && !tx[n].ack_req && !roce_reqr_needs_response(tx[n].b);
+		asked |= tx[n].ack_req;
+	}
+}
+
 unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned max, rwy_time now)
 {
 	uint32_t win = window(r);
@@ -73,5 +87,7 @@ unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned 
 		send_one(r, &out[n++], win, now);
 	if (n)
 		roce_reqr_sent(r, now);
+	if (n > 1)
+		need_not_ask(out, n);
 	return n;
 }

@@ -7,6 +7,7 @@
 #include "tests/lib/eng_pair.h"
 
 #include "roce/cm.h"
+#include "roce/icrc.h"
 
 #define QPN_A 0x51
 #define QPN_B 0x50
@@ -103,6 +104,34 @@ static void test_pipelined(void **state)
 	eng_pair_run(120 * RWY_MS);
 	assert_int_equal(site[0].of[0].ack_psn, FIRST + 6);
 	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+}
+
+static unsigned heard, asked, spoilt;
+
+static void b_hears(struct eng_site *s, const struct roce_pkt *pkt)
+{
+	heard++;
+	asked += pkt->ack_req;
+	spoilt += !roce_icrc_ok(pkt);
+}
+
+/* Every request of A asks for an ACK; of those that go to B together only the last one does. */
+static void test_one_ack_asked(void **state)
+{
+	heard = asked = spoilt = 0;
+	site[1].heard = b_hears;
+	a_writes(FIRST + 1);
+	a_writes(FIRST + 4);
+	eng_pair_run(100 * RWY_MS);
+	assert_int_equal(heard, 6);
+	assert_int_equal(spoilt, 0);
+	assert_int_equal(asked, 1);
+	assert_int_equal(site[1].psn, FIRST + 6);
+	b_answers(ROCE_RC_ACK, FIRST + 6, 3);
+	eng_pair_run(120 * RWY_MS);
+	assert_int_equal(site[0].of[0].ack_psn, FIRST + 6);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+	site[1].heard = NULL;
 }
 
 /* A host that repeats the last packet gets no ACK for it. */
@@ -244,6 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    T(test_message),
 	    T(test_pipelined),
+	    T(test_one_ack_asked),
 	    T(test_repeated),
 	    T(test_behind_read),
 	    T(test_first_ack),

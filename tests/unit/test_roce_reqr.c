@@ -119,6 +119,46 @@ static void test_ackreq_at_most_16_apart(void **state)
 	rq_fini(&q);
 }
 
+/* The remote host's own AckReq is needed only where no later packet of the burst asks. */
+static void test_one_ack_for_a_burst(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 20);
+	assert_int_equal(rq_send(&q), 20); /* window 32 */
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(q.tx[i].ack_less, !q.tx[i].ack_req);
+	push_sends(&q, 12); /* up to the window's end */
+	assert_int_equal(rq_send(&q), 12);
+	assert_true(q.tx[11].ack_req && !q.tx[11].ack_less);
+	rq_fini(&q);
+}
+
+/* What the burst ends with, because the caller takes no more, keeps its AckReq, as does a READ. */
+static void test_last_packets_keep_ackreq(void **state)
+{
+	struct roce_reqr_tx tx[6];
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 20);
+	assert_int_equal(roce_reqr_send(&q.r, tx, 6, q.now), 6);
+	for (unsigned i = 0; i < 6; i++)
+		assert_false(tx[i].ack_req || tx[i].ack_less);
+	assert_int_equal(roce_reqr_send(&q.r, tx, 6, q.now), 6); /* the eighth of all asks */
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(tx[i].ack_less, i < 1);
+	rq_fini(&q);
+	rq_init(&q, START, 1024);
+	push_sends(&q, 1);
+	rq_push(&q, ROCE_RC_READ_REQ, 1);
+	push_sends(&q, 1);
+	assert_int_equal(rq_send(&q), 3);
+	assert_true(q.tx[0].ack_less && !q.tx[1].ack_less && q.tx[2].ack_req);
+	rq_fini(&q);
+}
+
 static void test_probe(void **state)
 {
 	struct rq q;
@@ -503,6 +543,8 @@ int main(void)
 	    cmocka_unit_test(test_send_and_ack),
 	    cmocka_unit_test(test_window),
 	    cmocka_unit_test(test_ackreq_at_most_16_apart),
+	    cmocka_unit_test(test_one_ack_for_a_burst),
+	    cmocka_unit_test(test_last_packets_keep_ackreq),
 	    cmocka_unit_test(test_probe),
 	    cmocka_unit_test(test_seq_nak),
 	    cmocka_unit_test(test_window_cut_once_a_window),
