@@ -78,7 +78,7 @@ void eng_requester_flush(struct eng_requester *rq, rwy_time now)
 	if (eng_requester_waits_turn(rq))
 		return;
 	if (!rq->side.e->rps || !send_in_turn(rq, now))
-		while (eng_requester_send(rq, ENG_REQUESTER_BURST, now))
+		while (rq->reqr.next && eng_requester_send(rq, ENG_REQUESTER_BURST, now))
 			;
 	eng_drain(rq, now);
 	eng_wheel_arm(rq, roce_reqr_next(&rq->reqr));

@@ -26,6 +26,11 @@ uint32_t roce_content_crc(const struct roce_pkt *pkt);
 
 /* Writes the computed ICRC into the packet. */
 void roce_icrc_store(const struct roce_pkt *pkt);
+/*
+ * The same for an RC or XRC ACK (or NAK) without IP options, 44 bytes from `ip` on, or 64 with
+ * IPv6, and 4 for the ICRC. Faster, for its length is known. UDP length must be set.
+ */
+void roce_icrc_store_ack(uint8_t *ip, bool is6);
 
 /*
  * Corrects the stored ICRC after `n` bytes (1..16) at `at` (between the IP header and the ICRC)

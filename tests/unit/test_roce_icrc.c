@@ -245,6 +245,34 @@ static void test_set_ackreq(void **state)
 	}
 }
 
+/* ACKs have a check of their own: it says the same as the general one, whichever bit is wrong. */
+static void test_ack_each_bit(void **state)
+{
+	for (unsigned is6 = 0; is6 < 2; is6++) {
+		const uint8_t aeth[4] = {0x1f, 0, 0, 9};
+		struct tp t = {.opcode = ROCE_RC_ACK, .is6 = is6, .psn = 0x123456, .ext = aeth, .ext_len = 4};
+		unsigned wrong = 0, bits;
+		struct roce_pkt p;
+		uint8_t b[256];
+
+		memset(b, 0, sizeof(b));
+		assert_int_equal(roce_parse(b, tp_make(b, &t), &p), ROCE_PARSE_OK);
+		assert_int_equal((uint32_t)(p.icrc - p.ip), p.ip_hlen + 24);
+		roce_icrc_store(&p);
+		assert_true(roce_icrc_ok(&p));
+		bits = 8 * p.len;
+		for (unsigned i = 0; i < bits; i++) {
+			b[i / 8] ^= (uint8_t)(1u << i % 8);
+			wrong += !roce_icrc_ok(&p);
+			assert_int_equal(roce_icrc_ok(&p), stored(&p) == roce_icrc_compute(&p));
+			b[i / 8] ^= (uint8_t)(1u << i % 8);
+		}
+		/* All but the fields that count as ones. */
+		assert_int_equal(bits - wrong, is6 ? 28 + 8 + 16 + 8 : 8 + 8 + 16 + 16 + 8);
+		assert_true(roce_icrc_ok(&p));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +283,7 @@ int main(void)
 	    cmocka_unit_test(test_adjust_every_distance),
 	    cmocka_unit_test(test_adjust_addresses),
 	    cmocka_unit_test(test_set_ackreq),
+	    cmocka_unit_test(test_ack_each_bit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
