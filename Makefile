@@ -46,9 +46,14 @@ OPT     ?= -O2 -g
 ARCH    ?= -march=x86-64-v3
 CSTD    := -std=c17 -D_GNU_SOURCE
 SAN     ?=
-CFLAGS_ALL := $(CSTD) $(OPT) $(ARCH) $(WARN) $(SAN) -fno-common -fno-strict-aliasing -Iinclude -I. $(CFLAGS)
+# LTO=1: the gateway, the relay and what measures or tests them whole are optimised across files, as packages are (debian/rules):
+# 4 % fewer cycles a packet, half as much again to compile; gcc only. Other tests and the simulators are not: they replace functions
+# when they are linked (--wrap).
+LTO     ?=
+LTO_CC  := $(if $(LTO),-flto=auto -ffat-lto-objects)
+CFLAGS_ALL := $(CSTD) $(OPT) $(LTO_CC) $(ARCH) $(WARN) $(SAN) -fno-common -fno-strict-aliasing -Iinclude -I. $(CFLAGS)
 CPPFLAGS_ALL := -DRWY_VERSION='"$(VERSION)"' $(CPPFLAGS)
-LDFLAGS_ALL := $(SAN) $(LDFLAGS)
+LDFLAGS_ALL := $(SAN) $(LDFLAGS) $(if $(LTO),-fno-lto)
 
 PC      := pkg-config
 # Where libipsec-mb is missing (it is for amd64 only), aead/ has GnuTLS.
@@ -163,6 +168,9 @@ $(BENCH_LIB): $(call obj,$(BENCH_HELP) tests/lib/rc_pkt.c $(filter-out gateway/m
 include $(wildcard controller/*.mk controller/*/*.mk)
 
 # --- programs ---------------------------------------------------------------------------------
+ifneq ($(LTO),)
+$(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-proxy $(BENCH_BIN) $(GWTEST_BIN): LDFLAGS_ALL := $(filter-out -fno-lto,$(LDFLAGS_ALL)) -flto=auto
+endif
 $(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
