@@ -168,18 +168,27 @@ static unsigned wan_out(struct eng *e, unsigned idx, rwy_time now)
 	return total;
 }
 
-/* Timers of tunnels, and their datagrams. */
+static unsigned serve_tunnel(struct eng *e, unsigned idx, rwy_time now)
+{
+	struct wan_tunnel *wan = e->tunnel[idx].wan;
+	unsigned n;
+
+	if (wan_next(wan) <= now)
+		wan_tick(wan, now);
+	n = wan_out(e, idx, now);
+	if (!n)
+		wan_note_quiet(wan);
+	return n;
+}
+
+/* Timers of tunnels with work, and their datagrams. */
 static unsigned poll_tunnels(struct eng *e, rwy_time now)
 {
 	unsigned total = 0;
 
-	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
-		if (!e->tunnel[i].wan)
-			continue;
-		if (wan_next(e->tunnel[i].wan) <= now)
-			wan_tick(e->tunnel[i].wan, now);
-		total += wan_out(e, i, now);
-	}
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		if (e->tunnel[i].wan && !wan_quiet(e->tunnel[i].wan, now))
+			total += serve_tunnel(e, i, now);
 	return total;
 }
 

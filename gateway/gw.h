@@ -137,6 +137,13 @@ struct gw_room {
 	unsigned n;
 };
 
+/* A tunnel whose peer was heard of late; all others are looked through only when it is another. */
+#define GW_PEERS_SEEN 256 /* a power of two */
+struct gw_peer_seen {
+	uint8_t tunnel, path;
+};
+static_assert(CONF_TUNNELS_MAX <= 256 && WAN_PATHS_MAX <= 256, "they fit a byte");
+
 /* A worker has two parts: its own data with what it shows to others, and, from a separate cache
  * line on, what others write. */
 struct gw_worker {
@@ -173,7 +180,8 @@ struct gw_worker {
 	struct gw_verdict *verdict[CONF_PORTS_MAX];
 	struct gw_txq txq[CONF_PORTS_MAX];
 	struct gw_tun tun[CONF_TUNNELS_MAX];
-	struct conf_tunnel *tun_conf; /* indexed like tun[] */
+	struct gw_peer_seen peer_seen[GW_PEERS_SEEN]; /* rx.c */
+	struct conf_tunnel *tun_conf;                 /* indexed like tun[] */
 	/* ring for the control center; NULL: none is configured */
 	struct gw_session_ring *sessions;
 	/* next time that an address may be asked for, by hash of the address */

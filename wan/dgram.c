@@ -15,6 +15,7 @@ static void drop_head(struct wan_tunnel *t)
 
 void wan_dgram_send(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
 {
+	wan_stir(t);
 	if (!b->len || b->len > UINT16_MAX) {
 		t->c.drop_dgram_queue++;
 		rwy_buf_free(&t->cfg.bufs, b);

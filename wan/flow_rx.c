@@ -338,6 +338,7 @@ void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now)
 {
 	uint64_t count = seq + 1;
 
+	wan_stir(f->t);
 	if (f->dead || f->ended || count <= f->delivered)
 		return;
 	assert(count <= f->next);
@@ -357,6 +358,7 @@ void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now)
 
 void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps)
 {
+	wan_stir(f->t);
 	if (f->dead || f->ended)
 		return;
 	f->window = bytes;
@@ -366,6 +368,7 @@ void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps)
 
 void wan_rx_reset(struct wan_rxflow *f, rwy_time now)
 {
+	wan_stir(f->t);
 	if (!f->dead && !f->ended)
 		die(f, true);
 }

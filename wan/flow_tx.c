@@ -29,6 +29,7 @@ static void activate(struct wan_txflow *f)
 
 void wan_tx_bulk(struct wan_txflow *f)
 {
+	wan_stir(f->t);
 	f->bulk = true;
 	wan_sched_ahead_remove(&f->t->sched, f);
 }
@@ -58,6 +59,7 @@ int wan_tx_open(
 {
 	struct wan_txflow *f;
 
+	wan_stir(t);
 	if (len > WAN_OPEN_MAX)
 		return RWY_EINVAL;
 	if (!t->tx_free && !slots_grow(t))
@@ -199,6 +201,7 @@ void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy
 {
 	struct wan_tunnel *t = f->t;
 
+	wan_stir(f->t);
 	assert(b->len > 0 && b->len <= UINT16_MAX);
 	if (f->broken || f->aborted || ((!f->ring || f->end - f->base > f->mask) && !ring_grow(f))) {
 		f->broken = t->broken = true;
@@ -222,6 +225,7 @@ void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy
 
 void wan_tx_close(struct wan_txflow *f, rwy_time now)
 {
+	wan_stir(f->t);
 	f->closing = true;
 	close_step(f);
 }
@@ -230,6 +234,7 @@ void wan_tx_abort(struct wan_txflow *f, rwy_time now)
 {
 	bool peer_knows = f->open_acked || f->next_send > f->base || f->next_frag || f->named;
 
+	wan_stir(f->t);
 	custody_free(f);
 	f->aborted = true;
 	if (peer_knows)

@@ -146,6 +146,7 @@ int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_
 	struct wan_keys *k = t->keys;
 	struct wan_key_set *s;
 
+	wan_stir(t);
 	if (!k)
 		return RWY_EINVAL;
 	if (!id_free(t, aead_secret_id(&secrets->rx)))

@@ -14,6 +14,7 @@ bool wan_tx_pending(const struct wan_tunnel *t, const struct rwy_after *a)
 
 struct rwy_after wan_tx_mark(struct wan_txflow *f, uint64_t count)
 {
+	wan_stir(f->t);
 	f->named = true;
 	return (struct rwy_after){f->id, (uint32_t)count};
 }
@@ -72,6 +73,7 @@ void wan_order_end(struct wan_tunnel *t, uint32_t id, rwy_time now)
 {
 	struct wan_txflow *f = id == RWY_NO_FLOW ? NULL : wan_tx_find(t, id);
 
+	wan_stir(t);
 	if (f && !f->aborted)
 		wan_tx_abort(f, now);
 }

@@ -288,6 +288,7 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
 	}
+	wan_stir(t);
 	if (!accept(t, b, &h, &crc, wan_path_is_stream(from), now)) {
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;

@@ -236,6 +236,7 @@ int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg 
 	struct wan_sched *s = &t->sched;
 	struct wan_class *c, *parent;
 
+	wan_stir(t);
 	if (id >= WAN_CLASSES_MAX || !wan_class_ok(cfg))
 		return RWY_EINVAL;
 	parent = cfg->parent && cfg->parent < WAN_CLASSES_MAX ? class_find(s, cfg->parent) : NULL;
@@ -271,6 +272,7 @@ void wan_tx_class(struct wan_txflow *f, unsigned id)
 {
 	struct wan_class *c = class_find(&f->t->sched, id);
 
+	wan_stir(f->t);
 	/* The flow leaves its old class's list when its turn comes (wan_sched_pick). */
 	f->class = c ? c : &f->t->sched.first;
 }

@@ -24,6 +24,7 @@ int wan_stream_use(struct wan_tunnel *t, bool on, rwy_time now)
 	struct wan_stream_tx *s = &t->st;
 	bool anew = rwy_since(s->since, now) > ANEW_AFTER;
 
+	wan_stir(t);
 	if (s->on == on)
 		return 0;
 	if (!p->sent && wan_path_map_new(p) < 0)
@@ -56,6 +57,7 @@ static void take_back(struct wan_tunnel *t, rwy_time sent_before, rwy_time now)
 
 void wan_stream_lost(struct wan_tunnel *t, rwy_time now)
 {
+	wan_stir(t);
 	t->c.stream_breaks += wan_stream_path(t)->inflight_n > 0;
 	if (t->st.on && wan_stream_use(t, false, now) < 0)
 		return; /* impossible: only switching it on needs memory */

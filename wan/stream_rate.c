@@ -6,6 +6,7 @@
 
 void wan_stream_room(struct wan_tunnel *t, uint32_t datagrams, uint64_t bytes)
 {
+	wan_stir(t);
 	t->st.room = t->st.on ? datagrams : 0;
 	t->st.bytes = t->st.on ? bytes : 0;
 }

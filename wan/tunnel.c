@@ -231,14 +231,27 @@ rwy_time wan_next(const struct wan_tunnel *t)
 	return rwy_time_min(next, down_at(t));
 }
 
+bool wan_quiet(const struct wan_tunnel *t, rwy_time now)
+{
+	return !t->stirred && now < t->quiet_until;
+}
+
+void wan_note_quiet(struct wan_tunnel *t)
+{
+	t->quiet_until = wan_next(t);
+	t->stirred = false;
+}
+
 void wan_keys_use(struct wan_tunnel *t, rwy_time now)
 {
+	wan_stir(t);
 	if (wan_keys_take_offered(t, now))
 		wan_hs_wake(t, now);
 }
 
 void wan_keys_end(struct wan_tunnel *t, rwy_time now)
 {
+	wan_stir(t);
 	if (!t->keys)
 		return;
 	wan_keys_wipe(t);
@@ -252,6 +265,7 @@ void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now)
 
 	if (c == t->claim.own)
 		return;
+	wan_stir(t);
 	if (wan_claim_set(t, c, now))
 		wan_hs_nonce(t, now);
 	if (wan_claim_speaks(t) && !spoke)
@@ -260,6 +274,7 @@ void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now)
 
 void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, rwy_time now)
 {
+	wan_stir(t);
 	t->cfg.rx_window = rx_window ? rx_window : 1;
 	t->cfg.rx_bytes = rx_bytes;
 	if (t->window_limit < t->cfg.rx_window)
@@ -273,6 +288,7 @@ void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_conges
 {
 	bool rate = rate_Bps != t->cfg.cc_cfg.rate_Bps;
 
+	wan_stir(t);
 	t->cfg.cc_cfg.rate_Bps = rate_Bps;
 	for (unsigned i = 0; i < t->paths; i++) {
 		if (rate)
@@ -284,6 +300,7 @@ void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_conges
 
 void wan_retune_path(struct wan_tunnel *t, unsigned path, uint64_t rate_Bps)
 {
+	wan_stir(t);
 	if (path >= t->paths || rate_Bps == t->cfg.path_rate_Bps[path])
 		return;
 	t->cfg.path_rate_Bps[path] = rate_Bps;
@@ -292,6 +309,7 @@ void wan_retune_path(struct wan_tunnel *t, unsigned path, uint64_t rate_Bps)
 
 void wan_retune_probe(struct wan_tunnel *t, rwy_dur path_probe)
 {
+	wan_stir(t);
 	if (path_probe >= RWY_MS && path_probe <= RWY_SEC)
 		t->cfg.path_probe = path_probe;
 }

@@ -108,6 +108,8 @@ struct wan_tunnel {
 	struct wan_cfg cfg;
 	rwy_time since; /* time of the last up/down change; before the first: creation */
 	bool broken;    /* a tx flow is broken */
+	bool stirred;   /* a function of the engine was called since wan_note_quiet */
+	rwy_time quiet_until;
 	bool dgram_turn;
 	bool credit_dirty;
 	uint32_t index; /* index that the present peer writes into its datagrams */
@@ -193,6 +195,12 @@ static inline rwy_dur wan_rtt_base(const struct wan_path *p)
 }
 
 /* Returns the flow of an id, or NULL. */
+/* Each function of wan.h and stream.h that changes something begins with it (wan_quiet). */
+static inline void wan_stir(struct wan_tunnel *t)
+{
+	t->stirred = true;
+}
+
 static inline struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
 {
 	struct wan_txflow *f = WAN_SLOT(id) < t->tx_cap ? t->tx[WAN_SLOT(id)].f : NULL;

@@ -190,6 +190,13 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
  * is cheap when nothing is due. */
 void wan_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_next(const struct wan_tunnel *t);
+/*
+ * Many tunnels, most of them idle: wan_note_quiet says that wan_poll has just returned nothing.
+ * Then wan_quiet is true, and neither wan_tick nor wan_poll need be called, until wan_next() or
+ * another call for this tunnel or one of its flows. Cheap.
+ */
+void wan_note_quiet(struct wan_tunnel *t);
+bool wan_quiet(const struct wan_tunnel *t, rwy_time now);
 
 /* Sending. wan_tx_open opens a flow; info is copied, user is passed to callbacks. RWY_EINVAL: the
  * information is too long; RWY_ENOMEM. */

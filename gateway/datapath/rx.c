@@ -235,22 +235,38 @@ static bool path_fits(const struct gw_worker *w, const struct gw_tun_path *t, co
 	       rwy_ip_eq(&t->local, &k->dst);
 }
 
-static struct arrival tunnel_find(
-    const struct gw_worker *w, const struct gw_port *p, const struct gw_pkt *k, uint16_t dport)
+/* Whether a datagram goes to this path of a tunnel, whoever sent it. */
+static bool path_hears(const struct gw_worker *w, unsigned tunnel, unsigned path, const struct gw_port *p,
+    const struct gw_pkt *k, uint16_t dport)
 {
+	const struct gw_tun *t = &w->tun[tunnel];
+
+	return tunnel < w->tunnels && path < t->paths && !t->closed &&
+	       path_fits(w, &t->path[path], p, k, dport);
+}
+
+static struct arrival tunnel_find(
+    struct gw_worker *w, const struct gw_port *p, const struct gw_pkt *k, uint16_t dport)
+{
+	/* Peers of one network mostly differ in the last bytes, paths of one peer in the port. */
+	uint32_t at = (uint32_t)(k->src.b[15] ^ k->src.b[14] << 3 ^ dport) % GW_PEERS_SEEN;
+	struct gw_peer_seen *seen = &w->peer_seen[at];
 	struct arrival a = {.tunnel = -1};
 
-	for (unsigned i = 0; i < w->tunnels; i++) {
-		const struct gw_tun *t = &w->tun[i];
-
-		for (unsigned n = 0; n < t->paths && !t->closed; n++) {
-			if (!path_fits(w, &t->path[n], p, k, dport))
+	if (path_hears(w, seen->tunnel, seen->path, p, k, dport) &&
+	    rwy_ip_eq(&w->tun[seen->tunnel].path[seen->path].remote, &k->src))
+		return (struct arrival){seen->tunnel, seen->path, true};
+	for (unsigned i = 0; i < w->tunnels; i++)
+		for (unsigned n = 0; n < w->tun[i].paths; n++) {
+			if (!path_hears(w, i, n, p, k, dport))
 				continue;
-			a = (struct arrival){(int)i, (uint8_t)n, rwy_ip_eq(&t->path[n].remote, &k->src)};
-			if (a.peer)
-				return a;
+			a = (struct arrival){
+			    (int)i, (uint8_t)n, rwy_ip_eq(&w->tun[i].path[n].remote, &k->src)};
+			if (!a.peer)
+				continue;
+			*seen = (struct gw_peer_seen){(uint8_t)i, (uint8_t)n};
+			return a;
 		}
-	}
 	return a;
 }
 

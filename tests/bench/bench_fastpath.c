@@ -473,6 +473,21 @@ static void with_sibling(struct conf *c, enum fp_site s)
 	c->sibling[0].weight = 1;
 }
 
+static unsigned idle_tunnels;
+
+/* Adds tunnels to gateways that do not answer, with prefixes that no packet goes to. */
+static void with_tunnels(struct conf *c, enum fp_site s)
+{
+	for (; c->tunnels <= idle_tunnels; c->tunnels++) {
+		struct conf_tunnel *t = &c->tunnel[c->tunnels];
+
+		*t = c->tunnel[0];
+		snprintf(t->name, sizeof(t->name), "idle%u", c->tunnels);
+		t->remote.b[15] = (uint8_t)(100 + c->tunnels);
+		t->prefix[0].addr = rwy_ip_from4((const uint8_t[4]){10, 200, (uint8_t)c->tunnels, 0});
+	}
+}
+
 static void sibling_hop(struct fp_gw *g, enum fp_site s)
 {
 	static const uint8_t mac[6] = {0x02, 0xbb, 0, 0, 0, 1};
@@ -483,7 +498,7 @@ static void sibling_hop(struct fp_gw *g, enum fp_site s)
 
 /* bench_fastpath [EAL arguments] -- [--payload N] [--qps N] [--batch N] [--delay N]
  *                                   [--ms N | --packets N]
- *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling]
+ *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling] [--idle-tunnels N]
  *                                   [--hostile] (not plain) [--keys] */
 int main(int argc, char **argv)
 {
@@ -492,7 +507,7 @@ int main(int argc, char **argv)
 	    {"delay", required_argument, NULL, 'd'}, {"ms", required_argument, NULL, 't'},
 	    {"overlay", required_argument, NULL, 'o'}, {"sibling", no_argument, NULL, 's'},
 	    {"hostile", no_argument, NULL, 'h'}, {"keys", no_argument, NULL, 'k'},
-	    {"packets", required_argument, NULL, 'n'}, {0}};
+	    {"packets", required_argument, NULL, 'n'}, {"idle-tunnels", required_argument, NULL, 'i'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -520,6 +535,8 @@ int main(int argc, char **argv)
 			cfg.hostile = true;
 		else if (o == 'k')
 			cfg.keys = true;
+		else if (o == 'i')
+			idle_tunnels = number(optarg, 1, CONF_TUNNELS_MAX - 1);
 		else if (o == 'n')
 			r.most = number(optarg, 1, 1u << 30);
 		else if (o == 't')
@@ -534,6 +551,8 @@ int main(int argc, char **argv)
 	if (cfg.payload < 256 || (cfg.payload & (cfg.payload - 1)))
 		cfg.message = 1;
 	cfg.hops = cfg.conf ? sibling_hop : NULL;
+	if (idle_tunnels)
+		cfg.conf = with_tunnels;
 	fp_lab_new(&r.lab, &cfg);
 	return run(&r, ms / 1000.0);
 }

@@ -391,6 +391,7 @@ static void datagram_send(struct wan_pair *p, int i, const struct wan_tx *x)
 
 static void end_send(struct wan_pair *p, int i)
 {
+	bool quiet = wan_quiet(p->end[i].t, p->now);
 	struct wan_tx tx[32];
 	unsigned n;
 
@@ -402,6 +403,10 @@ static void end_send(struct wan_pair *p, int i)
 			wan_stream_room(p->end[i].t, room, bytes);
 		}
 		n = wan_poll(p->end[i].t, tx, 32, p->now);
+		if (quiet && n && !wan_stream_on(p->end[i].t))
+			error(p, "a quiet tunnel had something to send", NULL, 0);
+		if (!n)
+			wan_note_quiet(p->end[i].t);
 		for (unsigned k = 0; k < n; k++) {
 			struct wan_tx *x = &tx[k];
 

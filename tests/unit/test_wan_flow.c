@@ -144,6 +144,7 @@ static void test_beyond_credit(void **state)
 	wan_pair_settle(&p, 200 * RWY_MS);
 	p.end[0].t->peer.rx_window = 20;
 	wan_tx_wake_all(p.end[0].t);
+	wan_stir(p.end[0].t);
 	wan_pair_settle(&p, 500 * RWY_MS);
 	assert_int_equal(p.stream[0].got, 5);
 	assert_int_equal(p.stream[0].acked, 5);
