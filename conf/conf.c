@@ -30,6 +30,7 @@ static int parse(struct conf **out, const char *text, size_t len, const char *na
 	if (!rc) {
 		conf_finish_keys(c);
 		conf_finish_standby(c, &tree);
+		conf_finish_api(c);
 		conf_finish_tenants(c, &tree);
 	}
 	if (!rc)

@@ -185,6 +185,8 @@ struct conf_quic {
 	uint64_t window; /* bytes */
 };
 
+#define CONF_NO_GID UINT32_MAX /* no group has this number */
+
 struct conf {
 	char name[CONF_NAME];
 	uint16_t weight;         /* compared with siblings' weights */
@@ -224,6 +226,8 @@ struct conf {
 	enum conf_e2e end_to_end;
 	char api_socket[CONF_STR];
 	char api_metrics[CONF_STR]; /* conf_listen_parse(); "": none */
+	char api_read_group[CONF_STR], api_operator_group[CONF_STR];
+	uint32_t api_read_gid, api_operator_gid; /* CONF_NO_GID: none */
 	struct conf_controller controller;
 	struct conf_relay relay;
 	char journal_dir[CONF_STR];

@@ -3,40 +3,9 @@
  * The schema: all keys. Parser, messages, --check and docs/configuration.md follow this table.
  * Rules over more than one key are in check.c.
  */
-#include "conf/schema.h"
-
-#define KIB  UINT64_C(1024)
-#define MIB  (KIB << 10)
-#define GIB  (KIB << 20)
-#define TIB  (KIB << 30)
-#define TBPS UINT64_C(1000000000000)
+#include "conf/row.h"
 
 /* clang-format off: a table reads best as one */
-#define C(f)    .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f), .restart = true
-#define LIVE(f) .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f)
-#define P(f)                                                                                                 \
-	.offset = offsetof(struct conf_port, f), .size = sizeof(((struct conf_port *)0)->f), .restart = true
-#define T(f)  .offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f)
-#define NP(f) .offset = offsetof(struct conf_path, f), .size = sizeof(((struct conf_path *)0)->f)
-#define S(f)  .offset = offsetof(struct conf_sibling, f), .size = sizeof(((struct conf_sibling *)0)->f)
-#define RA(f)                                                                                                \
-	.offset = offsetof(struct conf_allow, f), .size = sizeof(((struct conf_allow *)0)->f), .restart = true
-#define RM(f)                                                                                                \
-	.offset = offsetof(struct conf_map, f), .size = sizeof(((struct conf_map *)0)->f), .restart = true
-#define N(f)  .offset = offsetof(struct conf_tenant, f), .size = sizeof(((struct conf_tenant *)0)->f)
-#define NX(f) .offset = offsetof(struct tenant_prefix, f), .size = sizeof(((struct tenant_prefix *)0)->f)
-#define NH(f) .offset = offsetof(struct tenant_host, f), .size = sizeof(((struct tenant_host *)0)->f)
-#define NM(f) .offset = offsetof(struct tenant_mode, f), .size = sizeof(((struct tenant_mode *)0)->f)
-#define NA(f) .offset = offsetof(struct acl_rule, f), .size = sizeof(((struct acl_rule *)0)->f)
-#define MALLOCED(s, f, n)                                                                                    \
-	.offset = offsetof(struct s, f), .size = sizeof(*((struct s *)0)->f),                                \
-	.count = offsetof(struct s, n), .malloced = true
-#define LIST(s, f, n)                                                                                        \
-	.offset = offsetof(struct s, f), .size = sizeof(((struct s *)0)->f[0]),                              \
-	.count = offsetof(struct s, n), .restart = true
-#define LIVE_LIST(s, f, n)                                                                                   \
-	.offset = offsetof(struct s, f), .size = sizeof(((struct s *)0)->f[0]), .count = offsetof(struct s, n)
-
 const struct conf_key conf_keys[] = {
     {"gateway", CONF_T_GROUP, .text = "The gateway as a whole."},
     {"gateway.name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, C(name),
@@ -331,7 +300,14 @@ const struct conf_key conf_keys[] = {
 
     {"api", CONF_T_GROUP, .text = "The local API, which the `roceway` command uses."},
     {"api.socket", CONF_T_PATH, 2, 107, "/run/roceway/gateway.sock", C(api_socket),
-        .text = "Path of its Unix socket."},
+        .text =
+            "Path of its Unix socket. Without the two groups only root and the gateway's own user connect."},
+    {"api.read_group", CONF_T_STRING, 1, CONF_STR - 1, "", LIVE(api_read_group),
+        .text = "Group, a name or a number, whose members may read: connections, counters, states. They may "
+                "change "
+                "nothing, and capture nothing (docs/security.md). Left out: no group."},
+    {"api.operator_group", CONF_T_STRING, 1, CONF_STR - 1, "", LIVE(api_operator_group),
+        .text = "Group whose members may do everything, as root may. Left out: no group."},
     {"api.metrics", CONF_T_STRING, 1, CONF_STR - 1, "", C(api_metrics),
         .text = "Where `/metrics`, `/livez`, `/readyz` and `/healthz` alone are served, too, for Prometheus: "
                 "`address:port`, `[IPv6]:port` or `unix:/path`. Who reaches it can read them. Left out: "

@@ -218,6 +218,9 @@ void conf_resolve_ports(struct conf *c);
 void conf_finish_keys(struct conf *c); /* fills tunnels' port_idx from their port's name */
 void conf_finish_standby(struct conf *c, const struct conf_tree *t);
 void conf_finish_tenants(struct conf *c, const struct conf_tree *t);
+/* Finds the numbers of the API's groups; CONF_NO_GID if there is no such group, which
+ * conf_check_api() reports. */
+void conf_finish_api(struct conf *c);
 /* Checks that keys which need a restart equal those of the running gateway. */
 RWY_MUST_CHECK int conf_check_restart(
     const struct conf *c, const struct conf *running, const struct conf_tree *t, struct conf_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The local API: HTTP on a Unix socket, on a thread of its own. This file is the server: requests
- * and uploads. Elsewhere: the socket (socket.c), parameters and errors (request.c), pages (the
- * other files here).
+ * and uploads. Elsewhere: the socket (socket.c), the table of pages (routes.c), who may ask for
+ * which (guard.c, role.c), parameters and errors (request.c), pages (the other files here).
  */
 #include "gateway/api/api.h"
 
@@ -11,73 +11,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/word.h"
+#include "gateway/api/guard.h"
 #include "gateway/capture/capture.h"
+#include "gateway/control/access.h"
 #include "gateway/control/tunnels.h"
 
 #define IDLE_SECONDS 10
 #define TOO_LARGE    413 /* the library has two names for it */
-
-struct route {
-	const char *methods;              /* GET includes HEAD */
-	const char *path, *params, *text; /* NAME at the end of path matches any name */
-	api_page *page;
-};
-
-static api_page index_page;
-
-static const struct route routes[] = {
-    {"GET", "/v1", "", "this list", index_page},
-    {"GET", "/v1/status", "", "the gateway in one object", api_status},
-    {"GET", "/v1/flows", "limit cursor sort local remote qpn state tunnel tenant",
-        "connections, by pages: follow `next` as `cursor` until it is null; ?sort=recent: the last active",
-        api_flows},
-    {"GET", "/v1/recorder", "limit worker local remote qpn vni kind",
-        "the last decisions of the workers, oldest first: the newest `limit` of those that match",
-        api_recorder},
-    {"GET", "/v1/tunnels", "workers", "tunnels over all workers; ?workers=1 adds each worker's half",
-        api_tunnels},
-    {"PUT PATCH DELETE", "/v1/tunnels/NAME", "",
-        "one tunnel: PUT adds it, PATCH changes the keys that are sent, DELETE", api_tunnel},
-    {"GET", "/v1/tenants", "limit after yaml",
-        "tenants by name, by pages: follow `next` as `after` until it is null; ?yaml=1: all, for the file",
-        api_tenants},
-    {"GET PUT PATCH DELETE", "/v1/tenants/NAME", "yaml",
-        "one tenant: GET, PUT adds it, PATCH changes the keys that are sent, DELETE", api_tenant},
-    {"POST", "/v1/reload", "", "POST: read the configuration again", api_reload},
-    {"GET", "/v1/memory", "limit",
-        "who holds packet buffers: workers by kind, tenants, and the hosts and connections that hold most",
-        api_memory},
-    {"GET POST DELETE", "/v1/drain", "keep timeout told",
-        "draining: GET the progress, POST begins it (?keep=1: no stop, ?timeout=SECONDS), DELETE cancels it",
-        api_drain},
-    {"GET", "/v1/standby", "", "this gateway as one of a pair: its state, and the other one's", api_standby},
-    {"GET DELETE", "/v1/capture", "filter snap rate count seconds check",
-        "packets of all stages as pcapng, until DELETE or the client ends it; ?check=1: is the filter good?",
-        api_capture},
-    {"GET", "/v1/counters", "nonzero workers",
-        "every counter with its sentence; ?nonzero=1, ?workers=1: not summed", api_counters},
-    {"GET", "/v1/ports", "", "ports with addresses, link and counters", api_ports},
-    {"GET", "/v1/neighbours", "", "next hops on the ports' subnets", api_neighbours},
-    {"GET", "/v1/links", "limit", "links of a relay, and how many are half-open, open and closed", api_links},
-    {"GET", "/v1/map", "", "the listen map of a relay", api_map},
-    {"PUT DELETE", "/v1/map/NAME", "", "one entry of it: PUT adds it, DELETE", api_map_entry},
-    {"GET", "/v1/siblings", "", "other gateways of this site, and packets forwarded to them", api_siblings},
-    {"GET", "/v1/reservations", "", "rates that jobs' plans give to pairs of hosts, and what they sent",
-        api_reservations},
-    {"GET", "/v1/workers", "", "packet threads and how busy they are", api_workers},
-    {"GET", "/v1/controller", "", "the control center: URL, state and generation", api_controller},
-    {"GET", "/v1/offload", "tenant summary", "tenants' rules in hardware, and why others are in software",
-        api_offload},
-    {"GET", "/metrics", "", "Prometheus text", api_metrics},
-    {"GET", "/livez", "", "200: the workers answer", api_livez},
-    {"GET", "/readyz", "", "200: running, ports up, a tunnel up", api_readyz},
-    {"GET", "/healthz", "", "both, and every tunnel", api_healthz},
-};
-#define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
 /* The API's socket and the one of the metrics have a thread each; `turn` lets one page run. */
 static struct {
@@ -87,31 +32,19 @@ static struct {
 	pthread_mutex_t turn;
 } api = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
-/* The pages of api.metrics. */
-static bool for_anybody(const struct route *r)
-{
-	return r->page == api_metrics || r->page == api_livez || r->page == api_readyz ||
-	       r->page == api_healthz;
-}
-
-static void index_page(const struct api_req *req, struct api_reply *reply)
-{
-	json_t *list = json_array();
-
-	for (unsigned i = 0; i < ROUTES; i++)
-		json_array_append_new(
-		    list, json_pack("{s:s, s:s, s:s, s:s}", "path", routes[i].path, "methods",
-		              routes[i].methods, "parameters", routes[i].params, "text", routes[i].text));
-	reply->json = json_pack("{s:o}", "pages", list);
-}
-
 /* --- requests -------------------------------------------------------------------------------- */
 
 struct upload {
 	char *text;
 	size_t len;
 	bool too_large;
+	struct api_user user; /* who sends it; at the metrics' socket everybody is a reader */
 };
+
+static int fd_of(struct MHD_Connection *conn)
+{
+	return MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
 
 struct query {
 	struct api_req *req;
@@ -135,42 +68,55 @@ static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *
 	return MHD_YES;
 }
 
-/* *name: the part of the URL at NAME. */
-static const struct route *route_find(const char *url, const char **name)
+/* Finds the page, and whether the user may ask for it. NULL: the reply is failed. */
+static const struct api_route *route_of(struct api_req *req, const char *url, const char *method,
+    const struct api_user *u, bool metrics, struct api_reply *reply)
 {
-	for (unsigned i = 0; i < ROUTES; i++) {
-		const char *path = routes[i].path, *at = strstr(path, "NAME");
-		const size_t n = at ? (size_t)(at - path) : 0;
+	const struct api_route *r = api_route_find(url, &req->name);
 
-		*name = at ? url + n : "";
-		if (at ? !strncmp(path, url, n) && url[n] && !strchr(url + n, '/') : !strcmp(path, url))
-			return &routes[i];
+	if (metrics && (!r || !r->anybody)) {
+		api_fail(reply, MHD_HTTP_NOT_FOUND, "only /metrics, /livez, /readyz and /healthz are here");
+		return NULL;
 	}
-	return NULL;
+	/* who has no role is not told which pages there are */
+	if (!api_guard_allows(u, API_READER, method, url, reply))
+		return NULL;
+	if (!r) {
+		api_fail(reply, MHD_HTTP_NOT_FOUND, "no page %.128s: GET /v1 lists them", url);
+		return NULL;
+	}
+	if (!base_word_in(req->method, r->methods)) {
+		api_fail(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "method %.32s is not allowed here: %s does",
+		    method, r->methods);
+		reply->allow = r->methods;
+		return NULL;
+	}
+	return api_guard_allows(u, api_route_needs(r, req->method), method, url, reply) ? r : NULL;
+}
+
+/* The same for the parameters that change something. */
+static bool params_allowed(const struct api_req *req, const struct api_route *r, const struct api_user *u,
+    const char *url, struct api_reply *reply)
+{
+	for (unsigned i = 0; i < req->params; i++)
+		if (api_route_changes(r, req->param[i].name) &&
+		    !api_guard_allows(u, API_OPERATOR, req->method, url, reply))
+			return false;
+	return true;
 }
 
 static void serve(struct MHD_Connection *conn, const char *url, const char *method, const struct upload *up,
     bool metrics, struct api_reply *reply)
 {
-	struct api_req req = {
-	    .app = api.app, .conn = conn, .method = !strcmp(method, "HEAD") ? "GET" : method};
-	const struct route *r = route_find(url, &req.name);
+	struct api_req req = {.app = api.app,
+	    .conn = conn,
+	    .method = !strcmp(method, "HEAD") ? "GET" : method,
+	    .role = up->user.role};
+	const struct api_route *r = route_of(&req, url, method, &up->user, metrics, reply);
 	struct query q = {&req, reply, r ? r->params : ""};
 
-	if (metrics && (!r || !for_anybody(r))) {
-		api_fail(reply, MHD_HTTP_NOT_FOUND, "only /metrics, /livez, /readyz and /healthz are here");
+	if (!r)
 		return;
-	}
-	if (!r) {
-		api_fail(reply, MHD_HTTP_NOT_FOUND, "no page %.128s: GET /v1 lists them", url);
-		return;
-	}
-	if (!base_word_in(req.method, r->methods)) {
-		api_fail(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "method %.32s is not allowed here: %s does",
-		    method, r->methods);
-		reply->allow = r->methods;
-		return;
-	}
 	if (up->too_large) {
 		api_fail(reply, TOO_LARGE, "expected at most %u bytes", CONF_TENANT_MAX);
 		return;
@@ -178,7 +124,7 @@ static void serve(struct MHD_Connection *conn, const char *url, const char *meth
 	req.body = up->text ? up->text : "";
 	req.body_len = up->len;
 	MHD_get_connection_values(conn, MHD_GET_ARGUMENT_KIND, on_param, &q);
-	if (reply->status != MHD_HTTP_OK)
+	if (reply->status != MHD_HTTP_OK || !params_allowed(&req, r, &up->user, url, reply))
 		return;
 	if (strcmp(req.method, "GET") != 0) { /* the request may change what others read */
 		r->page(&req, reply);
@@ -195,6 +141,8 @@ static void upload_add(struct upload *up, const char *data, size_t n)
 {
 	char *more = NULL;
 
+	if (up->user.role != API_OPERATOR)
+		return; /* nothing of it is used */
 	if (!up->too_large && up->len + n <= CONF_TENANT_MAX)
 		more = realloc(up->text, up->len + n + 1);
 	if (!more) {
@@ -205,6 +153,17 @@ static void upload_add(struct upload *up, const char *data, size_t n)
 	up->text = more;
 	up->len += n;
 	up->text[up->len] = 0;
+}
+
+static struct upload *upload_new(struct MHD_Connection *conn, bool metrics)
+{
+	struct upload *up = calloc(1, sizeof(*up));
+
+	if (up && metrics)
+		up->user.role = API_READER;
+	else if (up)
+		api_guard_user(fd_of(conn), &up->user);
+	return up;
 }
 
 static void on_completed(
@@ -278,7 +237,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 
 	/* the library calls first with the headers, then with the upload, then for the answer */
 	if (!*state) {
-		*state = calloc(1, sizeof(struct upload));
+		*state = upload_new(conn, cls == &api.metrics);
 		return *state ? MHD_YES : MHD_NO;
 	}
 	if (*size) {
@@ -290,6 +249,23 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 	serve(conn, url, method, *state, cls == &api.metrics, &reply);
 	pthread_mutex_unlock(&api.turn);
 	return answer(conn, &reply);
+}
+
+/* Of the API's socket: readers leave some connections to operators. *state: it is counted. */
+static void on_connection(
+    void *cls, struct MHD_Connection *conn, void **state, enum MHD_ConnectionNotificationCode what)
+{
+	bool counted = *state;
+
+	if (cls == &api.metrics)
+		return;
+	pthread_mutex_lock(&api.turn);
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED)
+		api_guard_close(counted);
+	else if (!api_guard_open(fd_of(conn), &counted))
+		(void)shutdown(fd_of(conn), SHUT_RDWR); /* the server finds it closed */
+	pthread_mutex_unlock(&api.turn);
+	*state = counted ? &api : NULL;
 }
 
 /* --- start, stop ----------------------------------------------------------------------------- */
@@ -305,7 +281,7 @@ static struct MHD_Daemon *serve_on(int fd, void *cls)
 	d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, 0,
 	    NULL, NULL, on_request, cls, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 	    API_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED,
-	    on_completed, NULL, MHD_OPTION_END);
+	    on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, cls, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!d) {
 		gw_log(GW_LOG_ERROR, "api", "cannot start the HTTP server");
@@ -329,8 +305,10 @@ static int start_metrics(const char *where)
 
 int gw_api_start(struct gw_app *app)
 {
-	int fd = api_socket_open(app->conf->api_socket);
+	int fd;
 
+	gw_access_set(app->conf);
+	fd = api_socket_open(app->conf->api_socket, GW_ACCESS_API);
 	if (fd < 0)
 		return fd;
 	api.app = app;

@@ -9,15 +9,16 @@
 
 #include <jansson.h>
 
+#include "gateway/api/role.h"
 #include "gateway/app.h"
 
 #define API_PARAMS_MAX      16
 #define API_CONNECTIONS_MAX 32
 
-/* Returns a socket that listens at path, or a negative error, logged. */
-RWY_MUST_CHECK int api_socket_open(const char *path);
+/* Returns a socket that listens at path, or a negative error, logged. mode: gw_access_file(). */
+RWY_MUST_CHECK int api_socket_open(const char *path, unsigned mode);
 
-/* The same for a text of conf_listen_parse(). */
+/* The same for a text of conf_listen_parse(), for the metrics. */
 RWY_MUST_CHECK int api_listen_open(const char *text);
 
 struct MHD_Connection;
@@ -27,6 +28,7 @@ struct api_req {
 	struct gw_app *app;
 	struct MHD_Connection *conn;
 	const char *method; /* a method of the page; HEAD becomes GET */
+	enum api_role role; /* who asks */
 	const char *name;   /* NAME of a page /v1/.../NAME, else "" */
 	const char *body;   /* body of the request, with a terminating 0 */
 	size_t body_len;

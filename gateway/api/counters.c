@@ -3,7 +3,7 @@
  * All counters, from the X lists, in two formats: GET /v1/counters (JSON) and GET /metrics
  * (Prometheus text). A counter added to a list appears in both without a change here.
  */
-#include "gateway/api/api.h"
+#include "gateway/api/guard.h"
 #include "gateway/keys/keys.h"
 #include "gateway/relay.h"
 
@@ -17,6 +17,7 @@ static const struct gw_counter_name engine_counters[] = {ENG_COUNTERS(X)},
                                     gateway_counters[] = {GW_COUNTERS(X)},
                                     port_counters[] = {API_PORT_COUNTERS(X)},
                                     relay_counters[] = {PROXY_COUNTERS(X)},
+                                    api_counter_names[] = {API_COUNTERS(X)},
                                     keys_counters[] = {GW_KEYS_COUNTERS(X)},
                                     keys_totals[] = {GW_KEYS_TOTALS(X)};
 #undef X
@@ -35,6 +36,7 @@ _Static_assert(sizeof(struct port_values) == COUNT(port_counters) * sizeof(uint6
 
 _Static_assert(sizeof(struct gw_keys_counters) == COUNT(keys_counters) * sizeof(uint64_t), "");
 _Static_assert(sizeof(struct gw_keys_totals) == COUNT(keys_totals) * sizeof(uint64_t), "");
+_Static_assert(sizeof(struct api_counters) == COUNT(api_counter_names) * sizeof(uint64_t), "");
 _Static_assert(sizeof(struct proxy_counters) == COUNT(relay_counters) * sizeof(uint64_t), "");
 
 static uint64_t value_at(const void *counters, size_t i)
@@ -147,6 +149,7 @@ void api_counters(const struct api_req *req, struct api_reply *reply)
 	struct list l = {.nonzero = api_flag(req, reply, "nonzero")};
 	const bool per_worker = api_flag(req, reply, "workers");
 	struct proxy_counters relay;
+	struct api_counters api;
 	struct api_snap *snap;
 
 	if (reply->status != 200)
@@ -162,6 +165,8 @@ void api_counters(const struct api_req *req, struct api_reply *reply)
 	if (gw_relay_counters_get(req->app, &relay))
 		list_add(&l, "relay", relay_counters, COUNT(relay_counters), &relay, NULL, NULL, -1);
 	list_keys(&l, req);
+	api_guard_counters(&api);
+	list_add(&l, "api", api_counter_names, COUNT(api_counter_names), &api, NULL, NULL, -1);
 	for (unsigned p = 0; p < req->app->ports; p++) {
 		struct port_values v;
 
@@ -220,6 +225,18 @@ static void metrics_relay(FILE *f, const struct api_req *req)
 		return;
 	for (size_t i = 0; i < COUNT(relay_counters); i++) {
 		metric_counter(f, "relay", &relay_counters[i], name);
+		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&c, i));
+	}
+}
+
+static void metrics_api(FILE *f)
+{
+	struct api_counters c;
+	char name[96];
+
+	api_guard_counters(&c);
+	for (size_t i = 0; i < COUNT(api_counter_names); i++) {
+		metric_counter(f, "api", &api_counter_names[i], name);
 		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&c, i));
 	}
 }
@@ -395,6 +412,7 @@ static void metrics_all(FILE *f, const struct api_req *req, const struct api_sna
 	metrics_workers(f, req, snap);
 	api_metrics_memory(f, req);
 	metrics_relay(f, req);
+	metrics_api(f);
 	api_metrics_siblings(f, req);
 	api_metrics_standby(f, req);
 }

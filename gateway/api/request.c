@@ -10,7 +10,7 @@
 
 void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
 {
-	char text[256];
+	char text[512];
 	va_list ap;
 
 	if (reply->status != 200)

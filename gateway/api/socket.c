@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The local API's Unix socket: removal of a stale one, and its mode. */
+/* The local API's Unix socket: removal of a stale one, and its file. */
 #include "gateway/api/api.h"
 
 #include <arpa/inet.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "gateway/control/access.h"
 
 /* Removes the socket of a dead gateway; refuses to touch anything else. */
 static int socket_clear(const struct sockaddr_un *sa)
@@ -51,10 +52,10 @@ static void make_parent(const char *path)
 	}
 }
 
-int api_socket_open(const char *path)
+int api_socket_open(const char *path, unsigned mode)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	int fd;
+	int fd, rc;
 
 	if (strlen(path) >= sizeof(sa.sun_path)) {
 		gw_log(GW_LOG_ERROR, "api", "%s is too long for a Unix socket", path);
@@ -65,9 +66,11 @@ int api_socket_open(const char *path)
 	if (socket_clear(&sa))
 		return RWY_EEXIST;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	rc = fd < 0 || bind(fd, (const struct sockaddr *)&sa, sizeof(sa));
 	/* nobody can connect before listen(): the mode is set in time */
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) || chmod(path, 0660) ||
-	    listen(fd, API_CONNECTIONS_MAX)) {
+	if (!rc)
+		gw_access_file(path, mode);
+	if (rc || listen(fd, API_CONNECTIONS_MAX)) {
 		gw_log(GW_LOG_ERROR, "api", "cannot listen on %s: %s", path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -87,7 +90,7 @@ int api_listen_open(const char *text)
 	if (!conf_listen_parse(text, &l))
 		return RWY_EINVAL; /* the configuration was checked */
 	if (l.path)
-		return api_socket_open(l.path);
+		return api_socket_open(l.path, GW_ACCESS_METRICS);
 	is4 = rwy_ip_is4(&l.addr);
 	six.sin6_port = four.sin_port = htons(l.port);
 	memcpy(&six.sin6_addr, l.addr.b, 16);

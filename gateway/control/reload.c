@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/notify.h"
+#include "gateway/control/access.h"
 #include "gateway/control/change_lock.h"
 #include "gateway/control/siblings.h"
 #include "gateway/tls/cert.h"
@@ -70,6 +71,7 @@ static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_e
 	if (!rc)
 		rc = gw_siblings_own(app, c);
 	if (!rc) {
+		gw_access_take(app, c);
 		done->log_level = c->log_level;
 		done->log_level_changed = gw_log_set(c->log_level) != c->log_level;
 	}

@@ -97,7 +97,7 @@ def test_index_lists_pages_and_each_answers():
 def test_socket_mode():
     with Server() as s:
         st = os.stat(s.path)
-        assert stat.S_ISSOCK(st.st_mode) and stat.S_IMODE(st.st_mode) == 0o660, oct(st.st_mode)
+        assert stat.S_ISSOCK(st.st_mode) and stat.S_IMODE(st.st_mode) == 0o600, oct(st.st_mode)
 
 
 def test_errors_are_json_with_status():

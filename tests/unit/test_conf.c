@@ -277,6 +277,12 @@ static void test_types_and_ranges(void **state)
 	    {0, "eal: {args: [a, ~]}\n", 19, "found nothing"},
 	    {0, "api: {socket: run/x}\n", 19,
 	        "expected an absolute path of at most 107 characters for `socket`, found `run/x`"},
+	    {0, "api: {read_group: ''}\n", 19, "`read_group`"},
+	    {0, "api:\n  read_group: '100'\n  operator_group: no-such-group\n", 21,
+	        "expected the name or number of a group of this machine for `operator_group`, found "
+	        "`no-such-group`"},
+	    {0, "api: {read_group: 4294967295}\n", 19, "for `read_group`, found `4294967295`"},
+	    {0, "api: {read_group: 65534}\n", 19, "expected a group other than 65534 for `read_group`"},
 	};
 	CHECK_BAD(bad);
 }

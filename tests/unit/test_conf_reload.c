@@ -109,6 +109,7 @@ static void test_live(void **state)
 	    {"rate: 10Gbps", "rate: 10000Mbps"}, {"remote: 192.0.2.2", "remote: 192.0.2.3"},
 	    {"10.2.0.0/24", "10.2.0.0/24, 10.3.0.0/24"},
 	    {"congestion_control: auto", "congestion_control: bbr"}, {"10Gbps", "5Gbps"},
+	    {"x.sock}", "x.sock, read_group: '100', operator_group: '4'}"},
 	    {"connections:", "  - {name: c, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none}\n"
 	                     "connections:"}};
 
@@ -135,7 +136,9 @@ static void test_every_key(void **state)
 		                     !strncmp(k->path, "siblings", 8) || !strcmp(k->path, "gateway.weight") ||
 		                     !strcmp(k->path, "gateway.log_level") ||
 		                     !strcmp(k->path, "keys.certificate") || !strcmp(k->path, "keys.key") ||
-		                     !strcmp(k->path, "keys.ca") || !strcmp(k->path, "keys.crl");
+		                     !strcmp(k->path, "keys.ca") || !strcmp(k->path, "keys.crl") ||
+		                     !strcmp(k->path, "api.read_group") ||
+		                     !strcmp(k->path, "api.operator_group");
 
 		if (k->type != CONF_T_GROUP && k->restart == applied)
 			fail_msg("%s", k->path);

@@ -161,9 +161,7 @@ static bool stream_end(
 	else if (a->status == 200)
 		cli_error("the gateway has ended the capture");
 	else
-		cli_error("cannot reach the gateway at %s: %s (is roceway-gateway running? --socket or "
-		          "ROCEWAY_SOCKET tells where)",
-		    cli->socket, a->os_error ? strerror((int)a->os_error) : a->why);
+		cli_unreachable(cli, a->why, a->os_error);
 	return false;
 }
 

@@ -3,9 +3,14 @@
  * line. */
 #include "tools/roceway/roceway.h"
 
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/fileacl.h"
 #include "base/http.h"
 
 #define ANSWER_MAX (64u << 20)
@@ -47,11 +52,48 @@ static void tell_http(const struct rwy_http_answer *a)
 	json_decref(j);
 }
 
+/* The kernel refuses users whom the socket's file does not let in: says whom it does. */
+static void tell_not_let_in(const char *path)
+{
+	uint32_t gid[BASE_FILEACL_GROUPS];
+	const unsigned n = base_fileacl_groups(path, gid, BASE_FILEACL_GROUPS);
+	const struct passwd *owner;
+	char groups[512] = "";
+	struct stat st;
+
+	if (stat(path, &st)) {
+		cli_error("cannot reach the gateway at %s: %s", path, strerror(errno));
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const struct group *g = getgrgid(gid[i]);
+		const char *before = i ? ", " : " and members of group ";
+		const size_t used = strlen(groups);
+
+		if (g)
+			snprintf(groups + used, sizeof(groups) - used, "%s`%s`", before, g->gr_name);
+		else
+			snprintf(groups + used, sizeof(groups) - used, "%s%u", before, gid[i]);
+	}
+	owner = getpwuid(st.st_uid);
+	cli_error("cannot reach the gateway at %s: only %s%s may%s", path,
+	    owner ? owner->pw_name : "its user", groups,
+	    n ? "" : ": api.read_group and api.operator_group of its configuration name no group");
+}
+
+void cli_unreachable(const struct cli *cli, const char *why, long os_error)
+{
+	if (os_error == EACCES)
+		tell_not_let_in(cli->socket);
+	else
+		cli_error("cannot reach the gateway at %s: %s (is roceway-gateway running? --socket or "
+		          "ROCEWAY_SOCKET tells where)",
+		    cli->socket, os_error ? strerror((int)os_error) : why);
+}
+
 static void tell_unreachable(const struct cli *cli, const struct rwy_http_answer *a)
 {
-	cli_error("cannot reach the gateway at %s: %s (is roceway-gateway running? --socket or "
-	          "ROCEWAY_SOCKET tells where)",
-	    cli->socket, a->os_error ? strerror((int)a->os_error) : a->why);
+	cli_unreachable(cli, a->why, a->os_error);
 }
 
 char *api_get(const struct cli *cli, const char *page, long *status)

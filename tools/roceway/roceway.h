@@ -59,6 +59,10 @@ void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- the API: http.c ------------------------------------------------------------------------- */
 
+/* Prints one line about a gateway that could not be asked: os_error, errno of the connection, or
+ * why if that is 0. */
+void cli_unreachable(const struct cli *cli, const char *why, long os_error);
+
 /* GETs a page; the caller frees the text. NULL, after cli_error(): there is no good answer. *status
  * gets the HTTP status; with status NULL anything but 200 is an error. */
 char *api_get(const struct cli *cli, const char *page, long *status);
