@@ -60,7 +60,7 @@ PC      := pkg-config
 CORE_LIBS  := -lisal -lgnutls $(if $(wildcard /usr/include/intel-ipsec-mb.h),-lIPSec_MB)
 DPDK_CFLAGS = $(shell $(PC) --cflags libdpdk)
 DPDK_LIBS   = $(shell $(PC) --libs libdpdk)
-GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1 libngtcp2 libngtcp2_crypto_gnutls gnutls
+GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1 libngtcp2 libngtcp2_crypto_gnutls gnutls libseccomp
 GW_CFLAGS   = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(DPDK_CFLAGS) $(shell $(PC) --cflags $(GW_PKGS))))
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
@@ -239,6 +239,7 @@ $(BUILD)/tests/unit/test_gw_keys: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
 # A client without a certificate is made by the test: tests/unit/test_gw_quic.c.
 $(BUILD)/tests/unit/test_gw_quic: LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) \
     -Wl,--wrap=gnutls_certificate_set_x509_key_file
+$(BUILD)/tests/unit/test_base_sandbox: LDFLAGS_ALL += $(shell $(PC) --libs libseccomp) -lpthread
 $(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
 $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread
 # The API's pages with a simulated gateway, for tests/component/cli_api.py.

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The system calls that a program keeps once it is set up (seccomp(2), by libseccomp). Calls that
+ * it needs are listed; those that only somebody who took the program over would make (start a
+ * program, look into another, mount, load code into the kernel) end it, and the kernel's log says
+ * so; any other call fails with ENOSYS, as on a kernel without it.
+ */
+#ifndef BASE_SANDBOX_H
+#define BASE_SANDBOX_H
+
+#include <stddef.h>
+
+#include "rwy/err.h"
+
+enum base_sandbox {
+	BASE_SANDBOX_GATEWAY,    /* and the relay: network devices, shared memory */
+	BASE_SANDBOX_CONTROLLER, /* files and TCP */
+};
+
+/*
+ * Applies to all threads that there are and to those that are started later, for ever; calls it
+ * after what needs more, such as to open devices. No program can be started any more, and no new
+ * privilege got. RWY_EINVAL: the kernel does not do it, and nothing has changed; why says what
+ * failed. Not while another thread may be in fork().
+ */
+RWY_MUST_CHECK int base_sandbox_enter(enum base_sandbox kind, char *why, size_t size);
+
+#endif
