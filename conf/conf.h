@@ -231,6 +231,7 @@ struct conf {
 	struct conf_controller controller;
 	struct conf_relay relay;
 	char journal_dir[CONF_STR];
+	bool sandbox;          /* gives up system calls */
 	rwy_dur drain_timeout; /* of SIGTERM; 0: it stops at once */
 };
 

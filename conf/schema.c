@@ -33,6 +33,10 @@ const struct conf_key conf_keys[] = {
             "File with a key that all gateways of this site have: 32 hexadecimal digits, readable for the "
             "gateway's user alone. Packets that one hands to another are sealed with it, so that no host "
             "can act for a gateway (docs/gateway-control.md). Left out: they are not."},
+    {"gateway.sandbox", CONF_T_ENUM, 0, 0, "on", .words = "off on", C(sandbox),
+        .text =
+            "Once it runs, the gateway keeps the system calls that it needs; who takes it over can start no "
+            "program (docs/security.md). `off`: it keeps all, and warns."},
     {"gateway.drain_timeout", CONF_T_DURATION, 0, 3600 * RWY_SEC, "10s", C(drain_timeout),
         .text = "How long SIGTERM waits until the far hosts have all that was acknowledged to hosts here. "
                 "Then the gateway stops, and the journal has the rest. `0s`: it stops at once."},

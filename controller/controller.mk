@@ -3,7 +3,7 @@
 # are libraries of their own:
 #   controller/model/*.c -> build/lib/librwymodel.a, controller/store/*.c -> build/lib/librwystore.a, plan/plan.mk
 CTLR_SRC   := $(wildcard controller/*.c $(patsubst %,controller/%/*.c,conf state server fleet job))
-CTLR_PKGS  := libmicrohttpd gnutls jansson libcurl sqlite3 yaml-0.1
+CTLR_PKGS  := libmicrohttpd gnutls jansson libcurl sqlite3 yaml-0.1 libseccomp
 CTLR_LIBS   = $(shell $(PC) --libs $(CTLR_PKGS)) -lpthread
 MODEL_LIB  := $(BUILD)/lib/librwymodel.a
 STORE_LIB  := $(BUILD)/lib/librwystore.a

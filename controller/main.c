@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/notify.h"
+#include "base/sandbox.h"
 #include "controller/fleet/fleet.h"
 #include "controller/job/reservation.h"
 #include "controller/job/jobs.h"
@@ -151,6 +152,23 @@ static void main_tick(void)
 	ctlr_unlock(&ctlr);
 }
 
+/* Gives up system calls that it does not need, and does not go on if the kernel cannot. */
+static int sandbox(void)
+{
+	char why[128];
+
+	if (!conf.sandbox) {
+		gw_log(GW_LOG_WARNING, "main",
+		    "sandbox: off: who takes this process over has all system calls, and may start programs");
+		return 0;
+	}
+	if (!base_sandbox_enter(BASE_SANDBOX_CONTROLLER, why, sizeof(why)))
+		return 0;
+	gw_log(GW_LOG_ERROR, "main",
+	    "cannot give up system calls: %s; `controller.sandbox: off` runs it without that", why);
+	return RWY_EINVAL;
+}
+
 static int run_controller(void)
 {
 	int rc;
@@ -162,7 +180,9 @@ static int run_controller(void)
 	files_limit(conf.connections);
 	ctlr.conf = &conf;
 	ctlr.started = ctlr_now();
-	rc = ctlr_events_new(&ctlr.events);
+	rc = sandbox();
+	if (!rc)
+		rc = ctlr_events_new(&ctlr.events);
 	if (!rc)
 		rc = ctlr_trust_new(&ctlr.trust);
 	if (!rc)

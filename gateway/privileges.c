@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/sandbox.h"
 
 #define BIT(c) ((uint64_t)1 << (c))
 
@@ -55,6 +56,22 @@ void gw_privileges_drop(void)
 	}
 	if (syscall(SYS_capset, &head, data) != 0)
 		failed("capset");
+}
+
+int gw_privileges_sandbox(bool on)
+{
+	char why[128];
+
+	if (!on) {
+		gw_log(GW_LOG_WARNING, "main",
+		    "sandbox: off: who takes this process over has all system calls, and may start programs");
+		return 0;
+	}
+	if (!base_sandbox_enter(BASE_SANDBOX_GATEWAY, why, sizeof(why)))
+		return 0;
+	gw_log(GW_LOG_ERROR, "main",
+	    "cannot give up system calls: %s; `gateway.sandbox: off` runs the gateway without that", why);
+	return RWY_EINVAL;
 }
 
 void gw_privileges_no_core(void)

@@ -26,6 +26,7 @@ struct key {
 static const struct key keys[] = {
     {"controller", "name", K_NAME, .offset = AT(name), .required = true},
     {"controller", "log_level", K_WORD, .offset = AT(log_level), .words = "error warning notice info debug"},
+    {"controller", "sandbox", K_WORD, .offset = AT(sandbox), .words = "off on"},
     {"listen", "address", K_LISTEN, .offset = AT(address), .required = true},
     {"listen", "page", K_LOOPBACK, .offset = AT(page)},
     {"listen", "threads", K_INT, .offset = AT(threads), .min = 1, .max = 64},
@@ -274,6 +275,7 @@ static void defaults(struct ctlr_conf *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->log_level = 3;
+	c->sandbox = 1;
 	c->threads = 2;
 	c->lease = 3 * RWY_SEC;
 	/* gateways that found no controller try again after at most 30 s */

@@ -34,6 +34,7 @@ struct ctlr_provider {
 struct ctlr_conf {
 	char name[CONF_NAME]; /* of this replica */
 	int log_level;
+	int sandbox;             /* 0, or 1: it gives up system calls */
 	char address[CTLR_TEXT]; /* "address:port" of the API */
 	char page[CTLR_TEXT];    /* loopback "address:port" of the page, plain HTTP; "": none */
 	unsigned threads;

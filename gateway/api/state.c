@@ -120,7 +120,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	strftime(started, sizeof(started), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&a->start_wall, &tm));
 	reply->json = json_pack(
 	    "{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
-	    "s:I, s:I, s:I, s:I, s:I, s:o}",
+	    "s:I, s:I, s:I, s:I, s:I, s:o, s:b}",
 	    "name", a->conf->name, "version", a->version, "state",
 	    state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
 	    seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
@@ -130,7 +130,8 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	    "tunnels_up", (int)tunnels_up, "tunnels_down", down_json(a, down), "flows", (json_int_t)flows,
 	    "flows_max", (json_int_t)a->conf->conns_max, "custody_bytes", (json_int_t)custody,
 	    "custody_max_bytes", (json_int_t)a->conf->custody_total, "buffers", (json_int_t)total,
-	    "buffers_free", (json_int_t)avail, "standby", api_standby_json(req));
+	    "buffers_free", (json_int_t)avail, "standby", api_standby_json(req), "sandbox",
+	    (int)a->conf->sandbox);
 }
 
 /* --- tunnels --------------------------------------------------------------------------------- */

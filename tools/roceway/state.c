@@ -51,6 +51,8 @@ static int run_status(const struct cli *cli)
 		printf("custody        %s of at most %s\n", say_bytes(jn(j, "custody_bytes")),
 		    say_bytes(jn(j, "custody_max_bytes")));
 		printf("buffers        %lld, %lld free\n", ji(j, "buffers"), ji(j, "buffers_free"));
+		if (json_is_false(json_object_get(j, "sandbox")))
+			printf("sandbox        OFF: the gateway keeps all system calls\n");
 	}
 	json_decref(j);
 	return EXIT_OK;
