@@ -7,6 +7,7 @@
 #include "base/sandbox.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/prctl.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -24,8 +25,6 @@
 #else
 #define SANITIZED 0
 #endif
-
-#define AF_XDP_FAMILY 44 /* newer than some C libraries */
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
@@ -86,10 +85,10 @@ static const char *const fatal[] = {
     /* the clock and the name of the machine */
     "adjtimex", "clock_adjtime", "clock_settime", "setdomainname", "sethostname", "settimeofday"};
 
-/* Address families of sockets; those below zero are no more. AF_XDP and AF_PACKET are ports. */
-static const int families[][5] = {
-    [BASE_SANDBOX_GATEWAY] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET},
-    [BASE_SANDBOX_CONTROLLER] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, -1}};
+/* Commands of bpf for maps and programs that are open, and to tell which they are: no program and
+ * no map is loaded, attached, or opened by its path. */
+static const int bpf_commands[] = {BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM,
+    BPF_PROG_GET_FD_BY_ID, BPF_BTF_GET_FD_BY_ID, BPF_OBJ_GET_INFO_BY_FD};
 
 #define COUNT(t) (sizeof(t) / sizeof((t)[0]))
 
@@ -177,11 +176,19 @@ static void rules_prctl(struct rules *r)
 
 static void rules_sockets(struct rules *r, enum base_sandbox kind)
 {
-	for (size_t i = 0; i < COUNT(families[kind]) && families[kind][i] >= 0; i++)
-		allow_only(r, "socket", 0, (uint64_t)families[kind][i]);
-	if (kind == BASE_SANDBOX_GATEWAY)
-		allow_only(r, "socket", 0, AF_XDP_FAMILY);
+	static const int families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+
+	for (size_t i = 0; i < COUNT(families); i++)
+		allow_only(r, "socket", 0, (uint64_t)families[i]);
+	if (kind != BASE_SANDBOX_CONTROLLER)
+		allow_only(r, "socket", 0, AF_PACKET);
 	allow_only(r, "socketpair", 0, AF_UNIX);
+}
+
+static void rules_bpf(struct rules *r)
+{
+	for (size_t i = 0; i < COUNT(bpf_commands); i++)
+		allow_only(r, "bpf", 0, (uint64_t)bpf_commands[i]);
 }
 
 static void rules_sanitizers(struct rules *r)
@@ -196,10 +203,12 @@ static void rules_sanitizers(struct rules *r)
 static void rules(struct rules *r, enum base_sandbox kind)
 {
 	allow_all(r, everybody, COUNT(everybody));
-	if (kind == BASE_SANDBOX_GATEWAY)
-		allow_all(r, gateway, COUNT(gateway));
-	else
+	if (kind == BASE_SANDBOX_CONTROLLER)
 		allow_all(r, controller, COUNT(controller));
+	else
+		allow_all(r, gateway, COUNT(gateway));
+	if (kind == BASE_SANDBOX_AF_XDP)
+		rules_bpf(r);
 	rules_clone(r);
 	rules_memory(r);
 	rules_signals(r);

@@ -14,6 +14,7 @@
 
 enum base_sandbox {
 	BASE_SANDBOX_GATEWAY,    /* and the relay: network devices, shared memory */
+	BASE_SANDBOX_AF_XDP,     /* the same, with ports that have a BPF program to take off at the end */
 	BASE_SANDBOX_CONTROLLER, /* files and TCP */
 };
 

@@ -58,16 +58,25 @@ void gw_privileges_drop(void)
 		failed("capset");
 }
 
-int gw_privileges_sandbox(bool on)
+/* The driver's program is taken off an interface when its port is closed. */
+static enum base_sandbox kind_of(const struct conf *c)
+{
+	for (unsigned i = 0; i < c->ports; i++)
+		if (!strncmp(c->port[i].device, "net_af_xdp", strlen("net_af_xdp")))
+			return BASE_SANDBOX_AF_XDP;
+	return BASE_SANDBOX_GATEWAY;
+}
+
+int gw_privileges_sandbox(const struct conf *c)
 {
 	char why[128];
 
-	if (!on) {
+	if (!c->sandbox) {
 		gw_log(GW_LOG_WARNING, "main",
 		    "sandbox: off: who takes this process over has all system calls, and may start programs");
 		return 0;
 	}
-	if (!base_sandbox_enter(BASE_SANDBOX_GATEWAY, why, sizeof(why)))
+	if (!base_sandbox_enter(kind_of(c), why, sizeof(why)))
 		return 0;
 	gw_log(GW_LOG_ERROR, "main",
 	    "cannot give up system calls: %s; `gateway.sandbox: off` runs the gateway without that", why);

@@ -7,8 +7,7 @@
 #ifndef GATEWAY_PRIVILEGES_H
 #define GATEWAY_PRIVILEGES_H
 
-#include <stdbool.h>
-
+#include "conf/conf.h"
 #include "rwy/err.h"
 
 /*
@@ -21,10 +20,10 @@ void gw_privileges_drop(void);
 
 /*
  * Gives up system calls that a gateway does not need once ports and workers run, in all threads
- * (base/sandbox.h). on is false: warns that it does not. RWY_EINVAL, logged: the kernel does not do
+ * (base/sandbox.h). If c does not want that, it warns. RWY_EINVAL, logged: the kernel does not do
  * it; the gateway is not to go on then.
  */
-RWY_MUST_CHECK int gw_privileges_sandbox(bool on);
+RWY_MUST_CHECK int gw_privileges_sandbox(const struct conf *c);
 
 /* From now on the kernel writes no core dump of the process, and only root may look into its
  * memory: the certificate's private key is in it. Any thread. */

@@ -215,7 +215,7 @@ static int gateway_run(struct conf *conf, const char *path)
 	log_summary(&app);
 	rc = start(&app, &pools, conf, own_tunnels, own_tenants);
 	if (!rc)
-		rc = gw_privileges_sandbox(conf->sandbox);
+		rc = gw_privileges_sandbox(conf);
 	if (!rc)
 		api = (rc = gw_api_start(&app)) == 0;
 	if (!rc)

@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <seccomp.h>
@@ -37,7 +38,7 @@
 #define SANITIZED 0
 #endif
 
-static const enum base_sandbox kinds[] = {BASE_SANDBOX_GATEWAY, BASE_SANDBOX_CONTROLLER};
+static const enum base_sandbox kinds[] = {BASE_SANDBOX_GATEWAY, BASE_SANDBOX_AF_XDP, BASE_SANDBOX_CONTROLLER};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* Runs fn(arg) in a process that has entered the sandbox. Returns its wait status; fn's value is
@@ -203,8 +204,8 @@ static int signals(long other)
 
 static int unlisted(long arg)
 {
-	static const long nr[] = {SYS_bpf, SYS_io_uring_setup, SYS_clone3, SYS_personality, SYS_mknodat,
-	    SYS_symlinkat, SYS_linkat, SYS_fchownat, SYS_seccomp, 100000};
+	static const long nr[] = {SYS_io_uring_setup, SYS_clone3, SYS_personality, SYS_mknodat, SYS_symlinkat,
+	    SYS_linkat, SYS_fchownat, SYS_seccomp, 100000};
 
 	for (unsigned i = 0; i < sizeof(nr) / sizeof(nr[0]); i++)
 		if (refused(syscall(nr[i], 0, 0, 0, 0, 0, 0)))
@@ -219,6 +220,21 @@ static int sockets_controller(long arg)
 	return refused(socket(AF_ALG, SOCK_SEQPACKET, 0)) || refused(socket(AF_VSOCK, SOCK_STREAM, 0));
 }
 
+/* bpf, with ports that need it: what is open may be looked at and changed, and nothing is loaded or
+ * opened by its path. */
+static int bpf_of_ports(long any)
+{
+	for (long cmd = 0; cmd < 40; cmd++) {
+		const bool open = any && (cmd == BPF_MAP_LOOKUP_ELEM || cmd == BPF_MAP_UPDATE_ELEM ||
+		                             cmd == BPF_MAP_DELETE_ELEM || cmd == BPF_PROG_GET_FD_BY_ID ||
+		                             cmd == BPF_BTF_GET_FD_BY_ID || cmd == BPF_OBJ_GET_INFO_BY_FD);
+
+		if (refused(syscall(SYS_bpf, cmd, 0, 0)) == !open)
+			return (int)cmd + 1;
+	}
+	return 0;
+}
+
 static void test_refused(void **state)
 {
 	for (unsigned k = 0; k < KINDS; k++) {
@@ -228,6 +244,9 @@ static void test_refused(void **state)
 		assert_int_equal(inside(kinds[k], unlisted, 0), 0);
 	}
 	assert_int_equal(inside(BASE_SANDBOX_CONTROLLER, sockets_controller, 0), 0);
+	assert_int_equal(inside(BASE_SANDBOX_AF_XDP, bpf_of_ports, 1), 0);
+	assert_int_equal(inside(BASE_SANDBOX_GATEWAY, bpf_of_ports, 0), 0);
+	assert_int_equal(inside(BASE_SANDBOX_CONTROLLER, bpf_of_ports, 0), 0);
 }
 
 /* --- what works ------------------------------------------------------------------------------- */
