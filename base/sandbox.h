@@ -13,8 +13,9 @@
 #include "rwy/err.h"
 
 enum base_sandbox {
-	BASE_SANDBOX_GATEWAY,    /* and the relay: network devices, shared memory */
-	BASE_SANDBOX_AF_XDP,     /* the same, with ports that have a BPF program to take off at the end */
+	BASE_SANDBOX_GATEWAY, /* and the relay: network devices, shared memory */
+	/* the same, with ports that have a BPF program to take off at the end */
+	BASE_SANDBOX_AF_XDP,
 	BASE_SANDBOX_CONTROLLER, /* files and TCP */
 };
 
