@@ -101,7 +101,7 @@ def rewrite(a, api):
     with open(a.config) as f:
         text = f.read()
     with open(a.config, "w") as f:
-        f.write(text[:text.index("\napi:")].replace("journal_dir: %s}" % folder, "journal_dir: %s/journal}" % folder) + "\napi:\n  socket: %s\n%s" % (a.config.replace("a.yaml", "a.sock"), api))
+        f.write(text[:text.index("\napi:")].replace("journal_dir: %s}" % folder, "journal_dir: %s/journal}" % folder) + "\napi:\n%s%s" % ("" if "socket:" in api else "  socket: %s\n" % a.config.replace("a.yaml", "a.sock"), api))
 
 
 @contextlib.contextmanager
@@ -308,6 +308,36 @@ def reader(fn):
     finally:
         here.close()
         os.waitpid(pid, 0)
+
+
+def test_without_lists(folder):
+    """On a file system without access control lists everybody can connect; the gateway refuses, and the log says why it is so."""
+    there = os.path.join(folder, "there")
+    os.mkdir(there)
+    lab.sh("mount", "-t", "ramfs", "-o", "mode=755", "ramfs", there)
+    try:
+        with gateway(folder, GROUPS.replace("  read", "  socket: %s/s\n  read" % there)) as (a, _):
+            path = os.path.join(there, "s")
+            assert acl(path) == (0o666, []) and "everybody may connect, and is refused then" in a.text()
+            assert ask_as(STRANGER, path, "GET", "/v1/status")[0] == 403
+            assert ask_as(READER, path, "GET", "/v1/status")[0] == 200 and ask_as(READER, path, "POST", "/v1/reload")[0] == 403
+            assert ask_as(OPERATORS["operator"], path, "POST", "/v1/reload")[0] == 200
+    finally:
+        lab.sh("umount", there)
+
+
+def test_metrics_socket(folder):
+    """It has no roles but the groups: who may connect reads the metrics, and nothing else."""
+    path = os.path.join(folder, "metrics")
+    with gateway(folder, GROUPS + "  metrics: unix:%s\n" % path) as (a, _):
+        assert acl(path) == (0o660, [READ[1], OPERATE[1]])
+        for user in READER, OPERATORS["operator"], ROOT:
+            assert ask_as(user, path, "GET", "/metrics")[0] == 200 and ask_as(user, path, "GET", "/v1/status")[0] == 404
+            assert ask_as(user, path, "POST", "/v1/reload")[0] == 404
+        assert_refused_by_kernel(STRANGER, path)
+        rewrite(a, "  metrics: unix:%s\n" % path)
+        assert ask(path.replace("metrics", "a.sock"), "POST", "/v1/reload")[0] == 200
+        assert_refused_by_kernel(READER, path)
 
 
 def test_one_group_for_both(folder):
