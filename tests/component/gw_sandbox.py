@@ -173,5 +173,32 @@ def test_controller(folder):
             ctl.kill()
 
 
+def test_gateway_of_a_controller(folder):
+    """What begins in the sandbox: the control center's thread with TLS, and the file of its last document."""
+    document = os.path.join(folder, "document.json")
+    with temporary() as d, lab.inside(lab.GA):
+        ca = CA(Path(d))
+        ca.issue("ctl", "controller", "127.0.0.1")
+        ca.issue("gw", "gateway")
+        op = ca.issue("op", "operator")
+        ctl = Controller(lab.BUILD, ca, d, "{kind: sqlite, path: %s/c.db}" % d)
+        try:
+            ctl.client(op).ask("PUT", "/v1/sites/a", {"prefixes": ["10.1.0.0/16"]})
+            a = lab.Gateway(folder, "a")
+            edit(a, lambda text: re.sub('name: "[^"]*"', "name: gw", text, count=1) +
+                 "controller: {urls: ['https://127.0.0.1:%d'], ca: %s/ca.pem, certificate: %s/gw.pem, key: %s/gw.key, site: a, document: %s}\n"
+                 % (ctl.port, d, d, d, document))
+            with running(a):
+                a.wait("generation=")
+                end = time.monotonic() + lab.READY
+                while '"registered"' not in roceway(folder, "controller", "--json") or not os.path.exists(document):
+                    assert time.monotonic() < end, a.text()
+                    time.sleep(0.1)
+                all_filtered(a.proc.pid)
+            ctl.stop()
+        finally:
+            ctl.kill()
+
+
 if __name__ == "__main__":
     sys.exit(drain.main(globals(), lab.topology))
