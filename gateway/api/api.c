@@ -126,13 +126,13 @@ static void serve(struct MHD_Connection *conn, const char *url, const char *meth
 	MHD_get_connection_values(conn, MHD_GET_ARGUMENT_KIND, on_param, &q);
 	if (reply->status != MHD_HTTP_OK || !params_allowed(&req, r, &up->user, url, reply))
 		return;
-	if (strcmp(req.method, "GET") != 0) { /* the request may change what others read */
-		r->page(&req, reply);
-		return;
-	}
-	gw_tunnels_read(api.app);
-	r->page(&req, reply);
-	gw_tunnels_read_end(api.app);
+	if (!strcmp(req.method, "GET"))
+		gw_tunnels_read(api.app);
+	r->page(&req, reply); /* unless it is a GET it may change what others read */
+	if (!strcmp(req.method, "GET"))
+		gw_tunnels_read_end(api.app);
+	if (api_route_needs(r, req.method) == API_OPERATOR)
+		api_guard_tell(&up->user, method, url, reply->status);
 }
 
 /* --- uploads ---------------------------------------------------------------------------------- */

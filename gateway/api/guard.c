@@ -94,6 +94,12 @@ bool api_guard_allows(const struct api_user *u, enum api_role needs, const char 
 	return false;
 }
 
+void api_guard_tell(const struct api_user *u, const char *method, const char *url, unsigned status)
+{
+	gw_log(GW_LOG_NOTICE, "api", "uid=%" PRIu32 " pid=%d request=%.16s %.128s status=%u", u->uid, u->pid,
+	    method, url, status);
+}
+
 void api_guard_counters(struct api_counters *out)
 {
 	*out = guard.count;

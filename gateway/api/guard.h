@@ -34,6 +34,9 @@ void api_guard_close(bool counted);
 bool api_guard_allows(const struct api_user *u, enum api_role needs, const char *method, const char *url,
     struct api_reply *reply);
 
+/* Logs who asked for something that only an operator may, and the status of the answer. */
+void api_guard_tell(const struct api_user *u, const char *method, const char *url, unsigned status);
+
 void api_guard_counters(struct api_counters *out);
 
 #endif

@@ -184,8 +184,8 @@ def test_strangers_that_connect(folder):
 
 
 def test_readers_change_nothing(folder):
-    """What a reader sends has no effect, and what would tell of payload gives nothing; the same from an operator works."""
-    with gateway(folder) as (_, path):
+    """What a reader sends has no effect, and what would tell of payload gives nothing; the same from an operator works, and is logged."""
+    with gateway(folder) as (a, path):
         tenant = '{"vni": 77, "prefixes": [{"prefix": "10.1.0.0/24", "at": "vtep"}]}'
         code, text = ask_as(READER, path, "PUT", "/v1/tenants/red", tenant)
         assert code == 403 and json.loads(ask(path, "GET", "/v1/tenants")[1])["tenants"] == [], text
@@ -197,6 +197,8 @@ def test_readers_change_nothing(folder):
         assert json.loads(ask_as(READER, path, "GET", "/v1/status")[1])["state"] == "running"
         code, text = ask_as(OPERATORS["operator"], path, "PUT", "/v1/tenants/red", tenant)
         assert code == 201, text
+        a.wait(" request=PUT /v1/tenants/red status=201")
+        assert re.search(r" api: uid=65534 pid=\d+ request=PUT /v1/tenants/red status=201$", a.text(), re.M), a.text()
         assert [t["name"] for t in json.loads(ask_as(READER, path, "GET", "/v1/tenants")[1])["tenants"]] == ["red"]
         assert ask_as(OPERATORS["operator"], path, "GET", "/v1/capture?check=1")[0] == 200
         assert ask_as(OPERATORS["operator"], path, "DELETE", "/v1/tenants/red")[0] == 200
