@@ -124,6 +124,12 @@ $(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gatewa
 $(BUILD)/completion/%: $(BUILD)/bin/roceway
 	@mkdir -p $(@D)
 	$(Q)$< completion $* > $@
+# The relay's unit is the gateway's, with other names: one sandbox for both.
+RELAY_UNIT := $(BUILD)/units/roceway-proxy.service
+$(RELAY_UNIT): conf/systemd/roceway-gateway.service
+	@mkdir -p $(@D)
+	$(Q)sed 's,roceway-gateway,roceway-proxy,g; s,gateway\.yaml,proxy.yaml,g; s,Roceway WAN RDMA gateway,Roceway relay,; /^Documentation=/s,proxy.yaml,gateway.yaml,' $< > $@
+all: $(RELAY_UNIT)
 .PHONY: man completion
 man: $(BUILD)/man/stamp ## the manual pages: build/man/*.[1578]
 completion: $(COMPLETIONS:%=$(BUILD)/completion/%)
@@ -426,8 +432,8 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	$(call put,644,conf/prometheus/roceway.rules.yaml,share/roceway/prometheus/roceway.rules.yaml)
 	$(call put,644,conf/grafana/roceway.json,share/roceway/grafana/roceway.json)
 	install -d $(DESTDIR)$(UNITDIR)
-	for u in $(notdir $(wildcard conf/systemd/*.service)); do \
-	  sed 's,/usr/local/,$(PREFIX)/,g' conf/systemd/$$u >$(DESTDIR)$(UNITDIR)/$$u && chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
+	for u in $(wildcard conf/systemd/*.service) $(RELAY_UNIT); do \
+	  sed 's,/usr/local/,$(PREFIX)/,g' $$u >$(DESTDIR)$(UNITDIR)/$$(basename $$u) && chmod 644 $(DESTDIR)$(UNITDIR)/$$(basename $$u) || exit 1; done
 	$(call put,644,$(BUILD)/completion/bash,share/bash-completion/completions/roceway)
 	$(call put,644,$(BUILD)/completion/zsh,share/zsh/vendor-completions/_roceway)
 	$(call put,644,$(BUILD)/completion/fish,share/fish/vendor_completions.d/roceway.fish)
