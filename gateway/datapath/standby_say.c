@@ -17,7 +17,9 @@
 /* RFC 5227 section 2.3: an ARP announcement. */
 static void put_arp(uint8_t *p, const uint8_t mac[6], const uint8_t ip[4])
 {
-	memcpy(p, "\0\1\x08\0\6\4\0\1", 8); /* Ethernet, IPv4, request */
+	static const uint8_t request[8] = {0, 1, 8, 0, 6, 4, 0, 1}; /* Ethernet, IPv4 */
+
+	memcpy(p, request, 8);
 	memcpy(p + 8, mac, 6);
 	memcpy(p + 14, ip, 4);
 	memset(p + 18, 0, 6);
@@ -51,6 +53,8 @@ static void put_na(uint8_t *p, const uint8_t mac[6], const struct rwy_ip *ip)
 
 static void announce(struct gw_worker *w, struct gw_port *p, const struct rwy_ip *ip)
 {
+	static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+	                     all_nodes[6] = {0x33, 0x33, 0, 0, 0, 1};
 	const bool is4 = rwy_ip_is4(ip);
 	const uint32_t len = p->l2_len + (is4 ? ARP_BYTES : ND_BYTES);
 	struct rte_mbuf *m = gw_tx_small(w, len);
@@ -59,7 +63,7 @@ static void announce(struct gw_worker *w, struct gw_port *p, const struct rwy_ip
 	if (!m)
 		return;
 	d = rte_pktmbuf_mtod(m, uint8_t *);
-	memcpy(d, is4 ? "\xff\xff\xff\xff\xff\xff" : "\x33\x33\0\0\0\1", 6);
+	memcpy(d, is4 ? broadcast : all_nodes, 6);
 	memcpy(d + 6, p->mac, 6);
 	if (p->l2_len > GW_ETH) {
 		rwy_put16(d + 12, RWY_ETHER_VLAN);
