@@ -27,13 +27,16 @@ static const uint16_t say_after[SAYS] = {0, 10, 20, 50, 100, 150, 200, 300, 500,
 
 /*
  * While the other gateway is silent it may ask the witness, from our address: what the witness
- * sends to us then goes to it, until we say something.
+ * sends to us then goes to it, until we say something. Later it asks once in `standby_wait`.
  */
-#define SAY_AGAIN (100 * RWY_MS)
+#define SAY_OFTEN  (200 * RWY_MS) /* at first, */
+#define OFTEN_FOR  (5 * RWY_SEC)  /* for so long */
+#define SAY_SELDOM RWY_SEC
 
 struct gw_standby {
 	unsigned tunnel;
-	bool silent; /* the other gateway */
+	bool silent;    /* the other gateway, */
+	rwy_time since; /* since then */
 	rwy_time say_at;
 	rwy_dur beat, wait;
 	rwy_time turn; /* the last one */
@@ -101,7 +104,7 @@ void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up)
 	if (!w->standby || tunnel != w->standby->tunnel)
 		return;
 	w->standby->silent = !up;
-	w->standby->say_at = w->now;
+	w->standby->since = w->standby->say_at = w->now;
 }
 
 bool gw_standby_receives(const struct gw_port *p)
@@ -138,10 +141,10 @@ static void say(struct gw_worker *w, struct gw_standby *s)
 	if (s->said < SAYS && w->now >= s->served + say_after[s->said] * RWY_MS) {
 		gw_standby_announce(w, true);
 		s->said++;
-		s->say_at = w->now + SAY_AGAIN;
+		s->say_at = w->now + SAY_OFTEN;
 	} else if (s->silent && w->now >= s->say_at) {
 		gw_standby_announce(w, false);
-		s->say_at = w->now + SAY_AGAIN;
+		s->say_at = w->now + (w->now < s->since + OFTEN_FOR ? SAY_OFTEN : SAY_SELDOM);
 	}
 	if (s->finding) {
 		gw_standby_find_hosts(w, &s->cursor);

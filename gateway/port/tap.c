@@ -42,7 +42,8 @@ static void sysctls(const struct gw_port *p)
 
 /*
  * A gateway that takes over knows no neighbour, and the answer to its question goes to the other
- * one of the pair while that one still sends: it asks again soon, instead of once a second.
+ * one of the pair while that one still sends: it asks again soon, instead of once a second. It
+ * waits for an answer as long as ever: 3 s for a host that it knows.
  */
 static void ask_fast(const struct gw_port *p)
 {
@@ -50,7 +51,8 @@ static void ask_fast(const struct gw_port *p)
 
 	for (unsigned i = 0; i < 2; i++) {
 		sysctl_set(p, families[i], "retrans_time_ms", "20");
-		sysctl_set(p, families[i], "mcast_solicit", "25");
+		sysctl_set(p, families[i], "mcast_solicit", "50");
+		sysctl_set(p, families[i], "ucast_solicit", "150");
 	}
 }
 
