@@ -176,9 +176,9 @@ static bool add_gateway(struct report *r, double interval)
 	    {"/v1/recorder?limit=10000", "recorder.json"}, {"/v1/tenants?limit=1000", "tenants.json"},
 	    {"/v1/memory?limit=100", "memory.json"}, {"/v1/ports", "ports.json"},
 	    {"/v1/neighbours", "neighbours.json"}, {"/v1/siblings", "siblings.json"},
-	    {"/v1/reservations", "reservations.json"}, {"/v1/workers", "workers.json"},
-	    {"/v1/offload?summary=1", "offload.json"}, {"/v1/controller", "controller.json"},
-	    {"/v1/drain", "drain.json"}, {"/metrics", "metrics.txt"}};
+	    {"/v1/standby", "standby.json"}, {"/v1/reservations", "reservations.json"},
+	    {"/v1/workers", "workers.json"}, {"/v1/offload?summary=1", "offload.json"},
+	    {"/v1/controller", "controller.json"}, {"/v1/drain", "drain.json"}, {"/metrics", "metrics.txt"}};
 
 	if (!add_page(r, "/v1/status", "status.json"))
 		return false;
