@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of state of a connection's two sides and of a pair of gateways, checked against states.h (docs/states.md). */
+/*
+ * Changes of state of a connection's two sides and of a pair of gateways, checked against states.h
+ * (docs/states.md).
+ */
 #include <assert.h>
 
 #include "engine/standby.h"

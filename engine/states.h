@@ -205,9 +205,9 @@ enum eng_sb_state {
 	X(ENG_SBE_TIMER, "timer", "the other gateway was waited for long enough")
 
 /*
- * ROW(state, one word an event): a word names the function sb_WORD in standby.c. IMPOSSIBLE as above:
- * without a pair there is no event; connections are walked over only while copies begin, and copies
- * fail only where there are some; claims and timers end with the states that made them.
+ * ROW(state, one word an event): a word names the function sb_WORD in standby.c. IMPOSSIBLE as
+ * above: without a pair there is no event; connections are walked over only while copies begin, and
+ * copies fail only where there are some; claims and timers end with the states that made them.
  */
 #define ENG_SB_TABLE(ROW)                                                                                    \
 	ROW(NONE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE,        \

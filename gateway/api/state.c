@@ -32,14 +32,6 @@ static double seconds(rwy_dur d)
 	return (double)d / 1e9;
 }
 
-void api_utc(const struct gw_app *a, rwy_time t, char text[32])
-{
-	const time_t at = a->start_wall + ((int64_t)t - (int64_t)a->start) / (int64_t)RWY_SEC;
-	struct tm tm;
-
-	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-}
-
 unsigned api_tunnels_in_clear(const struct conf *c)
 {
 	unsigned n = 0;
@@ -118,20 +110,20 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	}
 	gw_buffers_get(a, &total, &avail);
 	strftime(started, sizeof(started), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&a->start_wall, &tm));
-	reply->json = json_pack(
-	    "{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
-	    "s:I, s:I, s:I, s:I, s:I, s:o, s:b}",
-	    "name", a->conf->name, "version", a->version, "state",
-	    state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
-	    seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
-	    "ack_mode", eng_ack_mode_name((enum eng_ack_mode)a->conf->ack_mode), "workers", (int)a->workers,
-	    "workers_answering", (int)answering, "tunnels_in_clear", (int)api_tunnels_in_clear(a->conf),
-	    "ports", (int)a->ports, "ports_up", (int)ports_up, "tunnels", (int)api_tunnels_count(a->conf),
-	    "tunnels_up", (int)tunnels_up, "tunnels_down", down_json(a, down), "flows", (json_int_t)flows,
-	    "flows_max", (json_int_t)a->conf->conns_max, "custody_bytes", (json_int_t)custody,
-	    "custody_max_bytes", (json_int_t)a->conf->custody_total, "buffers", (json_int_t)total,
-	    "buffers_free", (json_int_t)avail, "standby", api_standby_json(req), "sandbox",
-	    (int)a->conf->sandbox);
+	reply->json =
+	    json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
+	              "s:I, s:I, s:I, s:I, s:I, s:o, s:b}",
+	        "name", a->conf->name, "version", a->version, "state",
+	        state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
+	        seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
+	        "ack_mode", eng_ack_mode_name((enum eng_ack_mode)a->conf->ack_mode), "workers",
+	        (int)a->workers, "workers_answering", (int)answering, "tunnels_in_clear",
+	        (int)api_tunnels_in_clear(a->conf), "ports", (int)a->ports, "ports_up", (int)ports_up,
+	        "tunnels", (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "tunnels_down",
+	        down_json(a, down), "flows", (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max,
+	        "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total,
+	        "buffers", (json_int_t)total, "buffers_free", (json_int_t)avail, "standby",
+	        api_standby_json(req), "sandbox", (int)a->conf->sandbox);
 }
 
 /* --- tunnels --------------------------------------------------------------------------------- */

@@ -107,16 +107,6 @@ void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up)
 	w->standby->since = w->standby->say_at = w->now;
 }
 
-bool gw_standby_receives(const struct gw_port *p)
-{
-	return p->pair || p->conf->role == CONF_ROLE_WAN;
-}
-
-bool gw_standby_passes(const struct gw_worker *w, const struct gw_port *p)
-{
-	return p->pair || (w->gate == GW_PAIR_ASKS && p->conf->role == CONF_ROLE_WAN);
-}
-
 /* The engine asks the witness when it takes over, and when it waited in vain for the other one. */
 static enum gw_pair gate_wanted(const struct gw_worker *w)
 {

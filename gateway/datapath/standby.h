@@ -22,9 +22,15 @@ void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up);
 void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now);
 
 /* While w->gated: the frame goes on to the engine, or to to_kernel(). False: drop. */
-bool gw_standby_receives(const struct gw_port *p);
+static inline bool gw_standby_receives(const struct gw_port *p)
+{
+	return p->pair || p->conf->role == CONF_ROLE_WAN;
+}
 /* While w->gated: a frame of this port may go to the kernel, or leave by it. */
-bool gw_standby_passes(const struct gw_worker *w, const struct gw_port *p);
+static inline bool gw_standby_passes(const struct gw_worker *w, const struct gw_port *p)
+{
+	return p->pair || (w->gate == GW_PAIR_ASKS && p->conf->role == CONF_ROLE_WAN);
+}
 
 /* standby_say.c: announces all addresses of WAN ports, and of LAN ports, too. */
 void gw_standby_announce(struct gw_worker *w, bool lan);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times as people read them. */
+#include "gateway/api/api.h"
+
+#include <time.h>
+
+void api_utc(const struct gw_app *a, rwy_time t, char text[32])
+{
+	const time_t at = a->start_wall + ((int64_t)t - (int64_t)a->start) / (int64_t)RWY_SEC;
+	struct tm tm;
+
+	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+}
