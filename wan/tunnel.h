@@ -108,10 +108,9 @@ struct wan_tunnel {
 	struct wan_cfg cfg;
 	rwy_time since; /* time of the last up/down change; before the first: creation */
 	bool broken;    /* a tx flow is broken */
-	bool stirred;   /* a function of the engine was called since wan_note_quiet */
-	rwy_time quiet_until;
 	bool dgram_turn;
 	bool credit_dirty;
+	bool stirred;   /* a function of wan.h was called since wan_note_quiet */
 	uint32_t index; /* index that the present peer writes into its datagrams */
 	struct wan_peer peer;
 	struct wan_hs hs;
@@ -171,7 +170,9 @@ struct wan_tunnel {
 	struct wan_log *log;
 	uint32_t log_mask, log_at;
 	struct wan_fec fec;
-	bool rescan; /* log entries of a lost datagram were overwritten: report every flow again */
+	/* log entries of a lost datagram were overwritten: report every flow again */
+	bool rescan;
+	rwy_time quiet_until; /* wan_next() at wan_note_quiet */
 
 	struct wan_counters c;
 };
