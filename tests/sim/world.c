@@ -369,10 +369,15 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 		return;
 	}
 	if (w->now < s->paused_until) {
-		if (d->where / 2 == SIM_STREAM / 2 || s->ring++ < RING) /* a stream waits */
+		bool stream = d->where / 2 == SIM_STREAM / 2; /* it waits */
+
+		if (stream || s->ring++ < RING) {
+			if (!stream)
+				b->w1 = 1 + (uint32_t)(s - w->site);
 			sim_links_at(&w->links, s->paused_until, d->where, m);
-		else
+		} else {
 			sim_buf_free(m);
+		}
 		return;
 	}
 	s->ring = 0;
@@ -412,9 +417,15 @@ static void to_host(struct world *w, unsigned site, const struct due *d)
 /* A packet for the site: of a pair both have it, for they have one address. */
 static void to_site(struct world *w, unsigned site, const struct due *d)
 {
-	const struct sim_buf *m = d->what;
+	struct sim_buf *m = d->what;
 	struct due twin = *d;
+	uint32_t only = m->b.w1; /* it waited in the ring of this one */
 
+	if (only) {
+		m->b.w1 = 0;
+		sim_to_gateway(w, &w->site[only - 1], d);
+		return;
+	}
 	if (w->gateways > 2 && w->site[site + 2].e) {
 		struct sim_buf *c = sim_buf_new(SIM_ROOM, m->b.len);
 
