@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of a reliable carrier, passed on to its tunnel; wan/stream.h has their meaning. */
-#include "engine/eng.h"
+#include "engine/standby.h"
 
 static struct wan_tunnel *wan_of(struct eng *e, unsigned tunnel, rwy_time now)
 {
+	eng_sb_clock(e, now);
 	e->now = now;
 	return tunnel < ENG_TUNNELS_MAX ? e->tunnel[tunnel].wan : NULL;
 }

@@ -48,7 +48,7 @@ void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, c
 	struct eng_lan_tx tx = {
 	    .tenant = tenant, .buf = b, .len = b->len, .own = own, .pcp = b->pcp, .dst = dst, .nh = nh};
 
-	if (!eng_sb_serves(e)) {
+	if (!eng_sb_speaks(e)) {
 		e->c.drop_standby++;
 		if (own)
 			rwy_buf_free(&e->bufs, b);
@@ -65,7 +65,7 @@ void eng_lan_made(struct eng *e, uint32_t tenant, const uint8_t *bytes, uint32_t
 	struct eng_lan_tx tx = {
 	    .tenant = tenant, .bytes = bytes, .len = len, .pcp = nh ? nh->pcp : 0, .dst = dst, .nh = nh};
 
-	if (!eng_sb_serves(e)) {
+	if (!eng_sb_speaks(e)) {
 		e->c.drop_standby++;
 		return;
 	}

@@ -120,6 +120,7 @@ void eng_free(struct eng *e)
 
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
+	eng_sb_clock(e, now);
 	e->now = now;
 	if (!e->tunnel[tunnel].wan) { /* the tunnel was removed meanwhile */
 		eng_drop(e, b, &e->c.drop_no_tunnel);
@@ -196,10 +197,11 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 {
 	unsigned total;
 
+	eng_sb_clock(e, now);
 	e->now = now;
 	if (e->cfg.standby.on)
 		eng_sb_tick(e, now);
-	if (!eng_sb_serves(e)) /* what it may have to do for hosts waits until it serves */
+	if (!eng_sb_speaks(e)) /* what it may have to do for hosts waits until it serves */
 		return poll_tunnels(e, now);
 	if (now >> ENG_WHEEL_SHIFT > e->wheel_tick) {
 		eng_wheel_run(e, eng_requester_tick, now);
@@ -229,7 +231,7 @@ rwy_time eng_next(const struct eng *e)
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		if (e->tunnel[i].wan)
 			at = rwy_time_min(at, wan_next(e->tunnel[i].wan));
-	if (!eng_sb_serves(e))
+	if (!eng_sb_speaks(e))
 		return at;
 	if (e->dirty_head)
 		return e->now;

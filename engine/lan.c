@@ -270,8 +270,9 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 
 void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
 {
+	eng_sb_clock(e, now);
 	e->now = now;
-	if (!eng_sb_serves(e)) {
+	if (!eng_sb_speaks(e)) {
 		while (n)
 			eng_drop(e, bufs[--n], &e->c.drop_standby);
 		return;

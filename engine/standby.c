@@ -119,7 +119,7 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 	e->sb.since = now;
 	e->sb.at = RWY_NEVER;
 	e->sb.cursor = 0;
-	e->sb.stuck = false;
+	e->sb.stuck = e->sb.still = false;
 	claim_all(e, now);
 	tell(e, now);
 	if (e->ops->serves && (eng_sb_serves(e) != served || to == ENG_SB_REPLACED))
@@ -403,6 +403,13 @@ void eng_sb_tunnel_up(struct eng *e, unsigned tunnel, rwy_time now)
 		eng_takeover(e, now);
 }
 
+void eng_sb_stood_still(struct eng *e, rwy_time now)
+{
+	if (e->sb.state == ENG_SB_PAIRED)
+		eng_sb_event(e, ENG_SBE_SILENT, now);
+	e->sb.still = true;
+}
+
 void eng_sb_granted(struct eng *e, unsigned tunnel, rwy_time now)
 {
 	if (!e->cfg.standby.on)
@@ -513,6 +520,7 @@ void eng_sb_init(struct eng *e, rwy_time now)
 	e->sb.at = e->sb.beat_at = RWY_NEVER;
 	if (!e->cfg.standby.on)
 		return;
+	e->sb.silence = 4 * e->cfg.tunnel[e->cfg.standby.tunnel].wan.keepalive;
 	e->sb.state = ENG_SB_ASKING;
 	e->sb.at = now + e->cfg.standby.wait;
 }

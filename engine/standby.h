@@ -21,6 +21,15 @@ static inline bool eng_sb_serves(const struct eng *e)
 	return e->sb.state <= ENG_SB_LOSING;
 }
 
+/*
+ * The same, but not before the witness has spoken if it stood still: the other one may serve, and
+ * what waited in the NIC meanwhile is of no use to hosts any more.
+ */
+static inline bool eng_sb_speaks(const struct eng *e)
+{
+	return eng_sb_serves(e) && !e->sb.still;
+}
+
 /* Each request is copied. */
 static inline bool eng_sb_copies(const struct eng *e)
 {
@@ -40,6 +49,14 @@ static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 }
 
 /* --- standby.c: the table and its timers --- */
+void eng_sb_stood_still(struct eng *e, rwy_time now);
+/* Before e->now changes: notices that this process stood still. */
+static inline void eng_sb_clock(struct eng *e, rwy_time now)
+{
+	if ((e->sb.state == ENG_SB_PAIRED || e->sb.state == ENG_SB_LOSING) &&
+	    rwy_since(e->now, now) >= e->sb.silence)
+		eng_sb_stood_still(e, now);
+}
 /* Before the tunnels are made: state ASKING, if eng_cfg has a standby. */
 void eng_sb_init(struct eng *e, rwy_time now);
 void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now);

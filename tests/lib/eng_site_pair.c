@@ -33,6 +33,11 @@ void (*sp_started)(unsigned gw);
 void (*sp_heard)(const struct sp_packet *p);
 
 static struct link links[SP_LINKS];
+static struct {
+	unsigned n;
+	enum sp_link link[SP_RING];
+	struct dgram d[SP_RING];
+} rings[SP_GATEWAYS];   /* of gateways that are frozen */
 static unsigned starts; /* each process has another seed, and other epochs with it */
 
 static unsigned site_of(unsigned gw)
@@ -86,11 +91,11 @@ unsigned sp_waiting(enum sp_link l)
 	return links[l].tail - links[l].head;
 }
 
-static void to_gateway(struct sp_gw *g, enum sp_link l, const struct dgram *d)
+static void take(struct sp_gw *g, enum sp_link l, const struct dgram *d)
 {
 	struct rwy_buf *b;
 
-	if (!g->e || g->frozen)
+	if (!g->e)
 		return;
 	b = heap_buf_alloc(&g->bufs, ROOM, d->len);
 	memcpy(b->data, d->bytes, d->len);
@@ -98,6 +103,18 @@ static void to_gateway(struct sp_gw *g, enum sp_link l, const struct dgram *d)
 		eng_tenant_rx(g->e, &b, &(uint16_t){(uint16_t)sp_index(g->idx, d->tenant)}, 1, sp_now);
 	else
 		eng_wan_rx(g->e, l == SP_A_TO_B || l == SP_B_TO_A ? SP_WAN : SP_CABLE, 0, b, 0, sp_now);
+}
+
+static void to_gateway(struct sp_gw *g, enum sp_link l, const struct dgram *d)
+{
+	if (!g->e || !g->frozen) {
+		take(g, l, d);
+		return;
+	}
+	if (rings[g->idx].n == SP_RING)
+		return;
+	rings[g->idx].link[rings[g->idx].n] = l;
+	rings[g->idx].d[rings[g->idx].n++] = *d;
 }
 
 static void link_deliver(enum sp_link l)
@@ -238,6 +255,7 @@ void sp_kill(unsigned gw)
 {
 	eng_free(sp_gw[gw].e);
 	sp_gw[gw].e = NULL;
+	rings[gw].n = 0;
 	sp_gw[gw].serves = false;
 	assert_int_equal(sp_gw[gw].bufs, 0);
 }
@@ -245,6 +263,9 @@ void sp_kill(unsigned gw)
 void sp_freeze(unsigned gw, bool on)
 {
 	sp_gw[gw].frozen = on;
+	for (unsigned i = 0; !on && i < rings[gw].n; i++)
+		take(&sp_gw[gw], rings[gw].link[i], &rings[gw].d[i]);
+	rings[gw].n = 0;
 }
 
 void sp_run(rwy_dur time)
@@ -325,8 +346,10 @@ int sp_set_up(void **state)
 		links[l] = (struct link){.q = calloc(QUEUE, sizeof(struct dgram))};
 		assert_non_null(links[l].q);
 	}
-	for (unsigned i = 0; i < SP_GATEWAYS; i++)
+	for (unsigned i = 0; i < SP_GATEWAYS; i++) {
 		sp_gw[i].idx = i;
+		rings[i].n = 0;
+	}
 	return 0;
 }
 

@@ -83,7 +83,8 @@ int sp_tear_down(void **state); /* fails if a buffer leaked */
 void sp_start(unsigned gw);
 /* Its process is gone; what it sent is still on its way. */
 void sp_kill(unsigned gw);
-/* It does nothing, and hears nothing. */
+/* It does nothing; what it gets waits in its NIC, up to SP_RING datagrams, until it goes on. */
+#define SP_RING 256
 void sp_freeze(unsigned gw, bool on);
 void sp_run(rwy_dur time);
 /* Fails the test if the gateway is not in this state (names of engine/states.h) within `limit`. */

@@ -173,6 +173,27 @@ static void test_atomic_undelivered(void **state)
 	assert_int_equal(b->naks, 0);
 }
 
+/* What waited in the NIC of a gateway that stood still is of no use to host A any more. */
+static void test_frozen(void **state)
+{
+	unsigned sent;
+
+	sp_link(SP_B_TO_A, SP_HELD);
+	ask(FIRST + 1, ROCE_RC_SEND_ONLY);
+	ask(FIRST + 2, ROCE_RC_SEND_ONLY);
+	sp_freeze(SP_A1, true);
+	sp_link(SP_B_TO_A, SP_GOOD);
+	sp_reach(SP_A2, "alone", TAKEN);
+	all_executed(FIRST + 3);
+	ask(FIRST + 3, ROCE_RC_SEND_ONLY);
+	sent = sp_gw[SP_A1].sent;
+	sp_freeze(SP_A1, false);
+	sp_reach(SP_A1, "replaced", RWY_SEC);
+	assert_int_equal(sp_gw[SP_A1].sent, sent);
+	all_executed(FIRST + 4);
+	assert_int_equal(host_a.again, 0);
+}
+
 #define CASE(t) cmocka_unit_test_setup_teardown(t, connected, sp_tear_down)
 
 int main(void)
@@ -183,6 +204,7 @@ int main(void)
 	    CASE(test_not_answered),
 	    CASE(test_atomic_answer_lost),
 	    CASE(test_atomic_undelivered),
+	    CASE(test_frozen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
