@@ -511,17 +511,28 @@ rwy_time sim_now(const struct world *w)
 	return w->now;
 }
 
-/* The gateway that serves, or the one that is there. */
-static unsigned serving(const struct world *w, unsigned site)
+/* Of two that say that they serve, one stands still, or did so and does not know yet. */
+static unsigned worth(const struct site *s)
 {
 	struct eng_standby_info i;
 
+	if (!s->e || !eng_standby_info(s->e, &i) || !i.serves)
+		return 0;
+	return 1 + (s->w->now >= s->paused_until) + (strcmp(i.state, "losing") != 0);
+}
+
+/* The gateway that serves, or the one that is there. */
+static unsigned serving(const struct world *w, unsigned site)
+{
+	unsigned first, second;
+
 	if (w->gateways == 2)
 		return site;
-	for (unsigned k = site; k < w->gateways; k += 2)
-		if (w->site[k].e && eng_standby_info(w->site[k].e, &i) && i.serves)
-			return k;
-	return w->site[site].e ? site : site + 2;
+	first = worth(&w->site[site]);
+	second = worth(&w->site[site + 2]);
+	if (!first && !second)
+		return w->site[site].e ? site : site + 2;
+	return first >= second ? site : site + 2;
 }
 
 struct eng *sim_engine(struct world *w, unsigned site)
