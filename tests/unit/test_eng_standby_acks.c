@@ -42,6 +42,26 @@ static void test_ack_waits_for_confirmation(void **state)
 	assert_true(sh_acked(6));
 }
 
+/* The next process of the standby gets the copy that the one before it did not, and no others. */
+static void test_ack_waits_for_the_same_process(void **state)
+{
+	sh_connect();
+	hold();
+	sp_link(SP_B_TO_A, SP_HELD); /* the witness's word */
+	sh_ask(6, ROCE_RC_SEND_ONLY);
+	sp_run(RWY_MS);
+	sp_kill(SP_A2);
+	sp_start(SP_A2);
+	let_go();
+	assert_string_equal(sp_state(SP_A1), "losing");
+	sp_run(SH_SOON);
+	assert_true(sh_acked(5));
+	sp_link(SP_B_TO_A, SP_GOOD);
+	sp_run(SH_SOON);
+	assert_true(sh_acked(6));
+	sh_all_executed(7);
+}
+
 /* An answer says that the far host has all before it, and nothing of that may be lost. */
 static void test_read_waits(void **state)
 {
@@ -259,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    PAIRED(test_ack_waits),
 	    PAIRED(test_ack_waits_for_confirmation),
+	    PAIRED(test_ack_waits_for_the_same_process),
 	    PAIRED(test_read_waits),
 	    PAIRED(test_nak_waits),
 	    cmocka_unit_test_setup_teardown(test_single_ack_waits, custody_set_up, sp_tear_down),
