@@ -172,7 +172,7 @@ struct eng_sb {
 	rwy_time copy_at;   /* after that: no copies before this */
 	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
 	rwy_dur silence;    /* after which the standby takes over, at the earliest */
-	bool still;         /* LOSING: it stood still for so long, and does not speak */
+	bool still;         /* it stood still for so long (eng_sb_stood_still) */
 	uint32_t cursor;    /* a walk over all connections: the next table slot */
 	/* tunnels that are still to be taken from the other gateway, a bit each */
 	uint64_t taking;

@@ -376,7 +376,7 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 		e->c.drop_tunnel_msg++;
 		return;
 	}
-	if (!ours)
+	if (!ours || (e->sb.state == ENG_SB_ASKING && e->sb.still))
 		return;
 	e->sb.other = other;
 	e->sb.other_past = past;
@@ -386,6 +386,8 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 void eng_sb_link(struct eng *e, bool up, rwy_time now)
 {
 	e->sb.said = 0;
+	if (e->sb.state == ENG_SB_ASKING)
+		e->sb.still = false;
 	if (up) {
 		tell(e, now);
 		return;
@@ -407,6 +409,8 @@ void eng_sb_stood_still(struct eng *e, rwy_time now)
 {
 	if (e->sb.state == ENG_SB_PAIRED)
 		eng_sb_event(e, ENG_SBE_SILENT, now);
+	if (e->sb.state == ENG_SB_ASKING)
+		e->sb.other = ENG_SB_NONE;
 	e->sb.still = true;
 }
 

@@ -49,11 +49,16 @@ static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 }
 
 /* --- standby.c: the table and its timers --- */
+/*
+ * This process stood still for as long as makes the other one act. One that serves does not speak
+ * before the witness has; one that asks believes nothing that was said meanwhile: the other gateway
+ * says its state again when the tunnel is up again.
+ */
 void eng_sb_stood_still(struct eng *e, rwy_time now);
 /* Before e->now changes: notices that this process stood still. */
 static inline void eng_sb_clock(struct eng *e, rwy_time now)
 {
-	if ((e->sb.state == ENG_SB_PAIRED || e->sb.state == ENG_SB_LOSING) &&
+	if ((e->sb.state == ENG_SB_PAIRED || e->sb.state == ENG_SB_LOSING || e->sb.state == ENG_SB_ASKING) &&
 	    rwy_since(e->now, now) >= e->sb.silence)
 		eng_sb_stood_still(e, now);
 }
