@@ -169,6 +169,7 @@ struct eng_sb {
 	uint8_t said;       /* the state that it was told, with one bit more; 0: nothing */
 	bool other_past;    /* an earlier process of the other one left a journal */
 	bool stuck;         /* a copy could not be made */
+	bool whole;         /* PAIRING: the standby has everything */
 	rwy_time copy_at;   /* after that: no copies before this */
 	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
 	rwy_dur silence;    /* after which the standby takes over, at the earliest */

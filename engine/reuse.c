@@ -4,6 +4,7 @@
  * connection on a QPN that its host uses again. states.h has the table of cases; each function here
  * is one.
  */
+#include "engine/copy.h"
 #include "engine/responder.h"
 #include "roce/icrc.h"
 
@@ -110,6 +111,14 @@ static bool in_custody(const struct question *q)
 
 	return (rs->resp.rd_n && !roce_resp_error_sent(&rs->resp)) ||
 	       (rs->requests && wan_tx_queued(rs->requests));
+}
+
+static bool ack_waits(const struct question *q)
+{
+	const struct roce_resp *r = &q->rs->resp;
+
+	return q->verdict == ROCE_RESP_DUP && eng_copy_gates(q->rs) && roce_resp_started(r) &&
+	       !roce_psn_before(q->pkt->psn, r->acked);
 }
 
 /*

@@ -46,9 +46,10 @@ static enum wan_claim claim_of(const struct eng *e)
 		return WAN_CLAIM_NONE;
 	case ENG_SB_ALONE:
 	case ENG_SB_COPYING:
-	case ENG_SB_PAIRING:
 	case ENG_SB_LOSING:
 		return WAN_CLAIM_KEEP;
+	case ENG_SB_PAIRING:
+		return e->sb.whole ? WAN_CLAIM_HOLD : WAN_CLAIM_KEEP;
 	case ENG_SB_PAIRED:
 		return WAN_CLAIM_HOLD;
 	case ENG_SB_ASKING:
@@ -119,7 +120,7 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 	e->sb.since = now;
 	e->sb.at = RWY_NEVER;
 	e->sb.cursor = 0;
-	e->sb.stuck = e->sb.still = false;
+	e->sb.stuck = e->sb.still = e->sb.whole = false;
 	claim_all(e, now);
 	tell(e, now);
 	if (e->ops->serves && (eng_sb_serves(e) != served || to == ENG_SB_REPLACED))
@@ -206,9 +207,19 @@ static void sb_pair(struct eng *e, rwy_time now)
 	enter(e, ENG_SB_PAIRING, now);
 }
 
+/* The standby has everything. It hears of it when the witness would let it take over. */
+static void sb_hold(struct eng *e, rwy_time now)
+{
+	e->sb.whole = true;
+	claim_all(e, now);
+	if (witness(e) == NO_WITNESS)
+		enter(e, ENG_SB_PAIRED, now);
+}
+
 static void sb_paired(struct eng *e, rwy_time now)
 {
-	enter(e, ENG_SB_PAIRED, now);
+	if (e->sb.whole)
+		enter(e, ENG_SB_PAIRED, now);
 }
 
 static void sb_lose(struct eng *e, rwy_time now)
@@ -251,7 +262,7 @@ static void sb_first(struct eng *e, rwy_time now)
 	if (w == NO_WITNESS)
 		sb_alone(e, now);
 	else
-		claim(e, w, WAN_CLAIM_KEEP, now);
+		claim(e, w, WAN_CLAIM_START, now);
 }
 
 static void sb_store(struct eng *e, rwy_time now)
@@ -501,7 +512,7 @@ void eng_sb_tick(struct eng *e, rwy_time now)
 		else
 			eng_sb_event(e, ENG_SBE_TIMER, now);
 	}
-	if (e->sb.state == ENG_SB_COPYING || e->sb.state == ENG_SB_PAIRING)
+	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
 		walk(e, now);
 	eng_copy_tick(e, now);
 	tell(e, now);
@@ -513,7 +524,7 @@ rwy_time eng_sb_next(const struct eng *e)
 		return RWY_NEVER;
 	if (e->sb.stuck)
 		return e->now;
-	if (e->sb.state == ENG_SB_COPYING || e->sb.state == ENG_SB_PAIRING)
+	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
 		return rwy_time_min(e->now + RWY_MS / 10, e->sb.at);
 	return rwy_time_min(e->sb.at, e->sb.beat_at);
 }

@@ -118,6 +118,8 @@
 	X(other_request, MAY_BE_NEW,                                                                         \
 	    "another request than came with this PSN before: an early one, one in custody, or a late READ")  \
 	X(in_custody, NOT_NEW, "requests of this connection are in custody or not answered yet")             \
+	X(ack_waits, NOT_NEW,                                                                                \
+	    "the host has no ACK for it, because that waits for the standby gateway: it repeats")            \
 	X(middle_late, MAY_BE_NEW,                                                                           \
 	    "a duplicate, or a PSN from before the start, in mid-message, more than a round trip after the " \
 	    "last packet")                                                                                   \
@@ -172,7 +174,9 @@ enum eng_reuse_case {
 	X(ENG_SB_NONE, "none", "no pair: the gateway serves its hosts alone")                                \
 	X(ENG_SB_ALONE, "alone", "it serves; nobody has copies: mode `site` acknowledges as mode `near`")    \
 	X(ENG_SB_COPYING, "copying", "the same; the standby gets copies of what there is")                   \
-	X(ENG_SB_PAIRING, "pairing", "it serves; ACKs wait for copies; the standby lacks some earlier ones") \
+	X(ENG_SB_PAIRING, "pairing",                                                                         \
+	    "it serves; ACKs wait for copies; the standby lacks some earlier ones, or the witness's "        \
+	    "consent")                                                                                       \
 	X(ENG_SB_PAIRED, "paired", "it serves; the standby has all that hosts have ACKs for")                \
 	X(ENG_SB_LOSING, "losing",                                                                           \
 	    "the standby is silent: mode `site` acknowledges nothing until the witness says who goes on")    \
@@ -216,7 +220,7 @@ enum eng_sb_state {
 	    copy)                                                                                            \
 	ROW(COPYING, two_serve, two_serve, two_serve, same, alone, alone, alone, pair, same, yield, alone,   \
 	    same)                                                                                            \
-	ROW(PAIRING, two_serve, two_serve, two_serve, same, alone, alone, alone, paired, same, yield, alone, \
+	ROW(PAIRING, two_serve, two_serve, two_serve, same, alone, alone, alone, hold, paired, yield, alone, \
 	    same)                                                                                            \
 	ROW(PAIRED, yield, yield, same, same, lose, lose, lose, IMPOSSIBLE, same, yield, lose, same)         \
 	ROW(LOSING, yield, yield, same, same, same, same, same, IMPOSSIBLE, alone, yield, same, same)        \

@@ -44,6 +44,7 @@ static enum wan_hello_claim on_wire(enum wan_claim c)
 	case WAN_CLAIM_SILENT:
 	case WAN_CLAIM_YIELD:
 		return WAN_HELLO_NO_CLAIM;
+	case WAN_CLAIM_START:
 	case WAN_CLAIM_KEEP:
 		return WAN_HELLO_KEEP;
 	case WAN_CLAIM_HOLD:
@@ -57,7 +58,9 @@ static enum wan_hello_claim on_wire(enum wan_claim c)
 
 uint8_t wan_claim_byte(const struct wan_tunnel *t)
 {
-	return t->claim.n | (t->claim.own == WAN_CLAIM_INHERIT ? WAN_HELLO_INHERIT : 0);
+	bool more = t->claim.own == WAN_CLAIM_INHERIT || t->claim.own == WAN_CLAIM_START;
+
+	return t->claim.n | (more ? WAN_HELLO_INHERIT : 0);
 }
 
 uint8_t wan_claim_flags(const struct wan_tunnel *t, bool echoes)
@@ -135,21 +138,36 @@ bool wan_claim_on_gone(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_ti
 	return false;
 }
 
-/* It does not have the tunnel, and asks for it. */
+/* It does not have the tunnel, and asks for it, whoever else may be there. */
 static bool seeks(enum wan_claim own)
 {
 	return own == WAN_CLAIM_TAKE || own == WAN_CLAIM_INHERIT || own == WAN_CLAIM_NONE;
 }
 
+/* The HELLO's sender does, or has just started. */
+static bool hello_seeks(const struct wan_f_hello *f, bool start)
+{
+	switch (wan_f_hello_claim(f)) {
+	case WAN_HELLO_NO_CLAIM:
+		return f->claim & WAN_HELLO_NUMBER;
+	case WAN_HELLO_TAKE:
+		return true;
+	case WAN_HELLO_KEEP:
+		return start && f->claim & WAN_HELLO_INHERIT;
+	case WAN_HELLO_HOLD:
+		break;
+	}
+	return false;
+}
+
 bool wan_claim_avoids(const struct wan_tunnel *t, const struct wan_f_hello *f, rwy_time now)
 {
 	const struct wan_claims *c = &t->claim;
-	enum wan_hello_claim its = wan_f_hello_claim(f);
-
 	/* One that answers us does not seek: it hands over. */
-	return c->n && seeks(c->own) && !c->granted && (f->claim & WAN_HELLO_NUMBER) &&
-	       !(f->echo && f->echo == t->hs.nonce) && (its == WAN_HELLO_TAKE || its == WAN_HELLO_NO_CLAIM) &&
-	       rwy_since(c->since, now) < SEEKERS_MEET;
+	bool answers = f->echo && f->echo == t->hs.nonce;
+
+	return c->n && !c->granted && !answers && rwy_since(c->since, now) < SEEKERS_MEET &&
+	       (seeks(c->own) || c->own == WAN_CLAIM_START) && hello_seeks(f, seeks(c->own));
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */

@@ -356,6 +356,9 @@ enum wan_claim {
 	 * is asked. It answers HELLOs, and is still the witness of its peer. At its own witness
 	 * the claim before stays. */
 	WAN_CLAIM_YIELD,
+	/* It has just started and is to become the active one, as the other one of the pair, which
+	 * has just started too, agrees: KEEP of a gateway that did not have the tunnel before. */
+	WAN_CLAIM_START,
 	/* Active, without a standby: while this one is up, the witness gives the tunnel to no
 	 * other. */
 	WAN_CLAIM_KEEP,

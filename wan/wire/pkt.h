@@ -218,7 +218,10 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 /* What one of a pair of gateways claims (wan.h, enum wan_claim). */
 enum wan_hello_claim { WAN_HELLO_NO_CLAIM, WAN_HELLO_HOLD, WAN_HELLO_TAKE, WAN_HELLO_KEEP };
 
-/* In the byte `claim`: the sender was asked to take over. The other bits are the claim's number. */
+/*
+ * In the byte `claim`: with TAKE the sender was asked to take over, with KEEP it did not have the
+ * tunnel before. The other bits are the claim's number.
+ */
 #define WAN_HELLO_INHERIT 128u
 #define WAN_HELLO_NUMBER  127u
 
