@@ -79,7 +79,7 @@ static bool make_connection(struct eng_stored *s, rwy_time now)
 			return false;
 		}
 	roce_resp_served(&rs->resp, s->released);
-	roce_resp_ask_ack(&rs->resp);
+	roce_resp_ask_again(&rs->resp);
 	eng_dirty(&rs->side);
 	return true;
 }

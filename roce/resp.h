@@ -177,8 +177,11 @@ void roce_resp_resume(struct roce_resp *r);
  * READs and ATOMICs before psn.
  */
 void roce_resp_served(struct roce_resp *r, roce_psn psn);
-/* The host is owed an ACK for all that is allowed, as if it had asked for it. */
-void roce_resp_ask_ack(struct roce_resp *r);
+/*
+ * The host may have sent more that nobody has: it is owed a PSN sequence NAK at the expected PSN,
+ * which acknowledges all before. A host that has sent nothing more drops it (ghost, IBA 9.7.6.1).
+ */
+void roce_resp_ask_again(struct roce_resp *r);
 /* Frees the ring. */
 void roce_resp_fini(struct roce_resp *r);
 /* Requests accepted that the host has no ACK for; a READ counts once. */

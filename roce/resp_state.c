@@ -37,9 +37,11 @@ void roce_resp_served(struct roce_resp *r, roce_psn psn)
 	}
 }
 
-void roce_resp_ask_ack(struct roce_resp *r)
+void roce_resp_ask_again(struct roce_resp *r)
 {
 	r->want_psn = r->epsn;
+	if (r->state == ROCE_RS_IN_ORDER)
+		roce_resp_enter(r, ROCE_RS_GAP);
 }
 
 void roce_resp_allow(struct roce_resp *r, roce_psn psn, roce_msn msn)

@@ -162,6 +162,12 @@ static void heard(struct sp_gw *g, const struct roce_pkt *pkt, uint32_t tenant)
 	} else if (roce_aeth_type(p.syndrome) == ROCE_AETH_ACK) {
 		h->acks++;
 		h->ack = p;
+	} else if (p.syndrome == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ) &&
+	           g->asked < eng_counters(g->e)->taken_over) {
+		g->asked++;
+		h->acks++;
+		h->ack = p;
+		h->ack.psn = roce_psn_add(p.psn, ROCE_PSN_MASK);
 	} else {
 		h->naks++;
 	}
@@ -244,6 +250,7 @@ void sp_start(unsigned gw)
 	assert_true(c && !g->e);
 	configure(c, gw);
 	g->frozen = false;
+	g->asked = 0;
 	g->serves = !c->standby.on;
 	assert_int_equal(eng_new(&g->e, c, &ops, g, (struct rwy_bufs){&heap_buf_ops, &g->bufs}, sp_now), 0);
 	free(c);

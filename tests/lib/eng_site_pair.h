@@ -45,6 +45,11 @@ struct sp_gw {
 	bool serves;             /* as ops.serves said last; and how often it was called, */
 	unsigned told, replaced; /* and how often with `replaced` */
 	unsigned sent;           /* packets to hosts */
+	/*
+	 * NAKs by which it asked for what hosts may have sent before it took over, one for each
+	 * connection. Each counts as an ACK of all before.
+	 */
+	unsigned asked;
 };
 
 /* A packet that a host got. */

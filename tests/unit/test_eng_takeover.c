@@ -41,7 +41,10 @@ static void test_undelivered(void **state)
 	sh_goes_on(9, 5);
 }
 
-/* The host may wait for an ACK that died: it gets one, whether it asked for one or not. */
+/*
+ * The host may wait for an ACK that died, or for its timer after packets that died: it gets a NAK,
+ * which is both, whether it asked for an ACK or not.
+ */
 static void test_ack_at_once(void **state)
 {
 	sh_connect();
@@ -52,6 +55,7 @@ static void test_ack_at_once(void **state)
 	sh_active_dies();
 	sh_taken(1);
 	assert_true(sh_acked(6));
+	assert_int_equal(sp_gw[SP_A2].asked, 1);
 	assert_int_equal(a->ack.from, SP_A2);
 	assert_int_equal(a->ack.msn, 2);
 }
