@@ -32,7 +32,7 @@ OPERATORS = {"root": ROOT, "operator": (NOBODY, NOBODY, [OPERATE[1]]), "operator
 READER, STRANGER = (NOBODY, NOBODY, [5, READ[1], OTHER[1]]), (NOBODY, NOBODY, [OTHER[1]])
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # All that readers may do. A page that is not here, or a method, is for operators.
-READERS = {"/v1", "/v1/status", "/v1/flows", "/v1/tunnels", "/v1/tenants", "/v1/tenants/NAME", "/v1/memory", "/v1/drain", "/v1/counters", "/v1/ports",
+READERS = {"/v1", "/v1/status", "/v1/flows", "/v1/recorder", "/v1/standby", "/v1/tunnels", "/v1/tenants", "/v1/tenants/NAME", "/v1/memory", "/v1/drain", "/v1/counters", "/v1/ports",
            "/v1/neighbours", "/v1/links", "/v1/map", "/v1/siblings", "/v1/reservations", "/v1/workers", "/v1/controller", "/v1/offload", "/metrics", "/livez",
            "/readyz", "/healthz"}
 OPERATORS_ONLY = {"/v1/tunnels/NAME", "/v1/reload", "/v1/capture", "/v1/map/NAME"}

@@ -27,6 +27,8 @@
 	}
 PAGE(api_status)
 PAGE(api_flows)
+PAGE(api_recorder)
+PAGE(api_standby)
 PAGE(api_tunnels)
 PAGE(api_tunnel)
 PAGE(api_tenants)
@@ -133,6 +135,8 @@ static const struct {
     {"/v1", "GET", .readers = true},
     {"/v1/status", "GET", .readers = true},
     {"/v1/flows", "GET", .readers = true},
+    {"/v1/recorder", "GET", .readers = true},
+    {"/v1/standby", "GET", .readers = true},
     {"/v1/tunnels", "GET", .readers = true},
     {"/v1/tunnels/NAME", "PUT PATCH DELETE", .readers = false},
     {"/v1/tenants", "GET", .readers = true},
