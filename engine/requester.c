@@ -347,12 +347,12 @@ void eng_requester_report(struct eng_requester *rq, rwy_time now)
 	       rq->wait[rq->wait_head].seq != ENG_NO_SEQ)
 		pop_wait(rq);
 	for (uint32_t i = 0; i < rq->wait_n; i++) { /* the first one, except after a restart */
-		uint64_t seq = rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)].seq;
+		const struct eng_response_wait *w = &rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)];
 
-		if (seq == ENG_NO_SEQ)
+		if (w->seq == ENG_NO_SEQ || w->idx <= rq->responses_taken)
 			continue;
-		if (seq < upto)
-			upto = seq;
+		if (w->seq < upto)
+			upto = w->seq;
 		break;
 	}
 	if (upto > rq->reported_seq && rq->requests) {

@@ -31,7 +31,9 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 	while ((b = rwy_bufq_pop(&act->done))) {
 		const struct roce_opinfo *info = roce_op(b->opcode);
 
-		if (info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info))
+		/* Without a number it may come again, by the flow that a standby opens. */
+		if ((info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info)) &&
+		    (b->seq != ENG_NO_SEQ || !rq->requests || rq->continued))
 			eng_requester_wait_responses(rq, b->seq, b->psn);
 		if (b->seq != ENG_NO_SEQ)
 			rq->acked_seq = b->seq + 1;

@@ -181,6 +181,10 @@ static const struct {
     {1, F_CAUSAL},
     /* a new connection's queue pair was ended for requests that the one before it had lost */
     {941, F_LAN_LOSS | F_REUSE | F_HOST | F_TENANTS},
+    /* a READ that was answered while no flow of requests was open stopped all later reports */
+    {1411, F_KEYS | F_BOUNDS | F_SLOW | F_CRASH_FAR},
+    /* the same */
+    {1418, F_KEYS | F_BOUNDS | F_SLOW | F_LAN_LOSS | F_CRASH_FAR},
 };
 
 /*
