@@ -86,9 +86,9 @@ static void test_stale_state(void **state)
 {
 	uint64_t n1 = bad(SP_A1), n2 = bad(SP_A2);
 
-	for (uint8_t s = ENG_SB_ALONE; s < ENG_SB_STATE_COUNT; s++) {
-		says(SP_A1, epoch_of(SP_A2) + 2, s, STATE_LEN);
-		says(SP_A2, epoch_of(SP_A1) + 2, s, STATE_LEN);
+	for (unsigned s = ENG_SB_ALONE; s < ENG_SB_STATE_COUNT; s++) {
+		says(SP_A1, epoch_of(SP_A2) + 2, (uint8_t)s, STATE_LEN);
+		says(SP_A2, epoch_of(SP_A1) + 2, (uint8_t)s, STATE_LEN);
 		still_paired();
 	}
 	assert_int_equal(bad(SP_A1), n1);

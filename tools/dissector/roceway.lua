@@ -24,7 +24,7 @@ for type = 0x11, 0x17 do
 end
 frame_names[0x1a] = "DGRAM"
 
-local open_types = { [1] = "REQ", [2] = "RSP", [3] = "MGMT" }
+local open_types = { [1] = "REQ", [2] = "RSP", [3] = "MGMT", [4] = "COPY" }
 local ctrl_types = { [1] = "SYNC", [2] = "REWIND", [3] = "FAIL", [4] = "RESUME" }
 local ends = {
 	[0] = "UNKNOWN", [1] = "REFUSED", [2] = "SILENT", [3] = "NOT_READY", [4] = "LOST", [5] = "ANSWER_LOST",
