@@ -171,6 +171,8 @@ struct eng_sb {
 	bool stuck;         /* a copy could not be made */
 	bool whole;         /* PAIRING: the standby has everything */
 	rwy_time copy_at;   /* after that: no copies before this */
+	uint8_t asks;       /* after a takeover: how often hosts were asked again */
+	rwy_time ask_at;    /* the next time; RWY_NEVER: no more */
 	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
 	rwy_dur silence;    /* after which the standby takes over, at the earliest */
 	bool still;         /* it stood still for so long (eng_sb_stood_still) */

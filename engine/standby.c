@@ -22,6 +22,12 @@
 #define COPY_AGAIN RWY_SEC         /* after a copy could not be made */
 #define NO_WITNESS ENG_TUNNELS_MAX /* there is no tunnel but the pair's */
 
+/*
+ * The first NAKs of a gateway that took over may be lost: its switch and its neighbour table do not
+ * know the hosts yet. Hosts that did not go on are asked again a few times.
+ */
+static const uint8_t ask_after[] = {5, 15, 40}; /* milliseconds, from one time to the next */
+
 static const char *const names[ENG_SB_STATE_COUNT] = {
 #define X(e, n, s) [e] = n,
     ENG_SB_STATES(X)
@@ -197,8 +203,11 @@ static void sb_alone(struct eng *e, rwy_time now)
 	end_copies(e, now);
 	if (asked)
 		restore_journal(e, now);
-	else if (taken)
+	if (taken) {
 		forget_journal(e);
+		e->sb.asks = 0;
+		e->sb.ask_at = now + ask_after[0] * RWY_MS;
+	}
 	sb_copy(e, now);
 }
 
@@ -488,6 +497,22 @@ static void walk(struct eng *e, rwy_time now)
 		eng_sb_event(e, ENG_SBE_WALKED, now);
 }
 
+static void ask_hosts(struct eng *e, rwy_time now)
+{
+	for (uint32_t i = 0; i <= e->table_mask; i++)
+		for (struct eng_side *s = e->table[i]; s; s = s->chain) {
+			struct eng_responder *rs = (struct eng_responder *)s;
+
+			if (s->is_requester || !rs->taken_over || s->state != ENG_R_RUNNING ||
+			    rs->asked_at >= e->sb.since)
+				continue;
+			roce_resp_ask_again(&rs->resp);
+			eng_dirty(s);
+		}
+	e->sb.asks++;
+	e->sb.ask_at = e->sb.asks < sizeof(ask_after) ? now + ask_after[e->sb.asks] * RWY_MS : RWY_NEVER;
+}
+
 static void take_again(struct eng *e, rwy_time now)
 {
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
@@ -514,6 +539,8 @@ void eng_sb_tick(struct eng *e, rwy_time now)
 	}
 	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
 		walk(e, now);
+	if (now >= e->sb.ask_at)
+		ask_hosts(e, now);
 	eng_copy_tick(e, now);
 	tell(e, now);
 }
@@ -526,13 +553,13 @@ rwy_time eng_sb_next(const struct eng *e)
 		return e->now;
 	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
 		return rwy_time_min(e->now + RWY_MS / 10, e->sb.at);
-	return rwy_time_min(e->sb.at, e->sb.beat_at);
+	return rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
 }
 
 void eng_sb_init(struct eng *e, rwy_time now)
 {
 	e->sb.since = now;
-	e->sb.at = e->sb.beat_at = RWY_NEVER;
+	e->sb.at = e->sb.beat_at = e->sb.ask_at = RWY_NEVER;
 	if (!e->cfg.standby.on)
 		return;
 	e->sb.silence = 4 * e->cfg.tunnel[e->cfg.standby.tunnel].wan.keepalive;

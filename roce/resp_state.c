@@ -40,7 +40,7 @@ void roce_resp_served(struct roce_resp *r, roce_psn psn)
 void roce_resp_ask_again(struct roce_resp *r)
 {
 	r->want_psn = r->epsn;
-	if (r->state == ROCE_RS_IN_ORDER)
+	if (r->state == ROCE_RS_IN_ORDER || r->state == ROCE_RS_GAP_NAK_SENT)
 		roce_resp_enter(r, ROCE_RS_GAP);
 }
 

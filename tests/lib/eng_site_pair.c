@@ -139,6 +139,25 @@ static void link_deliver(enum sp_link l)
 
 /* --- what an engine calls ----------------------------------------------------------------------- */
 
+/* A NAK for a gap, by which a gateway that took over asks. It repeats it while the host is silent. */
+static bool asks(const struct sp_gw *g, const struct sp_host *h, const struct sp_packet *p)
+{
+	if (p->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ))
+		return false;
+	if (g->asked < eng_counters(g->e)->taken_over)
+		return true;
+	if (g->asked >= SP_ASKS * eng_counters(g->e)->taken_over)
+		return false;
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct sp_packet *q = &h->heard[i];
+
+		if (q->from == p->from && q->tenant == p->tenant && q->dqpn == p->dqpn &&
+		    q->syndrome == p->syndrome && q->psn == p->psn)
+			return true;
+	}
+	return false;
+}
+
 static void heard(struct sp_gw *g, const struct roce_pkt *pkt, uint32_t tenant)
 {
 	struct sp_host *h = &sp_host[site_of(g->idx)];
@@ -149,12 +168,14 @@ static void heard(struct sp_gw *g, const struct roce_pkt *pkt, uint32_t tenant)
 	    .dqpn = pkt->dqpn,
 	    .tenant = tenant_at(g->idx, tenant),
 	    .at = sp_now};
+	bool asking;
 
 	if (pkt->info->flags & ROCE_F_AETH) {
 		p.syndrome = (uint8_t)roce_aeth_syndrome(pkt);
 		p.msn = roce_aeth_msn(pkt);
 	}
 	assert_true(h->n < SP_HEARD_MAX);
+	asking = asks(g, h, &p);
 	h->heard[h->n++] = p;
 	h->requests += roce_op_is_request(pkt->info);
 	if (pkt->info->op != ROCE_OP_ACK) {
@@ -162,8 +183,7 @@ static void heard(struct sp_gw *g, const struct roce_pkt *pkt, uint32_t tenant)
 	} else if (roce_aeth_type(p.syndrome) == ROCE_AETH_ACK) {
 		h->acks++;
 		h->ack = p;
-	} else if (p.syndrome == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ) &&
-	           g->asked < eng_counters(g->e)->taken_over) {
+	} else if (asking) {
 		g->asked++;
 		h->acks++;
 		h->ack = p;

@@ -46,8 +46,8 @@ struct sp_gw {
 	unsigned told, replaced; /* and how often with `replaced` */
 	unsigned sent;           /* packets to hosts */
 	/*
-	 * NAKs by which it asked for what hosts may have sent before it took over, one for each
-	 * connection. Each counts as an ACK of all before.
+	 * NAKs by which it asked for what hosts may have sent before it took over, up to SP_ASKS
+	 * for each connection. Each counts as an ACK of all before.
 	 */
 	unsigned asked;
 };
@@ -62,6 +62,7 @@ struct sp_packet {
 	rwy_time at;
 };
 
+#define SP_ASKS      4
 #define SP_HEARD_MAX 512
 struct sp_host {
 	unsigned n;
