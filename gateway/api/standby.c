@@ -14,7 +14,7 @@ static const char *const names[] = {
 #undef X
 };
 static const char *const sentences[] = {
-#define X(e, n, s) [e] = s,
+#define X(e, n, s) [e] = (s),
     ENG_SB_STATES(X)
 #undef X
 };

@@ -272,7 +272,7 @@ static void test_refused_tenant(void **state)
 	BAD(a.cfg.rules = ACL_RULES_MAX + 1, TENANT_E_RULE, ACL_RULES_MAX + 1);
 	BAD(a.rule[3].src = net4(11, 0, 0, 0, 8), TENANT_E_RULE_OUTSIDE, 3);
 	BAD((a.rule[2].dst = (struct prefix){{{0xfe}}, 8}), TENANT_E_RULE_OUTSIDE, 2);
-	BAD(a.cfg.ack_mode = 4, TENANT_E_ACK_MODE, -1);
+	BAD(a.cfg.ack_mode = TENANT_ACK_SITE + 1, TENANT_E_ACK_MODE, -1);
 	BAD((a.cfg.guarantee_Bps = 2000, a.cfg.limit_Bps = 1999), TENANT_E_RATE, -1);
 	BAD(a.cfg.guarantee_Bps = 999, TENANT_E_RATE, -1);
 	BAD(a.cfg.weight = 0, TENANT_E_WEIGHT, -1);
