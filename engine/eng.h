@@ -159,6 +159,7 @@ struct eng_settle {
 	rwy_time at;      /* the next step; RWY_NEVER: none */
 	rwy_time turn_at; /* CLOSING lasts until then at most, SETTLING at least */
 	uint32_t flows, flows_left;
+	uint32_t kept, kept_left; /* eng_settle_info.kept */
 	uint64_t bytes, bytes_left;
 };
 
@@ -166,13 +167,16 @@ struct eng_settle {
 struct eng_sb {
 	/* enum eng_sb_state; other: as the other one said, NONE: it is silent */
 	uint8_t state, other;
-	uint8_t said;       /* the state that it was told, with one bit more; 0: nothing */
-	bool other_past;    /* an earlier process of the other one left a journal */
-	bool stuck;         /* a copy could not be made */
-	bool whole;         /* PAIRING: the standby has everything */
-	rwy_time copy_at;   /* after that: no copies before this */
-	uint8_t asks;       /* after a takeover: how often hosts were asked again */
-	rwy_time ask_at;    /* the next time; RWY_NEVER: no more */
+	uint8_t said;     /* the state that it was told, with one bit more; 0: nothing */
+	bool other_past;  /* an earlier process of the other one left a journal */
+	bool stuck;       /* a copy could not be made */
+	bool whole;       /* PAIRING: the standby has everything */
+	rwy_time copy_at; /* after that: no copies before this */
+	/*
+	 * after a takeover: when hosts are asked again, RWY_NEVER: no more; and how long until then
+	 */
+	rwy_time ask_at;
+	rwy_dur ask_wait;
 	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
 	rwy_dur silence;    /* after which the standby takes over, at the earliest */
 	bool still;         /* it stood still for so long (eng_sb_stood_still) */

@@ -417,11 +417,20 @@ struct eng_settle_info {
 	enum eng_settle_state state;
 	uint32_t flows; /* that owe something, as of the last pass over all */
 	uint64_t bytes; /* that they owe, an estimate */
+	uint32_t kept;  /* that owe something that the standby of the pair has: not in `flows` */
 };
 /* Nothing if it settles already. eng_poll() goes on with it. */
 void eng_settle_begin(struct eng *e, rwy_time now);
 /* Serves again. Nothing if it does not settle. */
 void eng_settle_cancel(struct eng *e, rwy_time now);
 void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
+/*
+ * One of a pair of gateways: its standby takes over at once, as if this gateway had died.
+ * Connections of ack mode `site` go on there; those of other modes lose what they are owed, so
+ * settle first. eng_ops.serves is called: this gateway serves no more; then that it is replaced,
+ * when the standby serves, or that it serves again, when the standby does not take over in time.
+ * False: no standby has everything (the state is not `paired`); nothing happens.
+ */
+bool eng_standby_hand_over(struct eng *e, rwy_time now);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <assert.h>
 
+#include "engine/copy.h"
 #include "engine/responder.h"
 
 #define STEP_INTERVAL RWY_MS
@@ -53,6 +54,7 @@ static void pass_begin(struct eng_settle *s, rwy_time at)
 	s->cursor = 0;
 	s->flows = 0;
 	s->bytes = 0;
+	s->kept = 0;
 	s->at = at;
 }
 
@@ -126,6 +128,10 @@ static void look_at(struct eng *e, struct eng_responder *rs)
 	bytes = owed_before(rs, bar);
 	if (!bytes && (rs->side.state == ENG_R_RESUMING || (s->state == ENG_CLOSING && rs->resp.rd_n)))
 		bytes = rs->custody;
+	if (e->sb.state == ENG_SB_PAIRED && eng_copy_gates(rs)) {
+		s->kept += bytes != 0;
+		return;
+	}
 	s->flows += bytes != 0;
 	s->bytes += bytes;
 }
@@ -149,6 +155,7 @@ static void pass_end(struct eng *e, rwy_time now)
 
 	s->flows_left = s->flows;
 	s->bytes_left = s->bytes;
+	s->kept_left = s->kept;
 	s->marking = false;
 	if (s->state == ENG_SETTLING)
 		settle_enter(e, s->flows || now < s->turn_at ? OWED : KEPT, now);
@@ -192,10 +199,13 @@ void eng_settle_cancel(struct eng *e, rwy_time now)
 	settle_enter(e, CANCEL, now);
 	e->settle.flows_left = 0;
 	e->settle.bytes_left = 0;
+	e->settle.kept_left = 0;
 }
 
 void eng_settle_get(const struct eng *e, struct eng_settle_info *out)
 {
-	*out = (struct eng_settle_info){
-	    .state = e->settle.state, .flows = e->settle.flows_left, .bytes = e->settle.bytes_left};
+	*out = (struct eng_settle_info){.state = e->settle.state,
+	    .flows = e->settle.flows_left,
+	    .bytes = e->settle.bytes_left,
+	    .kept = e->settle.kept_left};
 }

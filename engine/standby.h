@@ -39,7 +39,7 @@ static inline bool eng_sb_copies(const struct eng *e)
 /* In mode `site` nothing is acknowledged that the standby does not have. */
 static inline bool eng_sb_gates(const struct eng *e)
 {
-	return e->sb.state >= ENG_SB_PAIRING && e->sb.state <= ENG_SB_LOSING;
+	return e->sb.state >= ENG_SB_PAIRING && e->sb.state <= ENG_SB_YIELDING;
 }
 
 /* This tunnel leads to the other gateway of the pair. */
@@ -48,7 +48,22 @@ static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 	return e->cfg.standby.on && tunnel == e->cfg.standby.tunnel;
 }
 
-/* --- standby.c: the table and its timers --- */
+/* --- standby.c: the table --- */
+#define ENG_SB_NO_WITNESS ENG_TUNNELS_MAX /* there is no tunnel but the pair's */
+extern const char *const eng_sb_names[ENG_SB_STATE_COUNT];
+/* The first tunnel that is not the pair's own, or ENG_SB_NO_WITNESS. */
+unsigned eng_sb_witness(const struct eng *e);
+/* Claims c of a tunnel; of all of them what the state asks for. Nothing where it is claimed. */
+void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now);
+void eng_sb_claim_all(struct eng *e, rwy_time now);
+/* The event must be possible in this state. */
+void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now);
+/* A tunnel was made. */
+void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now);
+/* The standby has more copies of rs: what waited for them goes on. */
+void eng_sb_copied(struct eng_responder *rs, rwy_time now);
+
+/* --- standby_events.c: messages, answers, timers --- */
 /*
  * This process stood still for as long as makes the other one act. One that serves does not speak
  * before the witness has; one that asks believes nothing that was said meanwhile: the other gateway
@@ -58,25 +73,21 @@ void eng_sb_stood_still(struct eng *e, rwy_time now);
 /* Before e->now changes: notices that this process stood still. */
 static inline void eng_sb_clock(struct eng *e, rwy_time now)
 {
-	if ((e->sb.state == ENG_SB_PAIRED || e->sb.state == ENG_SB_LOSING || e->sb.state == ENG_SB_ASKING) &&
+	if (e->sb.state >= ENG_SB_PAIRED && e->sb.state <= ENG_SB_ASKING &&
 	    rwy_since(e->now, now) >= e->sb.silence)
 		eng_sb_stood_still(e, now);
 }
 /* Before the tunnels are made: state ASKING, if eng_cfg has a standby. */
 void eng_sb_init(struct eng *e, rwy_time now);
-void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now);
 /* A message of the other gateway: its state. Takes b. */
 void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now);
 /* The pair's tunnel is up, or silent: up, this gateway says its state. */
 void eng_sb_link(struct eng *e, bool up, rwy_time now);
-/* A tunnel was made, or came up while the state is TAKING. */
-void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now);
+/* A tunnel came up. */
 void eng_sb_tunnel_up(struct eng *e, unsigned tunnel, rwy_time now);
 /* The gateway at the other end of a tunnel granted the present claim; or refused us. */
 void eng_sb_granted(struct eng *e, unsigned tunnel, rwy_time now);
 void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now);
-/* The standby has more copies of rs: what waited for them goes on. */
-void eng_sb_copied(struct eng_responder *rs, rwy_time now);
 /* Timers and walks: once a turn if eng_cfg has a standby. When it must be called at the latest. */
 void eng_sb_tick(struct eng *e, rwy_time now);
 rwy_time eng_sb_next(const struct eng *e);
@@ -93,6 +104,19 @@ void eng_sb_enter(struct eng *e, enum eng_sb_state to);
 void eng_takeover(struct eng *e, rwy_time now);
 /* The witness refused: frees all connections. */
 void eng_takeover_undo(struct eng *e, rwy_time now);
+
+/* --- standby_msg.c --- */
+/*
+ * Says the state to the other gateway, if that was not done; with the next turn if it cannot now.
+ */
+void eng_sb_tell(struct eng *e, rwy_time now);
+struct eng_sb_msg {
+	uint64_t to;   /* epoch of the process that it is meant for */
+	uint8_t state; /* enum eng_sb_state of the sender, not NONE */
+	bool past;     /* an earlier process of the sender left a journal */
+};
+/* False: it is malformed. b stays the caller's. */
+bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m);
 
 /* --- standby_port.c --- */
 extern const struct wan_ops eng_standby_ops; /* the callbacks of the pair's tunnel */

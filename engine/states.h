@@ -180,6 +180,8 @@ enum eng_reuse_case {
 	X(ENG_SB_PAIRED, "paired", "it serves; the standby has all that hosts have ACKs for")                \
 	X(ENG_SB_LOSING, "losing",                                                                           \
 	    "the standby is silent: mode `site` acknowledges nothing until the witness says who goes on")    \
+	X(ENG_SB_YIELDING, "yielding",                                                                       \
+	    "an operator asked for it: it serves no more, until its standby serves or does not answer")      \
 	X(ENG_SB_ASKING, "asking", "it has just started: is the other gateway there, is it active?")         \
 	X(ENG_SB_STORING, "storing", "standby: it stores copies and does not have all of them yet")          \
 	X(ENG_SB_READY, "ready", "standby: it has everything, and takes over when it must")                  \
@@ -201,12 +203,14 @@ enum eng_sb_state {
 	X(ENG_SBE_STORES, "stores", "the other gateway says that it stores copies")                          \
 	X(ENG_SBE_TAKES, "takes", "the other gateway says that it takes over")                               \
 	X(ENG_SBE_ASKS, "asks", "the other gateway says that it has just started")                           \
+	X(ENG_SBE_YIELDS, "yields", "the other gateway asks this one to take over")                          \
 	X(ENG_SBE_SILENT, "silent", "the other gateway is silent")                                           \
 	X(ENG_SBE_WALKED, "walked", "all connections were looked at")                                        \
 	X(ENG_SBE_GRANTED, "granted", "the witness gave us the tunnel")                                      \
 	X(ENG_SBE_REFUSED, "refused", "the witness gave it to the other gateway")                            \
 	X(ENG_SBE_STUCK, "stuck", "a copy could not be made, or the standby refused it")                     \
-	X(ENG_SBE_TIMER, "timer", "the other gateway was waited for long enough")
+	X(ENG_SBE_TIMER, "timer", "the other gateway was waited for long enough")                            \
+	X(ENG_SBE_ORDER, "order", "an operator orders this gateway to hand over")
 
 /*
  * ROW(state, one word an event): a word names the function sb_WORD in standby.c. IMPOSSIBLE as
@@ -215,24 +219,29 @@ enum eng_sb_state {
  */
 #define ENG_SB_TABLE(ROW)                                                                                    \
 	ROW(NONE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE,        \
-	    IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                      \
-	ROW(ALONE, two_serve, two_serve, same, copy, same, same, same, IMPOSSIBLE, same, yield, IMPOSSIBLE,  \
-	    copy)                                                                                            \
-	ROW(COPYING, two_serve, two_serve, two_serve, same, alone, alone, alone, pair, same, yield, alone,   \
-	    same)                                                                                            \
-	ROW(PAIRING, two_serve, two_serve, two_serve, same, alone, alone, alone, hold, paired, yield, alone, \
-	    same)                                                                                            \
-	ROW(PAIRED, yield, yield, same, same, lose, lose, lose, IMPOSSIBLE, same, yield, lose, same)         \
-	ROW(LOSING, yield, yield, same, same, same, same, same, IMPOSSIBLE, alone, yield, same, same)        \
-	ROW(ASKING, store, store, store, same, same, first, same, IMPOSSIBLE, alone, wait_again, IMPOSSIBLE, \
-	    ask_witness)                                                                                     \
-	ROW(STORING, same, ready, same, same, same, ask_again, ask_again, IMPOSSIBLE, IMPOSSIBLE, same,      \
-	    IMPOSSIBLE, IMPOSSIBLE)                                                                          \
-	ROW(READY, store_again, same, store_again, same, same, take, take, IMPOSSIBLE, IMPOSSIBLE, same,     \
-	    IMPOSSIBLE, IMPOSSIBLE)                                                                          \
-	ROW(TAKING, same, same, same, same, same, same, same, IMPOSSIBLE, alone, retreat, IMPOSSIBLE,        \
+	    IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)              \
+	ROW(ALONE, two_serve, two_serve, same, copy, same, same, same, same, IMPOSSIBLE, same, yield,        \
+	    IMPOSSIBLE, copy, IMPOSSIBLE)                                                                    \
+	ROW(COPYING, two_serve, two_serve, two_serve, same, alone, alone, same, alone, pair, same, yield,    \
+	    alone, same, IMPOSSIBLE)                                                                         \
+	ROW(PAIRING, two_serve, two_serve, two_serve, same, alone, alone, same, alone, hold, paired, yield,  \
+	    alone, same, IMPOSSIBLE)                                                                         \
+	ROW(PAIRED, yield, yield, same, same, lose, lose, same, lose, IMPOSSIBLE, same, yield, lose, same,   \
+	    hand_over)                                                                                       \
+	ROW(LOSING, yield, yield, same, same, same, same, same, same, IMPOSSIBLE, alone, yield, same, same,  \
 	    IMPOSSIBLE)                                                                                      \
-	ROW(REPLACED, same, same, same, same, same, same, same, IMPOSSIBLE, same, same, IMPOSSIBLE, same)
+	ROW(YIELDING, yield, yield, yield, lose, same, lose, same, lose, IMPOSSIBLE, IMPOSSIBLE, yield,      \
+	    same, lose, IMPOSSIBLE)                                                                          \
+	ROW(ASKING, store, store, store, same, same, first, same, wait_again, IMPOSSIBLE, alone, wait_again, \
+	    IMPOSSIBLE, ask_witness, IMPOSSIBLE)                                                             \
+	ROW(STORING, same, ready, same, same, same, ask_again, same, ask_again, IMPOSSIBLE, IMPOSSIBLE,      \
+	    same, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                        \
+	ROW(READY, store_again, same, store_again, same, same, take, take, take, IMPOSSIBLE, IMPOSSIBLE,     \
+	    same, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                        \
+	ROW(TAKING, same, same, same, same, same, same, same, same, IMPOSSIBLE, alone, retreat, IMPOSSIBLE,  \
+	    IMPOSSIBLE, IMPOSSIBLE)                                                                          \
+	ROW(REPLACED, same, same, same, same, same, same, same, same, IMPOSSIBLE, same, same, IMPOSSIBLE,    \
+	    same, IMPOSSIBLE)
 
 /* X(from, to): every change of state. */
 /* clang-format off */
@@ -246,9 +255,12 @@ enum eng_sb_state {
 	X(PAIRING, PAIRED)                              \
 	X(PAIRING, REPLACED)                            \
 	X(PAIRED, LOSING)                               \
+	X(PAIRED, YIELDING)                             \
 	X(PAIRED, REPLACED)                             \
 	X(LOSING, ALONE)                                \
 	X(LOSING, REPLACED)                             \
+	X(YIELDING, LOSING)                             \
+	X(YIELDING, REPLACED)                           \
 	X(ASKING, ALONE)                                \
 	X(ASKING, STORING)                              \
 	X(STORING, ASKING)                              \

@@ -159,7 +159,8 @@ struct run {
 	 * until then; something has happened; and when a pair was not whole. */
 	struct sim_rng pair_rng;
 	unsigned pair_steps, cable_site;
-	rwy_time pair_at, cable_at;
+	int heir; /* the gateway to which another one handed over */
+	rwy_time pair_at, cable_at, dies_at;
 	bool pair_hit, pair_bare;
 	rwy_time recv_at; /* F_RNR: when receives are posted */
 	rwy_time cm_at;   /* F_CM: the first of the sides' */

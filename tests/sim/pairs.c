@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each site has a pair of gateways (F_STANDBY). Gateways die, stand still and lose the cable between
- * them. While both sites have a complete standby, nothing of that may cost a connection.
+ * Each site has a pair of gateways (F_STANDBY). Gateways die, stand still, lose the cable between
+ * them, and hand over. While both sites have a complete standby, nothing of that may cost a connection.
  */
 #include "tests/sim/explore.h"
 
 #define EACH_MAX 1500 /* ms from one of these to the next */
 
 /* What happens to a pair. */
-enum { DIES, STANDBY_DIES, STANDS_STILL, CABLE, WAYS };
+enum { DIES, STANDBY_DIES, STANDS_STILL, CABLE, HANDS_OVER, HANDS_OVER_TO_DYING, WAYS };
 
 void sim_pairs_draw(struct run *r)
 {
 	r->pair_rng.s = r->cfg.seed ^ 0x70616972;
 	r->pair_steps = 1 + sim_below(&r->pair_rng, 3);
 	r->pair_at = r->fault_at + RWY_MS * sim_below(&r->pair_rng, 100);
-	r->cable_at = RWY_NEVER;
+	r->cable_at = r->dies_at = RWY_NEVER;
 }
 
 /* The site has a gateway more that may not die before its pair is whole again. */
@@ -44,6 +44,14 @@ static void step(struct run *r, rwy_time now)
 	case STANDS_STILL:
 		sim_pause(r->w, site, d);
 		return;
+	case HANDS_OVER:
+		(void)sim_hand_over(r->w, site);
+		return;
+	case HANDS_OVER_TO_DYING:
+		r->heir = sim_hand_over(r->w, site);
+		if (r->heir >= 0)
+			r->dies_at = now + d / 64;
+		return;
 	case CABLE:
 		if (r->cable_at != RWY_NEVER)
 			return;
@@ -56,11 +64,18 @@ static void step(struct run *r, rwy_time now)
 
 void sim_pairs_tick(struct run *r, rwy_time now)
 {
+	if (!(r->faults & F_STANDBY))
+		return;
 	if (sim_two_served(r->w))
 		sim_fail(r, "both gateways of a pair acknowledge alone", &r->qp[0][0], 0);
 	if (now >= r->cable_at) {
 		sim_cable_down(r->w, r->cable_site, false);
 		r->cable_at = RWY_NEVER;
+	}
+	if (now >= r->dies_at) { /* the one that was to take over, or does by now */
+		sim_pairs_note(r, r->heir & 1);
+		sim_crash_gateway(r->w, (unsigned)r->heir, RWY_SEC / 2);
+		r->dies_at = RWY_NEVER;
 	}
 	if (now < r->pair_at)
 		return;

@@ -344,6 +344,7 @@ static void poll(struct site *s, rwy_time now)
 	eng_poll(s->e, now);
 	if (s->replaced) {
 		stop_gateway(s, RESTART);
+		memset(s->journal, 0, sizeof(s->journal)); /* gw_jfile_close: the other one knows better */
 		return;
 	}
 	s->next = eng_next(s->e);
@@ -605,6 +606,23 @@ void sim_crash_standby(struct world *w, unsigned site, rwy_dur after)
 
 	if (s->e)
 		stop_gateway(s, after);
+}
+
+int sim_hand_over(struct world *w, unsigned site)
+{
+	const unsigned from = serving(w, site);
+	struct site *s = &w->site[from];
+
+	if (!s->e || w->now < s->paused_until || !eng_standby_hand_over(s->e, w->now))
+		return -1;
+	s->next = w->now;
+	return (int)(from == site ? site + 2 : site);
+}
+
+void sim_crash_gateway(struct world *w, unsigned idx, rwy_dur after)
+{
+	if (w->site[idx].e)
+		stop_gateway(&w->site[idx], after);
 }
 
 void sim_settle(struct world *w, unsigned site, bool on)

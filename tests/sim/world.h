@@ -103,6 +103,9 @@ void sim_path_set(struct world *w, unsigned path, const struct link_cfg cfg[2]);
 void sim_crash(struct world *w, unsigned site, rwy_dur after);
 /* Pairs: the gateway that serves, or its standby, as sim_crash and sim_pause. */
 void sim_crash_standby(struct world *w, unsigned site, rwy_dur after);
+/* An operator's order to the serving gateway. Returns the standby's index; < 0: there is none. */
+int sim_hand_over(struct world *w, unsigned site);
+void sim_crash_gateway(struct world *w, unsigned idx, rwy_dur after);
 void sim_cable_down(struct world *w, unsigned site, bool down);
 /* The site has an active gateway and a standby with all copies. */
 bool sim_paired(const struct world *w, unsigned site);

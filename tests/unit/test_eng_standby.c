@@ -189,6 +189,20 @@ static void test_start_without_anybody(void **state)
 	assert_int_equal(serving(), 1);
 }
 
+/* The other one asks the witness when this one starts, and dies before it has an answer. */
+static void test_start_beside_taking(void **state)
+{
+	sp_link(SP_A_TO_B, SP_CUT);
+	sp_kill(SP_A1);
+	sp_reach(SP_A2, "taking", 2 * SP_SILENCE);
+	sp_start(SP_A1);
+	sp_run(2 * SP_WAIT);
+	assert_string_equal(sp_state(SP_A1), "asking");
+	sp_kill(SP_A2);
+	sp_link(SP_A_TO_B, SP_GOOD);
+	sp_reach(SP_A1, "alone", LONG);
+}
+
 /* --- the cable ---------------------------------------------------------------------------------- */
 
 /* The standby does not hear that, so the active gateway asks the witness first. */
@@ -269,6 +283,118 @@ static void test_cable_and_witness(void **state)
 	sh_all_executed(8);
 }
 
+/* --- handing over ------------------------------------------------------------------------------- */
+
+/* Nothing waits for silence: a round trip of the cable, two of the WAN. */
+static void test_hand_over(void **state)
+{
+	const rwy_time soon = 4 * SP_WAN_WAY + 10 * SP_STEP;
+
+	sh_connect();
+	sp_link(SP_A_TO_B, SP_HELD);
+	sh_request(6);
+	assert_true(sh_acked(6));
+	sp_link(SP_A_TO_B, SP_CUT); /* it is with the standby alone */
+	sp_link(SP_A_TO_B, SP_GOOD);
+	assert_true(eng_standby_hand_over(sp_gw[SP_A1].e, sp_now));
+	assert_string_equal(sp_state(SP_A1), "yielding");
+	assert_false(sp_gw[SP_A1].serves);
+	assert_false(eng_standby_hand_over(sp_gw[SP_A1].e, sp_now));
+	for (rwy_time end = sp_now + soon; sp_now < end && !sp_gw[SP_A2].serves;)
+		sp_run(SP_STEP);
+	assert_true(sp_gw[SP_A2].serves);
+	sp_reach(SP_A1, "replaced", 4 * SP_STEP);
+	assert_int_equal(sp_gw[SP_A1].replaced, 1);
+	assert_int_equal(sp_counters(SP_A2)->taken_over, 1);
+	sp_run(SH_SOON);
+	sh_request(7);
+	assert_true(sh_acked(7));
+	sh_all_executed(8);
+	sp_kill(SP_A1);
+	sp_start(SP_A1);
+	sp_reach(SP_A2, "paired", RWY_SEC);
+	assert_true(eng_standby_hand_over(sp_gw[SP_A2].e, sp_now)); /* and back */
+	sp_reach(SP_A1, "alone", SH_SOON);
+	sh_request(8);
+	assert_true(sh_acked(8));
+	sh_all_executed(9);
+}
+
+/* Only to a standby that has everything. */
+static void test_hand_over_to_nobody(void **state)
+{
+	assert_false(eng_standby_hand_over(sp_gw[SP_A2].e, sp_now));
+	sp_kill(SP_A2);
+	assert_true(sp_gw[SP_A1].serves);
+	sp_reach(SP_A1, "alone", SP_WAIT);
+	assert_false(eng_standby_hand_over(sp_gw[SP_A1].e, sp_now));
+	assert_true(sp_gw[SP_A1].serves);
+}
+
+/* The standby dies before it has heard of it: this gateway has lost nothing, and goes on. */
+static void test_hand_over_standby_dies(void **state)
+{
+	sh_connect();
+	sp_link(SP_A_TO_B, SP_HELD);
+	sh_request(6);
+	assert_true(sh_acked(6));
+	assert_true(eng_standby_hand_over(sp_gw[SP_A1].e, sp_now));
+	sp_kill(SP_A2);
+	sp_link(SP_A_TO_B, SP_GOOD);
+	sp_run(2 * RWY_SEC);
+	assert_string_equal(sp_state(SP_A1), "alone");
+	assert_true(sp_gw[SP_A1].serves);
+	sh_request(7);
+	assert_true(sh_acked(7));
+	sh_all_executed(8);
+}
+
+/* The standby starts again meanwhile. */
+static void test_hand_over_standby_restarts(void **state)
+{
+	sh_connect();
+	assert_true(eng_standby_hand_over(sp_gw[SP_A1].e, sp_now));
+	sp_kill(SP_A2);
+	sp_start(SP_A2);
+	run_checked(2 * RWY_SEC);
+	assert_string_equal(sp_state(SP_A1), "paired");
+	assert_string_equal(sp_state(SP_A2), "ready");
+	sh_request(6);
+	assert_true(sh_acked(6));
+}
+
+/* The witness does not answer: nobody serves for a while, and then one of the two. */
+static void test_hand_over_without_witness(void **state)
+{
+	sh_connect();
+	sp_link(SP_A_TO_B, SP_CUT);
+	assert_true(eng_standby_hand_over(sp_gw[SP_A1].e, sp_now));
+	run_checked(2 * RWY_SEC);
+	assert_string_equal(sp_state(SP_A1), "losing");
+	assert_string_equal(sp_state(SP_A2), "taking");
+	sp_link(SP_A_TO_B, SP_GOOD);
+	run_checked(LONG);
+	assert_int_equal(serving(), 1);
+	sh_request(6);
+	assert_true(sh_acked(6));
+	sh_all_executed(7);
+}
+
+/* It stands still in the middle, and does not know what happened. */
+static void test_hand_over_frozen(void **state)
+{
+	sh_connect();
+	assert_true(eng_standby_hand_over(sp_gw[SP_A1].e, sp_now));
+	sp_run(SP_STEP);
+	sp_freeze(SP_A1, true);
+	sp_reach(SP_A2, "alone", SH_TAKEN);
+	sp_run(RWY_SEC);
+	sp_freeze(SP_A1, false);
+	run_checked(RWY_SEC);
+	assert_string_equal(sp_state(SP_A1), "replaced");
+	assert_true(sp_gw[SP_A2].serves);
+}
+
 static int begin_paired(void **state)
 {
 	int r = sp_set_up_paired(state);
@@ -290,9 +416,16 @@ int main(void)
 	    PLAIN(test_start_alone),
 	    PLAIN(test_start_without_cable),
 	    PLAIN(test_start_without_anybody),
+	    PAIRED(test_start_beside_taking),
 	    PAIRED(test_cable),
 	    cmocka_unit_test(test_cable_race),
 	    PAIRED(test_cable_and_witness),
+	    PAIRED(test_hand_over),
+	    PAIRED(test_hand_over_to_nobody),
+	    PAIRED(test_hand_over_standby_dies),
+	    PAIRED(test_hand_over_standby_restarts),
+	    PAIRED(test_hand_over_without_witness),
+	    PAIRED(test_hand_over_frozen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One of a pair of gateways: what happens to it becomes events of the table (standby.c). Messages of
+ * the other gateway, answers of the witness, timers, walks over all connections.
+ */
+#include "engine/standby.h"
+
+#include "engine/copy.h"
+#include "engine/emit.h"
+#include "engine/responder.h"
+#include "engine/table.h"
+
+#define WALK_SIDES 256            /* looked at in one turn */
+#define TAKE_AGAIN (100 * RWY_MS) /* other tunnels than the witness's, while they refuse */
+#define COPY_AGAIN RWY_SEC        /* after a copy could not be made */
+
+/*
+ * The first NAKs of a gateway that took over may be lost: its switch and its neighbour table do not
+ * know the hosts yet. Hosts that did not go on are asked again, each time after three times as long.
+ */
+#define ASK_LAST (50 * RWY_MS)
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static enum eng_sb_event event_of(enum eng_sb_state other)
+{
+	switch (other) {
+	case ENG_SB_PAIRED:
+		return ENG_SBE_COPIED;
+	case ENG_SB_STORING:
+		return ENG_SBE_STORES;
+	case ENG_SB_LOSING:
+		return ENG_SBE_LOSES;
+	case ENG_SB_TAKING:
+		return ENG_SBE_TAKES;
+	case ENG_SB_ASKING:
+	case ENG_SB_REPLACED:
+		return ENG_SBE_ASKS;
+	case ENG_SB_YIELDING:
+		return ENG_SBE_YIELDS;
+	case ENG_SB_NONE:
+	case ENG_SB_ALONE:
+	case ENG_SB_COPYING:
+	case ENG_SB_PAIRING:
+	case ENG_SB_READY:
+	case ENG_SB_STATE_COUNT:
+		break;
+	}
+	return ENG_SBE_SERVES;
+}
+
+/* READY changes nothing until this gateway tells another state. */
+static void hear(struct eng *e, rwy_time now)
+{
+	if (e->sb.other != ENG_SB_READY)
+		eng_sb_event(e, event_of((enum eng_sb_state)e->sb.other), now);
+}
+
+void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
+{
+	struct eng_sb_msg m;
+	bool good = eng_sb_msg_read(b, &m);
+
+	rwy_buf_free(&e->bufs, b);
+	if (!good) {
+		e->c.drop_tunnel_msg++;
+		return;
+	}
+	if (m.to != e->cfg.tunnel[e->cfg.standby.tunnel].wan.epoch ||
+	    (e->sb.state == ENG_SB_ASKING && e->sb.still))
+		return;
+	e->sb.other = m.state;
+	e->sb.other_past = m.past;
+	hear(e, now);
+}
+
+void eng_sb_link(struct eng *e, bool up, rwy_time now)
+{
+	e->sb.said = 0;
+	if (e->sb.state == ENG_SB_ASKING)
+		e->sb.still = false;
+	if (up) {
+		eng_sb_tell(e, now);
+		return;
+	}
+	e->sb.other = ENG_SB_NONE;
+	eng_sb_event(e, ENG_SBE_SILENT, now);
+}
+
+void eng_sb_tunnel_up(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	/*
+	 * The witness opens flows again as soon as it has granted TAKE: connections must be there.
+	 */
+	if (e->sb.state == ENG_SB_TAKING && e->sb.stored && tunnel == eng_sb_witness(e))
+		eng_takeover(e, now);
+}
+
+void eng_sb_stood_still(struct eng *e, rwy_time now)
+{
+	if (e->sb.state == ENG_SB_PAIRED || e->sb.state == ENG_SB_YIELDING)
+		eng_sb_event(e, ENG_SBE_SILENT, now);
+	if (e->sb.state == ENG_SB_ASKING)
+		e->sb.other = ENG_SB_NONE;
+	e->sb.still = true;
+}
+
+void eng_sb_granted(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	if (!e->cfg.standby.on)
+		return;
+	if (e->sb.taking >> tunnel & 1) {
+		e->sb.taking &= ~((uint64_t)1 << tunnel);
+		eng_sb_claim_all(e, now);
+	} else if (tunnel == eng_sb_witness(e)) {
+		/*
+		 * A newcomer may still lose it to one that takes over: it serves when it may keep
+		 * it.
+		 */
+		if (wan_claimed(e->tunnel[tunnel].wan) == WAN_CLAIM_NONE)
+			eng_sb_claim(e, tunnel, WAN_CLAIM_KEEP, now);
+		else
+			eng_sb_event(e, ENG_SBE_GRANTED, now);
+	}
+}
+
+void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	if (!e->cfg.standby.on)
+		return;
+	if (!(e->sb.taking >> tunnel & 1))
+		eng_sb_event(e, ENG_SBE_REFUSED, now);
+	else if (e->sb.at == RWY_NEVER)
+		e->sb.at = now + TAKE_AGAIN;
+}
+
+/* --- timers and walks ------------------------------------------------------------------------- */
+
+/* False: the connection has something that the standby lacks. */
+static bool look_at(struct eng *e, struct eng_responder *rs, rwy_time now)
+{
+	eng_copy_begin(rs, now);
+	if (rs->side.state == ENG_R_RESUMING) /* it has no copy yet, and a journal entry here */
+		return e->sb.state == ENG_SB_COPYING;
+	return e->sb.state == ENG_SB_COPYING || !eng_copy_gates(rs) || rs->side.state != ENG_R_RUNNING ||
+	       !rs->local_qpn || !roce_resp_started(&rs->resp) || eng_copy_complete(rs);
+}
+
+/* In PAIRING it stays at a connection that is not complete, and looks again with the next turn. */
+static void walk(struct eng *e, rwy_time now)
+{
+	unsigned looked = 0;
+
+	while (looked < WALK_SIDES && e->sb.cursor <= e->table_mask) {
+		uint64_t bits = e->occupied[e->sb.cursor / 64] >> e->sb.cursor % 64;
+
+		if (!bits) {
+			e->sb.cursor = (e->sb.cursor | 63) + 1;
+			continue;
+		}
+		e->sb.cursor += (uint32_t)__builtin_ctzll(bits);
+		for (struct eng_side *s = e->table[e->sb.cursor]; s; s = s->chain, looked++)
+			if (!s->is_requester && !look_at(e, (struct eng_responder *)s, now))
+				return;
+		e->sb.cursor++;
+	}
+	if (e->sb.cursor > e->table_mask)
+		eng_sb_event(e, ENG_SBE_WALKED, now);
+}
+
+static void ask_hosts(struct eng *e, rwy_time now)
+{
+	for (uint32_t i = 0; i <= e->table_mask; i++)
+		for (struct eng_side *s = e->table[i]; s; s = s->chain) {
+			struct eng_responder *rs = (struct eng_responder *)s;
+
+			if (s->is_requester || !rs->taken_over || s->state != ENG_R_RUNNING ||
+			    rs->asked_at >= e->sb.since)
+				continue;
+			roce_resp_ask_again(&rs->resp);
+			eng_dirty(s);
+		}
+	e->sb.ask_wait *= 3;
+	e->sb.ask_at = e->sb.ask_wait < ASK_LAST ? now + e->sb.ask_wait : RWY_NEVER;
+}
+
+static void take_again(struct eng *e, rwy_time now)
+{
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		if (e->sb.taking >> i & 1 && e->tunnel[i].wan)
+			wan_claim(e->tunnel[i].wan, WAN_CLAIM_TAKE, now);
+}
+
+void eng_sb_tick(struct eng *e, rwy_time now)
+{
+	if (e->sb.stuck) {
+		e->sb.stuck = false;
+		e->sb.copy_at = now + COPY_AGAIN;
+		eng_sb_event(e, ENG_SBE_STUCK, now);
+	}
+	if (now >= e->sb.at) {
+		e->sb.at = RWY_NEVER;
+		if (e->sb.taking)
+			take_again(e, now);
+		else if (e->sb.state == ENG_SB_ASKING && e->sb.other != ENG_SB_NONE &&
+		         e->sb.other != ENG_SB_READY)
+			hear(e, now);
+		else
+			eng_sb_event(e, ENG_SBE_TIMER, now);
+	}
+	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
+		walk(e, now);
+	if (now >= e->sb.ask_at)
+		ask_hosts(e, now);
+	eng_copy_tick(e, now);
+	eng_sb_tell(e, now);
+}
+
+rwy_time eng_sb_next(const struct eng *e)
+{
+	if (!e->cfg.standby.on)
+		return RWY_NEVER;
+	if (e->sb.stuck)
+		return e->now;
+	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
+		return rwy_time_min(e->now + RWY_MS / 10, e->sb.at);
+	return rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
+}
+
+void eng_sb_init(struct eng *e, rwy_time now)
+{
+	e->sb.since = now;
+	e->sb.at = e->sb.beat_at = e->sb.ask_at = RWY_NEVER;
+	if (!e->cfg.standby.on)
+		return;
+	e->sb.silence = 4 * e->cfg.tunnel[e->cfg.standby.tunnel].wan.keepalive;
+	e->sb.state = ENG_SB_ASKING;
+	e->sb.at = now + e->cfg.standby.wait;
+}
+
+bool eng_standby_hand_over(struct eng *e, rwy_time now)
+{
+	if (e->sb.state != ENG_SB_PAIRED)
+		return false;
+	eng_sb_event(e, ENG_SBE_ORDER, now);
+	return true;
+}
+
+/* --- report ----------------------------------------------------------------------------------- */
+
+bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
+{
+	bool stores = !eng_sb_serves(e);
+
+	*out = (struct eng_standby_info){.state = eng_sb_names[e->sb.state],
+	    .other = e->sb.other == ENG_SB_NONE ? "" : eng_sb_names[e->sb.other],
+	    .since = e->sb.since,
+	    .serves = !stores,
+	    .site = e->sb.state == ENG_SB_PAIRED,
+	    .flows = stores ? e->sb.stored_n : 0,
+	    .bytes = e->mem.kind[stores ? ENG_MEM_STORED : ENG_MEM_COPIES]};
+	for (const struct eng_responder *rs = e->sb.copies; rs; rs = rs->copy->all_next)
+		out->flows++;
+	return e->cfg.standby.on;
+}
