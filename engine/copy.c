@@ -127,15 +127,33 @@ static bool ends_message(const struct rwy_buf *b)
 	return roce_op_ends(roce_op(b->opcode));
 }
 
+/*
+ * Of what is in custody, how much the far host has executed: up to the last READ or ATOMIC whose
+ * responses have passed. Those were reported, and do not come again.
+ */
+static uint32_t executed(const struct eng_responder *rs)
+{
+	const struct roce_resp *r = &rs->resp;
+	roce_psn unanswered = r->rd_n ? r->rd[r->rd_head].psn : r->epsn;
+	const struct rwy_buf *b;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; rs->requests && (b = wan_tx_peek(rs->requests, i)); i++)
+		if (b->kind == RWY_BUF_PACKET && roce_psn_before(b->psn, unanswered) &&
+		    (b->opcode == ROCE_RC_READ_REQ || roce_op_is_atomic(roce_op(b->opcode))))
+			n = i + 1;
+	return n;
+}
+
 /* What is in custody; the MSN before it follows from the present one. */
 static bool copy_custody(struct eng_responder *rs, rwy_time now)
 {
 	struct eng_copy *c = rs->copy;
 	const struct rwy_buf *b;
 	roce_psn first = rs->resp.epsn;
-	uint32_t ends = 0, packets = 0;
+	uint32_t ends = 0, packets = 0, begin = executed(rs);
 
-	for (uint32_t i = 0; rs->requests && (b = wan_tx_peek(rs->requests, i)); i++)
+	for (uint32_t i = begin; rs->requests && (b = wan_tx_peek(rs->requests, i)); i++)
 		if (b->kind == RWY_BUF_PACKET) {
 			if (!packets++)
 				first = b->psn;
@@ -152,7 +170,7 @@ static bool copy_custody(struct eng_responder *rs, rwy_time now)
 	}
 	if (!send_message(rs, ENG_COPY_BASE, first, c->msn, now))
 		return false;
-	for (uint32_t i = 0; rs->requests && (b = wan_tx_peek(rs->requests, i)); i++) {
+	for (uint32_t i = begin; rs->requests && (b = wan_tx_peek(rs->requests, i)); i++) {
 		if (b->kind != RWY_BUF_PACKET)
 			continue;
 		if (!send_copy(rs, b, roce_psn_add(c->sent_msn, ends_message(b)), now))

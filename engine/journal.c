@@ -81,7 +81,7 @@ static void take_entry(struct eng_responder *rs)
 	rs->journal = j;
 }
 
-void eng_journal_note(struct eng_responder *rs)
+static void note(struct eng_responder *rs, roce_psn acked)
 {
 	if (!rs->journal)
 		take_entry(rs);
@@ -91,8 +91,19 @@ void eng_journal_note(struct eng_responder *rs)
 	rs->journal->vni = rs->side.tenant->cfg.vni; /* may have changed */
 	rs->journal->pmtu = (uint16_t)rs->resp.pmtu;
 	rs->journal->failed = roce_resp_error_unsaid(&rs->resp);
-	atomic_store_explicit(&rs->journal->acked, rs->resp.acked, memory_order_relaxed);
+	atomic_store_explicit(&rs->journal->acked, acked, memory_order_relaxed);
 	atomic_store_explicit(&rs->journal->used, 1, memory_order_release);
+}
+
+void eng_journal_note(struct eng_responder *rs)
+{
+	note(rs, rs->resp.acked);
+}
+
+void eng_journal_note_all(struct eng_responder *rs)
+{
+	if (rs->side.e->journal_free)
+		note(rs, rs->resp.epsn);
 }
 
 void eng_journal_release(struct eng *e, struct eng_journal_entry *j)
@@ -101,12 +112,15 @@ void eng_journal_release(struct eng *e, struct eng_journal_entry *j)
 	e->journal_free[e->journal_free_n++] = (uint32_t)(j - e->cfg.journal);
 }
 
-/* The next process asks about each entry. After settling there is nothing to ask. */
+/*
+ * The next process asks about each entry. After settling there is nothing to ask, but for what only
+ * the standby has: if that takes over, the whole journal goes (gw_jfile_close).
+ */
 static bool next_process_needs_it(const struct eng_responder *rs)
 {
 	const struct eng *e = rs->side.e;
 
-	return e->closing && (e->settle.state != ENG_SETTLED || rs->journal->failed);
+	return e->closing && (e->settle.state != ENG_SETTLED || e->settle.kept_left || rs->journal->failed);
 }
 
 void eng_journal_forget(struct eng_responder *rs)

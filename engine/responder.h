@@ -143,6 +143,8 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now);
 int eng_journal_init(struct eng *e);
 /* Notes up to where the host has ACKs, before one leaves. Nothing without a free entry. */
 void eng_journal_note(struct eng_responder *rs);
+/* The same for one that was taken over: another gateway may have acknowledged all it has. */
+void eng_journal_note_all(struct eng_responder *rs);
 /* Releases the entry of rs, if it has one. */
 void eng_journal_forget(struct eng_responder *rs);
 /* The next entry of an earlier process with this VNI; NULL: no more. *cursor starts with 0. */

@@ -61,6 +61,14 @@ static struct eng_responder *resume_connection(
 	return rs;
 }
 
+/* No, if the connection has begun anew. That its remote host sends requests again says nothing. */
+static bool may_resume(const struct eng *e, const struct eng_key *k, const struct eng_journal_entry *j)
+{
+	const struct eng_responder *rs = (const struct eng_responder *)eng_find(e, k, false);
+
+	return !rs || (rs->side.state == ENG_R_NEW && rs->local_qpn == j->lqpn);
+}
+
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 {
 	uint32_t vni = eng_tenant(e, tenant)->cfg.vni, cursor = 0;
@@ -71,7 +79,7 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
 
 		/* Released: an invalid entry, or one of a connection that exists no longer. */
-		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
+		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || !may_resume(e, &k, j) ||
 		    !resume_connection(e, &k, j, now)) {
 			eng_journal_release(e, j);
 			left++;

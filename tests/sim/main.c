@@ -185,6 +185,10 @@ static const struct {
     {1411, F_KEYS | F_BOUNDS | F_SLOW | F_CRASH_FAR},
     /* the same */
     {1418, F_KEYS | F_BOUNDS | F_SLOW | F_LAN_LOSS | F_CRASH_FAR},
+    /* a gateway handed over and died at once: what the other one had acknowledged was in no journal */
+    {222, F_STANDBY},
+    /* a standby got a copy of ATOMICs that were answered before, and waited for their responses */
+    {102, F_STANDBY | F_CRASH_BOTH},
 };
 
 /*

@@ -325,7 +325,7 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	/* In ack mode `near` a completion says that the near gateway has the data. If that gateway
 	 * dies, or the other queue pair does, one of the two hosts must have an error; if this host
 	 * is idle, the other. A host is told by its queue pair, as responder, too. */
-	bool died = (r->fault_done && (r->faults & F_CRASH)) || (r->faults & F_DRAIN_CUT);
+	bool died = (r->fault_done && (r->faults & F_CRASH)) || (r->faults & F_DRAIN_CUT) || r->pair_bare;
 	bool early = r->near >> s->tenant & 1 || died;
 	bool all = !s->error && !side_removed(r, s) && !(early && (side_dead(s) || side_dead(p)));
 	bool ok = false;
