@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One of a pair of gateways: what happens to it becomes events of the table (standby.c). Messages of
- * the other gateway, answers of the witness, timers, walks over all connections.
+ * One of a pair of gateways: what happens to it becomes events of the table (standby.c). Messages
+ * of the other gateway, answers of the witness, timers, walks over all connections.
  */
 #include "engine/standby.h"
 
@@ -16,7 +16,8 @@
 
 /*
  * The first NAKs of a gateway that took over may be lost: its switch and its neighbour table do not
- * know the hosts yet. Hosts that did not go on are asked again, each time after three times as long.
+ * know the hosts yet. Hosts that did not go on are asked again, each time after three times as
+ * long.
  */
 #define ASK_LAST (50 * RWY_MS)
 

@@ -79,7 +79,10 @@ static bool make_connection(struct eng_stored *s, rwy_time now)
 			return false;
 		}
 	roce_resp_served(&rs->resp, s->released);
-	/* If this gateway dies before it serves, its next process knows what hosts may have ACKs for. */
+	/*
+	 * If this gateway dies before it serves, its next process knows what hosts may have ACKs
+	 * for.
+	 */
 	eng_journal_note_all(rs);
 	roce_resp_ask_again(&rs->resp);
 	eng_dirty(&rs->side);

@@ -231,7 +231,7 @@ static int gateway_run(struct conf *conf, const char *path)
 		gw_reload_finish();
 		gw_notify("STOPPING=1");
 		atomic_store(&app.state, GW_STOPPING);
-		replaced = atomic_load(&app.pair) == GW_PAIR_REPLACED;
+		replaced = atomic_load(&app.pair) == GW_PAIR_REPLACED && !gw_drain_stops(&app);
 	}
 	if (api)
 		gw_api_stop(&app);

@@ -16,6 +16,8 @@ static const char *end_name(enum gw_drain_end end)
 		return "cancelled";
 	case GW_DRAIN_TIMED_OUT:
 		return "timed out";
+	case GW_DRAIN_NOT_TAKEN:
+		return "not taken over";
 	}
 	rwy_unreachable();
 }
@@ -27,6 +29,8 @@ static const char *drain_name(enum gw_drain_state state)
 		return "off";
 	case GW_DRAIN_ON:
 		return "draining";
+	case GW_DRAIN_YIELDS:
+		return "yielding";
 	case GW_DRAIN_DONE:
 		return "drained";
 	}
@@ -39,10 +43,11 @@ static json_t *drain_json(const struct api_req *req, bool told)
 	struct gw_drain_info i;
 
 	gw_drain_get(req->app, &i, told);
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:f, s:f}", "state", drain_name(i.state),
-	    "then",
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:f, s:f, s:b}", "state",
+	    drain_name(i.state), "then",
 	    i.state == GW_DRAIN_OFF ? ""
 	    : i.order.keep          ? "keep"
+	    : i.order.hand_over     ? "hand-over"
 	                            : "stop",
 	    "by",
 	    i.state == GW_DRAIN_OFF ? ""
@@ -50,16 +55,28 @@ static json_t *drain_json(const struct api_req *req, bool told)
 	                            : "operator",
 	    "end", end_name(i.end), "flows_left", (json_int_t)i.flows, "bytes_left", (json_int_t)i.bytes,
 	    "workers", (int)req->app->workers, "workers_drained", (int)i.settled, "seconds",
-	    (double)i.elapsed / 1e9, "timeout_seconds", (double)i.order.timeout / 1e9);
+	    (double)i.elapsed / 1e9, "timeout_seconds", (double)i.order.timeout / 1e9, "taken_over", i.taken);
 }
 
 static void drain_post(const struct api_req *req, struct api_reply *reply)
 {
 	struct gw_drain_order order = {.keep = api_flag(req, reply, "keep"),
+	    .hand_over = api_flag(req, reply, "hand_over"),
 	    .timeout = api_number(req, reply, "timeout", 0, TIMEOUT_MAX) * RWY_SEC};
 
-	if (reply->status == 200 && gw_drain_begin(req->app, &order) != 0)
-		api_fail(reply, 409, "the gateway stops already: SIGTERM");
+	if (reply->status == 200 && order.keep && order.hand_over)
+		api_fail(reply, 400, "keep and hand_over exclude each other");
+	if (reply->status != 200)
+		return;
+	switch (gw_drain_begin(req->app, &order)) {
+	case 0:
+		return;
+	case RWY_ENOENT:
+		api_fail(reply, 409, "no standby has everything: see /v1/standby");
+		return;
+	default:
+		api_fail(reply, 409, "the gateway stops already, or hands over");
+	}
 }
 
 static void drain_delete(const struct api_req *req, struct api_reply *reply)
@@ -75,7 +92,7 @@ static void drain_delete(const struct api_req *req, struct api_reply *reply)
 		api_fail(reply, 409, "the gateway is not being drained");
 		return;
 	default:
-		api_fail(reply, 409, "the gateway stops: SIGTERM");
+		api_fail(reply, 409, "the gateway stops, or hands over");
 	}
 }
 

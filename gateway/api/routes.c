@@ -37,8 +37,9 @@ static const struct api_route routes[] = {
     {"GET", "/v1/memory", "limit",
         "who holds packet buffers: workers by kind, tenants, and the hosts and connections that hold most",
         api_memory, .readers = true},
-    {"GET POST DELETE", "/v1/drain", "keep timeout told",
-        "draining: GET the progress, POST begins it (?keep=1: no stop, ?timeout=SECONDS), DELETE cancels it",
+    {"GET POST DELETE", "/v1/drain", "keep hand_over timeout told",
+        "draining: GET the progress, POST begins it (?keep=1: no stop, ?hand_over=1: no stop, but a new "
+        "start as the standby, ?timeout=SECONDS), DELETE cancels it",
         api_drain, .readers = true, .changing = "told"},
     {"GET", "/v1/standby", "", "this gateway as one of a pair: its state, and the other one's", api_standby,
         .readers = true},

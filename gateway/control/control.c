@@ -207,7 +207,7 @@ static void pair_follow(struct gw_app *app)
 	if (pair == GW_PAIR_REPLACED) {
 		gw_log(GW_LOG_WARNING, "main",
 		    "the other gateway of the pair has the tunnels: this process ends");
-		c->quit = true;
+		c->quit |= !gw_drain_yields(app); /* that one lets the operator know first */
 	}
 }
 

@@ -185,10 +185,12 @@ def test_drain_waits_for_a_worker_that_hangs():
 
 def test_drain_bad_input():
     with Server("owed=5000", "owes=1") as s:
-        for line, want in ("drain --timeout x", "expected seconds"), ("drain --cancel --keep", "no other option"), ("drain --timeout", "timeout"):
+        for line, want in ("drain --timeout x", "expected seconds"), ("drain --cancel --keep", "no other option"), ("drain --timeout", "timeout"), ("drain --keep --hand-over", "exclude"), ("drain --cancel --hand-over", "no other option"):
             assert want in s.cli(line, 2).stderr, line
-        for url, method in ("/v1/drain?keep=2", "POST"), ("/v1/drain?timeout=-1", "POST"), ("/v1/drain?timeout=86401", "POST"), ("/v1/drain?x=1", "POST"), ("/v1/drain?keep=1", "DELETE"):
+        for url, method in ("/v1/drain?keep=2", "POST"), ("/v1/drain?timeout=-1", "POST"), ("/v1/drain?timeout=86401", "POST"), ("/v1/drain?x=1", "POST"), ("/v1/drain?keep=1", "DELETE"), ("/v1/drain?keep=1&hand_over=1", "POST"):
             assert s.request(url, method)[0] == 400, url
+        assert s.request("/v1/drain?hand_over=1", "POST")[0] == 409
+        assert "no standby has everything" in s.cli("drain --hand-over", 1).stderr
         assert s.request("/v1/drain", "DELETE")[0] == 409
         assert s.get("/v1/drain")["state"] == "off"
 

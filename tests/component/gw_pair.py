@@ -251,13 +251,50 @@ def test_restarts(folder):
         two.start().until("ready")
         one.until("paired")
         code, _ = one.stop()
-        assert code == 0 and "drain: done after" in one.text(), one.text()
+        assert code == 0 and "drain: done: the standby has taken over after" in one.text(), one.text()
         load.more()
         two.until("alone")
         one.start().until("ready")
         two.until("paired")
         load.more()
         finish(load, b, one, two)
+
+
+def test_hand_over(folder):
+    """By an operator, to and fro: nobody waits for silence."""
+    with running(folder) as (one, two, b, load):
+        for active, other in ((one, two), (two, one)):
+            was = active.proc.pid
+            r = roceway(active, "drain", "--hand-over")
+            assert r.returncode == 0 and "the standby has taken over" in r.stdout and "starts again" in r.stdout, r
+            other.until("alone", "copying", "pairing", "paired")
+            load.more()
+            other.until("paired")
+            active.until("ready")
+            assert active.proc.pid != was and active.ends == [REPLACED], active.ends
+        load.more()
+        assert one.text().count("drain: begins by=operator then=hand-over") + one.said.count("then=hand-over") == 1, one.said
+        finish(load, b, one, two)
+
+
+def test_hand_over_to_nobody(folder):
+    """Refused while there is no standby; a standby that stands still does not get the queue pairs."""
+    with running(folder) as (one, two, b, load):
+        r = roceway(two, "drain", "--hand-over")
+        assert r.returncode == 1 and "no standby has everything" in r.stderr, r
+        r = roceway(one, "drain", "--hand-over", "--keep")
+        assert r.returncode == 2 and "exclude each other" in r.stderr, r
+        two.proc.send_signal(signal.SIGSTOP)
+        r = roceway(one, "drain", "--hand-over")  # it has not noticed yet, or has
+        assert r.returncode == 1 and ("did not take over" in r.stderr or "no standby has everything" in r.stderr), r
+        one.until("alone")
+        load.more()
+        two.kill()
+        r = roceway(one, "drain", "--hand-over")
+        assert r.returncode == 1 and "no standby has everything" in r.stderr, r
+        assert roceway(one, "drain", "--cancel").returncode == 1
+        load.more()
+        finish(load, b, one)
 
 
 def test_keys(folder):

@@ -14,12 +14,16 @@
 #define WORKERS 2
 
 struct eng {
-	bool settles, hangs;
+	bool settles, hangs, paired;
 	unsigned owes; /* flows */
+	unsigned kept; /* flows of which the standby of a pair has everything */
+	unsigned handed_over;
 };
 
 static struct eng eng[WORKERS];
 static struct gw_app app;
+static struct conf conf;
+static int standby; /* its tunnel; < 0: no pair */
 static rwy_time now;
 static unsigned wakes;
 
@@ -53,14 +57,40 @@ void eng_settle_cancel(struct eng *e, rwy_time t)
 
 void eng_settle_get(const struct eng *e, struct eng_settle_info *out)
 {
-	*out = (struct eng_settle_info){
-	    .state = e->owes ? ENG_SETTLING : ENG_SETTLED, .flows = e->owes, .bytes = 1000 * e->owes};
+	unsigned owes = e->owes + (e->paired ? 0 : e->kept);
+
+	*out = (struct eng_settle_info){.state = owes ? ENG_SETTLING : ENG_SETTLED,
+	    .flows = owes,
+	    .bytes = 1000 * owes,
+	    .kept = e->paired ? e->kept : 0};
+}
+
+int conf_standby(const struct conf *c)
+{
+	return standby;
+}
+
+bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
+{
+	*out = (struct eng_standby_info){.site = e->paired};
+	return true;
+}
+
+bool eng_standby_hand_over(struct eng *e, rwy_time t)
+{
+	if (!e->paired)
+		return false;
+	e->handed_over++;
+	e->paired = false;
+	atomic_store(&app.pair, GW_PAIR_HIDES);
+	return true;
 }
 
 static int set_up(void **state)
 {
 	memset(eng, 0, sizeof(eng));
-	app = (struct gw_app){.workers = WORKERS, .state = GW_RUNNING};
+	app = (struct gw_app){.workers = WORKERS, .state = GW_RUNNING, .conf = &conf};
+	standby = -1;
 	now = 100 * RWY_SEC;
 	return gw_drain_new(&app);
 }
@@ -95,7 +125,8 @@ static bool run(rwy_dur time)
 
 static int begin(bool keep, bool sigterm, rwy_dur timeout)
 {
-	return gw_drain_begin(&app, &(struct gw_drain_order){keep, sigterm, timeout});
+	return gw_drain_begin(
+	    &app, &(struct gw_drain_order){.keep = keep, .signal = sigterm, .timeout = timeout});
 }
 
 static void test_off(void **state)
@@ -219,6 +250,121 @@ static void test_other_order(void **state)
 	assert_true(run(RWY_SEC));
 }
 
+/* --- one of a pair ------------------------------------------------------------------------------ */
+static void pair(void)
+{
+	standby = 1;
+	app.workers = 1;
+	eng[0].paired = true;
+	eng[0].kept = 5;
+	atomic_store(&app.pair, GW_PAIR_SERVES);
+}
+
+static int hand_over(void)
+{
+	return gw_drain_begin(&app, &(struct gw_drain_order){.hand_over = true});
+}
+
+/* What the standby has need not be drained; the gateway stops when the standby serves. */
+static void test_pair_stops(void **state)
+{
+	pair();
+	assert_int_equal(begin(false, true, 10 * RWY_SEC), 0);
+	assert_false(run(RWY_SEC));
+	assert_int_equal(eng[0].handed_over, 1);
+	assert_int_equal(look().state, GW_DRAIN_YIELDS);
+	assert_true(gw_drain_stops(&app) && gw_drain_yields(&app));
+	assert_int_equal(gw_drain_cancel(&app), RWY_EAGAIN);
+	atomic_store(&app.pair, GW_PAIR_REPLACED);
+	assert_true(run(10 * RWY_MS));
+	assert_true(look().taken);
+}
+
+/* What only this gateway has is drained first. */
+static void test_pair_drains_first(void **state)
+{
+	pair();
+	eng[0].owes = 1;
+	assert_int_equal(begin(false, true, 10 * RWY_SEC), 0);
+	assert_false(run(RWY_SEC));
+	assert_int_equal(eng[0].handed_over, 0);
+	eng[0].owes = 0;
+	assert_false(run(10 * RWY_MS));
+	assert_int_equal(eng[0].handed_over, 1);
+}
+
+/* The standby does not take over: all is drained, as without a pair. */
+static void test_pair_not_taken(void **state)
+{
+	pair();
+	assert_int_equal(begin(false, true, 10 * RWY_SEC), 0);
+	assert_false(run(10 * RWY_MS));
+	atomic_store(&app.pair, GW_PAIR_SERVES);
+	assert_false(run(RWY_SEC));
+	assert_int_equal(look().state, GW_DRAIN_ON);
+	assert_int_equal(look().flows, 5);
+	eng[0].kept = 0;
+	assert_true(run(100 * RWY_MS));
+	assert_int_equal(eng[0].handed_over, 1);
+	assert_false(look().taken);
+}
+
+/* The standby dies between the last look at the flows and the order. */
+static void test_pair_standby_lost(void **state)
+{
+	pair();
+	eng[0].owes = 1;
+	assert_int_equal(begin(false, true, 10 * RWY_SEC), 0);
+	assert_false(run(RWY_SEC));
+	eng[0].paired = false;
+	eng[0].owes = 0;
+	assert_false(run(RWY_SEC));
+	assert_int_equal(look().flows, 5);
+	eng[0].kept = 0;
+	assert_true(run(100 * RWY_MS));
+	assert_int_equal(eng[0].handed_over, 0);
+}
+
+static void test_hand_over(void **state)
+{
+	assert_int_equal(hand_over(), RWY_ENOENT);
+	pair();
+	assert_int_equal(hand_over(), 0);
+	assert_false(run(10 * RWY_MS));
+	assert_false(gw_drain_stops(&app));
+	assert_true(gw_drain_yields(&app));
+	assert_int_equal(hand_over(), RWY_EAGAIN);
+	atomic_store(&app.pair, GW_PAIR_REPLACED);
+	assert_false(run(100 * RWY_MS)); /* the operator is told first */
+	assert_true(run(RWY_SEC));
+	assert_false(gw_drain_stops(&app)); /* it is to start again */
+}
+
+static void test_hand_over_not_taken(void **state)
+{
+	pair();
+	assert_int_equal(hand_over(), 0);
+	assert_false(run(10 * RWY_MS));
+	atomic_store(&app.pair, GW_PAIR_SERVES);
+	assert_false(run(RWY_SEC));
+	assert_int_equal(look().state, GW_DRAIN_OFF);
+	assert_int_equal(look().end, GW_DRAIN_NOT_TAKEN);
+	assert_int_equal(atomic_load(&app.state), GW_RUNNING);
+	assert_false(eng[0].settles || gw_drain_yields(&app));
+}
+
+/* It was drained, and kept so: a stop still hands over. */
+static void test_hand_over_when_drained(void **state)
+{
+	pair();
+	assert_int_equal(begin(true, false, 0), 0);
+	assert_false(run(RWY_SEC));
+	assert_int_equal(eng[0].handed_over, 0);
+	assert_int_equal(begin(false, true, 10 * RWY_SEC), 0);
+	assert_false(run(RWY_SEC));
+	assert_int_equal(eng[0].handed_over, 1);
+}
+
 #define CASE(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void)
@@ -234,6 +380,13 @@ int main(void)
 	    CASE(test_timeout),
 	    CASE(test_worker_hangs),
 	    CASE(test_other_order),
+	    CASE(test_pair_stops),
+	    CASE(test_pair_drains_first),
+	    CASE(test_pair_not_taken),
+	    CASE(test_pair_standby_lost),
+	    CASE(test_hand_over),
+	    CASE(test_hand_over_not_taken),
+	    CASE(test_hand_over_when_drained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 static const struct cli_opt opts[] = {
     {"keep", NULL, "stay drained, instead of a stop: hosts wait until --cancel or a restart"},
+    {"hand-over", NULL, "one of a pair: the standby takes over, and this gateway starts again"},
     {"timeout", "SECONDS", "give up and serve on after this time; default: never"},
     {"cancel", NULL, "serve again"},
     {NULL, NULL, NULL},
@@ -76,9 +77,23 @@ static int say_given_up(const json_t *j)
 
 	if (!strcmp(end, "timed out"))
 		cli_error("not drained in time: the gateway serves on");
+	else if (!strcmp(end, "not taken over"))
+		cli_error("the standby did not take over: the gateway serves on");
 	else
 		cli_error("the drain was cancelled: the gateway serves on");
 	return EXIT_ERROR;
+}
+
+static void say_done(const json_t *j)
+{
+	if (jb(j, "taken_over"))
+		printf("the standby has taken over\n");
+	if (!strcmp(js(j, "then"), "keep"))
+		printf("the gateway stays drained: roceway drain --cancel serves again\n");
+	else if (!strcmp(js(j, "then"), "hand-over"))
+		printf("the gateway starts again, as the standby\n");
+	else
+		printf("the gateway stops\n");
 }
 
 static int watch(const struct cli *cli, json_t *j)
@@ -100,10 +115,7 @@ static int watch(const struct cli *cli, json_t *j)
 		say_progress(&p, j, done);
 		if (done) {
 			if (!cli->json)
-				printf(
-				    !strcmp(js(j, "then"), "keep")
-				        ? "the gateway stays drained: roceway drain --cancel serves again\n"
-				        : "the gateway stops\n");
+				say_done(j);
 			json_decref(j);
 			return EXIT_OK;
 		}
@@ -132,12 +144,16 @@ static int cancel(const struct cli *cli)
 static int run_drain(const struct cli *cli)
 {
 	const char *timeout = cli_value(cli, "timeout");
-	const bool keep = cli_value(cli, "keep");
+	const bool keep = cli_value(cli, "keep"), hand_over = cli_value(cli, "hand-over");
 	char page[128] = PAGE;
 	json_t *j;
 
-	if (cli_value(cli, "cancel") && (keep || timeout)) {
+	if (cli_value(cli, "cancel") && (keep || hand_over || timeout)) {
 		cli_error("--cancel goes with no other option");
+		return EXIT_USAGE;
+	}
+	if (keep && hand_over) {
+		cli_error("--keep and --hand-over exclude each other");
 		return EXIT_USAGE;
 	}
 	if (cli_value(cli, "cancel"))
@@ -148,6 +164,8 @@ static int run_drain(const struct cli *cli)
 	}
 	if (keep)
 		api_query(page, sizeof(page), "keep", "1");
+	if (hand_over)
+		api_query(page, sizeof(page), "hand_over", "1");
 	if (timeout)
 		api_query(page, sizeof(page), "timeout", timeout);
 	j = api_send(cli, "POST", page, NULL, NULL);
@@ -158,6 +176,10 @@ const struct cli_cmd cmd_drain = {.name = "drain",
     .text = "stops the gateway when all that it acknowledged is delivered",
     .more = "Requests are acknowledged when the far hosts have them, until nothing is left that a host was\n"
             "acknowledged and its far host does not have. Then the gateway stops; no connection ends.\n"
+            "\n"
+            "One of a pair of gateways whose standby has everything hands over to it before it stops. With\n"
+            "--hand-over it does not stop: it starts again, as the standby of the other one.\n"
+            "\n"
             "Progress: connections that are still owed something, bytes, rate, time that it may take.\n"
             "With --json an object a second.\n"
             "\n"
