@@ -134,15 +134,9 @@ void eng_responder_sync(struct eng_responder *rs, struct eng_ctrl *c, rwy_time n
 	apply_sync(rs, c);
 }
 
-/* The gateway that was taken over from had this message, and its host went back. */
-static bool rewound_before(const struct eng_responder *rs)
-{
-	return rs->taken_over && eng_wan(&rs->side) && rs->taken_over == wan_peer_epoch(eng_wan(&rs->side));
-}
-
 void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
-	if (rewound_before(rs))
+	if (eng_taken_over(rs)) /* the gateway before had this message, and its host went back */
 		return;
 	apply_sync(rs, c);
 	eng_copy_end(rs, now);

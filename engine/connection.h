@@ -139,6 +139,7 @@ struct eng_responder {
 	 * Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host.
 	 */
 	bool untold;
+	bool has_ahead;   /* `ahead` is not empty */
 	bool dreq_waits;  /* `dreq` has one */
 	bool nak_refused; /* the request of nak_psn came, and was dropped for lack of memory */
 	/* BTH MigReq of the local host's requests, copied into its responses */
@@ -155,6 +156,7 @@ struct eng_responder {
 	struct wan_txflow *requests;
 	struct wan_rxflow *responses;
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
+	struct rwy_bufq ahead;  /* ahead.c: responses to requests that the host repeats, and more */
 	struct eng_nexthop nh;
 	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
 	rwy_time cnp_at;                   /* no CNP before this */

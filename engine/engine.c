@@ -129,6 +129,13 @@ void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b,
 	wan_recv(e->tunnel[tunnel].wan, path, b, ecn, now);
 }
 
+static void flush_responder(struct eng_responder *rs, rwy_time now)
+{
+	if (rs->has_ahead)
+		eng_responder_pass_ahead(rs, now);
+	eng_responder_flush(rs, now);
+}
+
 /* Sends owed ACKs, and requests to local hosts. Returns the number of sides flushed. */
 static unsigned flush_dirty(struct eng *e, rwy_time now)
 {
@@ -149,7 +156,7 @@ static unsigned flush_dirty(struct eng *e, rwy_time now)
 		else if (side->is_requester)
 			eng_requester_flush((struct eng_requester *)side, now);
 		else
-			eng_responder_flush((struct eng_responder *)side, now);
+			flush_responder((struct eng_responder *)side, now);
 	}
 	return n;
 }

@@ -93,6 +93,7 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		}
 		if (rs->responses)
 			wan_rx_reset(rs->responses, now);
+		eng_ahead_drop(rs);
 		eng_copy_other_responses(rs);
 		rs->responses = rx;
 		return rs;
@@ -175,6 +176,7 @@ static void requests_end(struct eng_requester *rq, enum wan_close_reason reason,
 
 static void responses_end(struct eng_responder *rs)
 {
+	eng_ahead_drop(rs);
 	eng_copy_other_responses(rs);
 	rs->responses = NULL;
 }

@@ -121,6 +121,7 @@ void eng_responder_drop_parked(struct eng_responder *rs)
 		eng_mem_release(&rs->side, ENG_MEM_PARKED, eng_buf_cost(rs->side.e, b), 1);
 		rwy_buf_free(&rs->side.e->bufs, b);
 	}
+	eng_ahead_drop(rs);
 }
 
 static void drop_kept_and_parked(struct eng_responder *rs)

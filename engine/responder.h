@@ -41,7 +41,7 @@ void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome
 bool eng_responder_open(struct eng_responder *rs, rwy_time now);
 /* Closes the flow of requests and gives up its custody. */
 void eng_responder_abort(struct eng_responder *rs, rwy_time now);
-/* Frees the requests behind a READ of unknown response count. */
+/* Frees what waits: requests behind a READ of unknown response count, responses ahead. */
 void eng_responder_drop_parked(struct eng_responder *rs);
 /* Addresses and header fields of packets to the host in the far host's name. */
 void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a);
@@ -81,7 +81,11 @@ void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struc
 void eng_responder_uncarried(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* A message of the flow of responses: a response of the far host, or a control message. */
 void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
-/* The same, of one that waited for the standby gateway (copy.h). */
+/* The same, of one that did not have to wait for its request (ahead.c), */
+void eng_responder_pass_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+/* Those for whose requests the host has come. */
+void eng_responder_pass_ahead(struct eng_responder *rs, rwy_time now);
+/* nor for the standby gateway (copy.h). */
 void eng_responder_handle(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
 /* The far gateway refused the flow of requests. */
 void eng_responder_reset(struct eng_responder *rs, rwy_time now);
@@ -137,6 +141,19 @@ void eng_responder_not_taken_up(struct eng_responder *rs, rwy_time now);
 void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, rwy_time now);
 /* Sends the ACK or NAK that roce_resp_flush() allows. At the end of a turn. */
 void eng_responder_flush(struct eng_responder *rs, rwy_time now);
+
+/* --- ahead.c: of a connection that was taken over --- */
+/* The far gateway that sent what the active gateway had is still there. */
+static inline bool eng_taken_over(const struct eng_responder *rs)
+{
+	return rs->taken_over && eng_wan(&rs->side) && rs->taken_over == wan_peer_epoch(eng_wan(&rs->side));
+}
+/* Takes b, a message that waits for a request that the host repeats, or behind one. False: no. */
+bool eng_ahead_holds(struct eng_responder *rs, struct rwy_buf *b);
+/* The next one that need not wait any longer; NULL: none. */
+struct rwy_buf *eng_ahead_next(struct eng_responder *rs);
+/* The flow of responses has ended, or the connection: what waits is not wanted any more. */
+void eng_ahead_drop(struct eng_responder *rs);
 
 /* --- journal.c (journal.h) --- */
 /* Finds free entries and those of an earlier process. RWY_ENOMEM. */

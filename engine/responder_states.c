@@ -78,8 +78,22 @@ static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time n
 
 void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
+	if (!eng_ahead_holds(rs, b))
+		eng_responder_pass_message(rs, b, now);
+}
+
+void eng_responder_pass_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
+{
 	if (!eng_copy_holds(rs, b))
 		eng_responder_handle(rs, b, now);
+}
+
+void eng_responder_pass_ahead(struct eng_responder *rs, rwy_time now)
+{
+	struct rwy_buf *b;
+
+	while ((b = eng_ahead_next(rs)))
+		eng_responder_pass_message(rs, b, now);
 }
 
 void eng_responder_handle(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)

@@ -178,10 +178,21 @@ void roce_resp_resume(struct roce_resp *r);
  */
 void roce_resp_served(struct roce_resp *r, roce_psn psn);
 /*
+ * An earlier gateway may have acknowledged what was accepted here, or not: the host is owed ACKs,
+ * whether it asked for them or not.
+ */
+void roce_resp_ack_again(struct roce_resp *r);
+/*
  * The host may have sent more that nobody has: it is owed a PSN sequence NAK at the expected PSN,
- * which acknowledges all before. A host that has sent nothing more drops it (ghost, IBA 9.7.6.1).
+ * which acknowledges all before. A host that has sent nothing more drops it (ghost, IBA 9.7.6.1),
+ * with what it acknowledges: first it must have its ACKs (roce_resp_ack_again).
  */
 void roce_resp_ask_again(struct roce_resp *r);
+/* The request that is answered with this PSN has not come, as far as that can be told. */
+static inline bool roce_resp_lacks(const struct roce_resp *r, roce_psn psn)
+{
+	return r->state != ROCE_RS_UNCOUNTED && !roce_psn_before(psn, r->epsn);
+}
 /* Frees the ring. */
 void roce_resp_fini(struct roce_resp *r);
 /* Requests accepted that the host has no ACK for; a READ counts once. */

@@ -68,6 +68,8 @@ static bool add_responder(struct sum *s, const struct eng_responder *rs)
 	s->kind[ENG_MEM_PARKED] +=
 	    queue_cost(e, &rs->parked) + (rs->dreq_waits ? eng_buf_cost(e, rs->dreq.b) : 0);
 	s->bufs[ENG_MEM_PARKED] += rs->parked.n + rs->dreq_waits;
+	s->kind[ENG_MEM_COPIES] += queue_cost(e, &rs->ahead);
+	s->bufs[ENG_MEM_COPIES] += rs->ahead.n;
 	if (rs->copy) {
 		s->kind[ENG_MEM_COPIES] += rs->copy->bytes + queue_cost(e, &rs->copy->answers);
 		s->bufs[ENG_MEM_COPIES] += rs->copy->bufs + rs->copy->answers.n;

@@ -455,7 +455,7 @@ static void run_world(struct run *r, const struct how *how)
 	uint64_t faults = r->faults;
 
 	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at =
-	    r->begin_at = r->pair_at = r->cable_at = RWY_NEVER;
+	    r->begin_at = r->pair_at = r->cable_at = r->dies_at = r->mute_at = RWY_NEVER;
 	if (faults & F_PATHS)
 		sim_paths_draw(r);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);

@@ -160,7 +160,8 @@ struct run {
 	struct sim_rng pair_rng;
 	unsigned pair_steps, cable_site;
 	int heir; /* the gateway to which another one handed over */
-	rwy_time pair_at, cable_at, dies_at;
+	rwy_time pair_at, cable_at, dies_at, mute_at;
+	unsigned mute_site;
 	bool pair_hit, pair_bare;
 	rwy_time recv_at; /* F_RNR: when receives are posted */
 	rwy_time cm_at;   /* F_CM: the first of the sides' */

@@ -8,7 +8,7 @@
 #define EACH_MAX 1500 /* ms from one of these to the next */
 
 /* What happens to a pair. */
-enum { DIES, STANDBY_DIES, STANDS_STILL, CABLE, HANDS_OVER, HANDS_OVER_TO_DYING, WAYS };
+enum { DIES, DIES_SENDING, STANDBY_DIES, STANDS_STILL, CABLE, HANDS_OVER, HANDS_OVER_TO_DYING, WAYS };
 
 void sim_pairs_draw(struct run *r)
 {
@@ -37,6 +37,15 @@ static void step(struct run *r, rwy_time now)
 	switch (way) {
 	case DIES:
 		sim_crash(r->w, site, d);
+		return;
+	case DIES_SENDING: /* what it sent last is lost on the cable, and not on the WAN */
+		if (r->cable_at != RWY_NEVER)
+			return;
+		sim_cable_down(r->w, site, true);
+		r->mute_site = site;
+		r->mute_at = now + RWY_US * sim_below(g, 5000);
+		r->cable_site = site;
+		r->cable_at = r->mute_at + RWY_MS;
 		return;
 	case STANDBY_DIES:
 		sim_crash_standby(r->w, site, d);
@@ -68,6 +77,10 @@ void sim_pairs_tick(struct run *r, rwy_time now)
 		return;
 	if (sim_two_served(r->w))
 		sim_fail(r, "both gateways of a pair acknowledge alone", &r->qp[0][0], 0);
+	if (now >= r->mute_at) {
+		sim_crash(r->w, r->mute_site, RWY_MS * (1 + sim_below(&r->pair_rng, 1500)));
+		r->mute_at = RWY_NEVER;
+	}
 	if (now >= r->cable_at) {
 		sim_cable_down(r->w, r->cable_site, false);
 		r->cable_at = RWY_NEVER;

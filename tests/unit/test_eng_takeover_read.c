@@ -121,6 +121,44 @@ static void test_read_sent_just_now(void **state)
 	sh_goes_on(11, 3);
 }
 
+/*
+ * The requests reached the far host, and their copies died on the cable: the responses come to a
+ * gateway that does not know the requests yet. The host repeats these.
+ */
+static void test_copies_lost(void **state)
+{
+	sh_connect();
+	sp_link(SP_1_TO_2, SP_CUT);
+	sh_b.mute = true;
+	sh_ask(6, ROCE_RC_FETCH_ADD);
+	sh_ask(7, ROCE_RC_READ_REQ);
+	sh_ask(12, ROCE_RC_SEND_ONLY);
+	sp_run(2 * SP_WAN_WAY);
+	assert_int_equal(sh_executed(7), 1);
+	sp_link(SP_B_TO_A, SP_HELD);
+	sh_b_sends(6, ROCE_RC_ATOMIC_ACK, 0x1f);
+	for (unsigned i = 0; i < 5; i++)
+		sh_b_reads(7, i);
+	sh_b.mute = false;
+	sh_b_sends(12, ROCE_RC_ACK, 0x1f);
+	sp_run(SP_STEP);
+	sh_active_dies();
+	sh_taken(1);
+	assert_int_equal(a->responses, 0);
+	sh_ask(6, ROCE_RC_FETCH_ADD);
+	sp_run(SP_STEP);
+	assert_int_equal(responses(6), 1);
+	sh_ask(7, ROCE_RC_READ_REQ);
+	sh_ask(12, ROCE_RC_SEND_ONLY);
+	sp_run(SH_SOON);
+	read_complete(7);
+	assert_true(sh_acked(12));
+	assert_int_equal(responses(6), 1);
+	assert_int_equal(sh_executed(6), 1);
+	assert_int_equal(sh_executed(12), 1);
+	sh_goes_on(13, 5);
+}
+
 /* It was executed, and its answer died. */
 static void test_atomic(void **state)
 {
@@ -165,6 +203,7 @@ int main(void)
 	    CASE(test_read_lost),
 	    CASE(test_read_and_more),
 	    CASE(test_read_sent_just_now),
+	    CASE(test_copies_lost),
 	    CASE(test_atomic),
 	    CASE(test_atomic_undelivered),
 	};

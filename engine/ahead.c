@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Responses that come ahead of their requests. The gateway that was taken over from sent the
+ * requests to the far one and died, and their copies died with it. The far host has executed them,
+ * and the local host repeats them, for it has no answer yet. Until then the responses wait here:
+ * the far gateway has nothing else to answer the repeated requests with, as they are duplicates.
+ */
+#include "engine/memory.h"
+#include "engine/responder.h"
+
+/* The response is to a request that this gateway does not have. */
+static bool is_ahead(const struct eng_responder *rs, const struct rwy_buf *b)
+{
+	struct roce_pkt pkt;
+
+	return b->kind == RWY_BUF_PACKET && roce_parse(b->data, b->len, &pkt) == ROCE_PARSE_OK &&
+	       roce_op_is_response(pkt.info) && roce_resp_lacks(&rs->resp, pkt.psn);
+}
+
+bool eng_ahead_holds(struct eng_responder *rs, struct rwy_buf *b)
+{
+	if (!rs->ahead.n && (rs->side.state != ENG_R_RUNNING || !eng_taken_over(rs) || !is_ahead(rs, b)))
+		return false;
+	eng_mem_charge(&rs->side, ENG_MEM_COPIES, eng_buf_cost(rs->side.e, b));
+	rwy_bufq_push(&rs->ahead, b);
+	rs->has_ahead = true;
+	return true;
+}
+
+static struct rwy_buf *pop(struct eng_responder *rs)
+{
+	struct rwy_buf *b = rwy_bufq_pop(&rs->ahead);
+
+	if (b)
+		eng_mem_release(&rs->side, ENG_MEM_COPIES, eng_buf_cost(rs->side.e, b), 1);
+	rs->has_ahead = rs->ahead.n;
+	return b;
+}
+
+struct rwy_buf *eng_ahead_next(struct eng_responder *rs)
+{
+	return rs->ahead.n && !is_ahead(rs, rs->ahead.head) ? pop(rs) : NULL;
+}
+
+void eng_ahead_drop(struct eng_responder *rs)
+{
+	struct rwy_buf *b;
+
+	while ((b = pop(rs)))
+		rwy_buf_free(&rs->side.e->bufs, b);
+}
