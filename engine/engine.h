@@ -196,6 +196,8 @@ struct eng_ops {
 	 * be NULL.
 	 */
 	void (*serves)(void *ctx, bool serves, bool replaced, rwy_time now);
+	/* One of a pair: a note of the other gateway (eng_standby_note). May be NULL. */
+	void (*standby_note)(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now);
 	/* Both QPNs of a connection are known (open), or it has ended. Once each. May be NULL. */
 	void (*session)(void *ctx, bool open, const struct eng_session *s);
 };
@@ -432,5 +434,12 @@ void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
  * False: no standby has everything (the state is not `paired`); nothing happens.
  */
 bool eng_standby_hand_over(struct eng *e, rwy_time now);
+/*
+ * One of a pair: tells the program of the other gateway something, 1 to ENG_NOTE_MAX bytes. Notes
+ * arrive in order, and may be lost with the process at the other end. RWY_EAGAIN: nobody is there,
+ * or there is no memory.
+ */
+#define ENG_NOTE_MAX 1024u
+RWY_MUST_CHECK int eng_standby_note(struct eng *e, const void *bytes, uint32_t len, rwy_time now);
 
 #endif

@@ -13,8 +13,8 @@
 #include "engine/store.h"
 #include "engine/table.h"
 
-#define ASK_FIRST  (5 * RWY_MS) /* after a takeover: when silent hosts are asked again */
-#define YIELD_WAIT RWY_SEC      /* for the standby to serve; it asks the witness first */
+#define ASK_FIRST  (RWY_MS / 10) /* after a takeover: hosts get their ACKs first */
+#define YIELD_WAIT RWY_SEC       /* for the standby to serve; it asks the witness first */
 
 const char *const eng_sb_names[ENG_SB_STATE_COUNT] = {
 #define X(e, n, s) [e] = n,

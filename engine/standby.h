@@ -111,11 +111,13 @@ void eng_takeover_undo(struct eng *e, rwy_time now);
  */
 void eng_sb_tell(struct eng *e, rwy_time now);
 struct eng_sb_msg {
-	uint64_t to;   /* epoch of the process that it is meant for */
-	uint8_t state; /* enum eng_sb_state of the sender, not NONE */
-	bool past;     /* an earlier process of the sender left a journal */
+	uint64_t to;         /* epoch of the process that it is meant for */
+	uint8_t state;       /* enum eng_sb_state of the sender; NONE: a note */
+	bool past;           /* an earlier process of the sender left a journal */
+	const uint8_t *note; /* points into the message */
+	uint32_t note_len;
 };
-/* False: it is malformed. b stays the caller's. */
+/* False: it is malformed. b stays the caller's, and holds the note. */
 bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m);
 
 /* --- standby_port.c --- */

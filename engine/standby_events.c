@@ -15,9 +15,9 @@
 #define COPY_AGAIN RWY_SEC        /* after a copy could not be made */
 
 /*
- * The first NAKs of a gateway that took over may be lost: its switch and its neighbour table do not
- * know the hosts yet. Hosts that did not go on are asked again, each time after three times as
- * long.
+ * After a takeover a host may wait for ACKs that died, or for its timer after packets that died. So
+ * it gets an ACK, and then a NAK for what it may have sent after that. Either may be lost: the
+ * switch and the neighbour table may not know the host yet. While it is silent the NAK is repeated.
  */
 #define ASK_LAST (50 * RWY_MS)
 
@@ -61,14 +61,13 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_sb_msg m;
 	bool good = eng_sb_msg_read(b, &m);
+	bool ours = good && m.to == e->cfg.tunnel[e->cfg.standby.tunnel].wan.epoch;
 
+	e->c.drop_tunnel_msg += !good;
+	if (ours && m.note && e->ops->standby_note)
+		e->ops->standby_note(e->ctx, m.note, m.note_len, now);
 	rwy_buf_free(&e->bufs, b);
-	if (!good) {
-		e->c.drop_tunnel_msg++;
-		return;
-	}
-	if (m.to != e->cfg.tunnel[e->cfg.standby.tunnel].wan.epoch ||
-	    (e->sb.state == ENG_SB_ASKING && e->sb.still))
+	if (!ours || m.note || (e->sb.state == ENG_SB_ASKING && e->sb.still))
 		return;
 	e->sb.other = m.state;
 	e->sb.other_past = m.past;
@@ -178,10 +177,11 @@ static void ask_hosts(struct eng *e, rwy_time now)
 			if (s->is_requester || !rs->taken_over || s->state != ENG_R_RUNNING ||
 			    rs->asked_at >= e->sb.since)
 				continue;
-			roce_resp_ask_again(&rs->resp);
+			if (rs->resp.acked == rs->resp.epsn) /* else the ACK goes first */
+				roce_resp_ask_again(&rs->resp);
 			eng_dirty(s);
 		}
-	e->sb.ask_wait *= 3;
+	e->sb.ask_wait *= 5;
 	e->sb.ask_at = e->sb.ask_wait < ASK_LAST ? now + e->sb.ask_wait : RWY_NEVER;
 }
 

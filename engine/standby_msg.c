@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two gateways of a pair say to each other: their states. */
+/* What the two gateways of a pair say to each other: their states, and notes of their programs. */
 #include "engine/standby.h"
+
+#include <assert.h>
+#include <string.h>
 
 #include "engine/msg.h"
 #include "rwy/endian.h"
 
-/* Epoch of the receiver; state; whether an earlier process of the sender left a journal. */
-#define MESSAGE_LEN 10
+/* Epoch of the receiver; state, NONE: a note follows; whether an earlier process left a journal. */
+#define STATE_LEN 10
+#define NOTE_HDR  9
 
-void eng_sb_tell(struct eng *e, rwy_time now)
+/* Returns a message to the process that is at the other end now; NULL: none, or no memory. */
+static struct rwy_buf *message(struct eng *e, enum eng_sb_state state, uint32_t len, rwy_time now)
 {
 	struct eng_tunnel *t = &e->tunnel[e->cfg.standby.tunnel];
 	uint8_t info[WAN_OPEN_MAX];
@@ -16,28 +21,61 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	    .type = ENG_OPEN_MGMT, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
 	struct rwy_buf *b;
 
-	if (e->sb.said == e->sb.state + 1u || !t->wan || !t->up)
-		return;
+	if (!t->wan || !t->up)
+		return NULL;
 	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_open_encode(info, &o), t, now) != 0) {
 		t->mgmt = NULL;
-		return;
+		return NULL;
 	}
-	b = rwy_buf_alloc(&e->bufs, WAN_HDR_MAX, MESSAGE_LEN);
+	b = rwy_buf_alloc(&e->bufs, WAN_HDR_MAX, len);
+	if (!b)
+		return NULL;
+	b->len = len;
+	b->kind = RWY_BUF_CTRL;
+	rwy_put64(b->data, wan_peer_epoch(t->wan));
+	b->data[8] = (uint8_t)state;
+	return b;
+}
+
+void eng_sb_tell(struct eng *e, rwy_time now)
+{
+	struct rwy_buf *b;
+
+	if (e->sb.said == e->sb.state + 1u)
+		return;
+	b = message(e, (enum eng_sb_state)e->sb.state, STATE_LEN, now);
 	if (!b)
 		return; /* again with the next turn */
-	b->len = MESSAGE_LEN;
-	rwy_put64(b->data, wan_peer_epoch(t->wan));
-	b->data[8] = e->sb.state;
 	b->data[9] = e->orphans_n != 0;
-	b->kind = RWY_BUF_CTRL;
-	wan_tx_send(t->mgmt, b, now);
+	wan_tx_send(e->tunnel[e->cfg.standby.tunnel].mgmt, b, now);
 	e->sb.said = (uint8_t)(e->sb.state + 1);
+}
+
+int eng_standby_note(struct eng *e, const void *bytes, uint32_t len, rwy_time now)
+{
+	struct rwy_buf *b;
+
+	assert(len <= ENG_NOTE_MAX);
+	b = e->cfg.standby.on ? message(e, ENG_SB_NONE, NOTE_HDR + len, now) : NULL;
+	if (!b)
+		return RWY_EAGAIN;
+	memcpy(b->data + NOTE_HDR, bytes, len);
+	wan_tx_send(e->tunnel[e->cfg.standby.tunnel].mgmt, b, now);
+	return 0;
 }
 
 bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m)
 {
-	if (b->len != MESSAGE_LEN || b->data[8] == ENG_SB_NONE || b->data[8] >= ENG_SB_STATE_COUNT)
+	if (b->len < NOTE_HDR)
 		return false;
-	*m = (struct eng_sb_msg){.to = rwy_get64(b->data), .state = b->data[8], .past = b->data[9]};
+	*m = (struct eng_sb_msg){.to = rwy_get64(b->data), .state = b->data[8]};
+	if (m->state == ENG_SB_NONE) {
+		m->note = b->data + NOTE_HDR;
+		m->note_len = b->len - NOTE_HDR;
+		return m->note_len && m->note_len <= ENG_NOTE_MAX;
+	}
+	if (b->len != STATE_LEN || m->state >= ENG_SB_STATE_COUNT)
+		return false;
+	m->past = b->data[9];
 	return true;
 }

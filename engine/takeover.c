@@ -84,7 +84,7 @@ static bool make_connection(struct eng_stored *s, rwy_time now)
 	 * for.
 	 */
 	eng_journal_note_all(rs);
-	roce_resp_ask_again(&rs->resp);
+	roce_resp_ack_again(&rs->resp);
 	eng_dirty(&rs->side);
 	return true;
 }

@@ -34,6 +34,8 @@
 	X(capture_over_rate, "packets that are missing in a capture: more than its rate")                    \
 	X(tx_announced, "frames that tell switches where the addresses of a pair of gateways are now")       \
 	X(neigh_misses, "first packets of a flow, or after a change, that looked up their next hop")         \
+	X(neigh_told, "neighbours of which the active gateway of the pair told this one")                    \
+	X(neigh_told_lost, "of these, lost because the control thread was slow: told again later")           \
 	X(sibling_tx, "RoCE packets forwarded to the gateway of this site that owns their pair")             \
 	X(sibling_kept, "packets that a sibling forwarded but another one owns: accepted")                   \
 	X(drop_sibling_forged, "a sibling's MAC address, but not its port or without the site's seal")       \

@@ -37,6 +37,11 @@ void roce_resp_served(struct roce_resp *r, roce_psn psn)
 	}
 }
 
+void roce_resp_ack_again(struct roce_resp *r)
+{
+	r->want_psn = r->epsn;
+}
+
 void roce_resp_ask_again(struct roce_resp *r)
 {
 	r->want_psn = r->epsn;

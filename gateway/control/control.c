@@ -22,6 +22,7 @@
 #include "gateway/offload/offload.h"
 #include "gateway/control/drain.h"
 #include "gateway/control/reload.h"
+#include "gateway/datapath/standby.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
 #include "gateway/keys/keys.h"
@@ -106,6 +107,15 @@ static void asks_serve(struct gw_app *app)
 			gw_netlink_resolve(app->control->nl, a.port, &a.addr);
 		}
 	}
+}
+
+/* What the active gateway of the pair knows of the LAN. A pair has one worker. */
+static void neighs_learn(struct gw_app *app)
+{
+	struct gw_neigh_told t;
+
+	while (app->workers && gw_standby_told(app->worker[0], &t))
+		gw_netlink_learn(app->control->nl, &t.addr, t.mac);
 }
 
 static bool pending(struct gw_app *app)
@@ -249,6 +259,7 @@ void gw_control_run(struct gw_app *app)
 		pair_follow(app);
 		frames_to_kernel(app);
 		asks_serve(app);
+		neighs_learn(app);
 		c->quit |= gw_drain_tick(app, gw_now());
 		if (gw_now() >= next) {
 			next += TICK;

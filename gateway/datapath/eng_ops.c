@@ -49,4 +49,5 @@ const struct eng_ops gw_eng_ops = {.lan_tx = gw_tx_engine_lan,
     .path_congested = path_congested,
     .tunnel_state = tunnel_state,
     .serves = gw_standby_serves,
+    .standby_note = gw_standby_note,
     .session = session};

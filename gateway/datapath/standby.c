@@ -45,6 +45,7 @@ struct gw_standby {
 	unsigned said;
 	bool finding; /* hosts' addresses */
 	uint32_t cursor;
+	struct gw_standby_neigh neigh;
 };
 
 int gw_standby_new(struct gw_worker *w)
@@ -104,6 +105,7 @@ void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up)
 	if (!w->standby || tunnel != w->standby->tunnel)
 		return;
 	w->standby->silent = !up;
+	gw_standby_neigh_begin(&w->standby->neigh);
 	w->standby->since = w->standby->say_at = w->now;
 }
 
@@ -140,6 +142,31 @@ static void say(struct gw_worker *w, struct gw_standby *s)
 		gw_standby_find_hosts(w, &s->cursor);
 		s->finding = s->cursor != 0;
 	}
+	if (!s->silent)
+		gw_standby_neigh_say(w, &s->neigh);
+}
+
+void gw_standby_note(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now)
+{
+	struct gw_worker *w = ctx;
+
+	if (w->gate == GW_PAIR_HIDES) /* else what the kernel finds out itself is newer */
+		gw_standby_neigh_hear(w, &w->standby->neigh, bytes, len);
+}
+
+bool gw_standby_told(struct gw_worker *w, struct gw_neigh_told *out)
+{
+	struct gw_standby_neigh *n = w->standby ? &w->standby->neigh : NULL;
+	uint32_t tail;
+
+	if (!n)
+		return false;
+	tail = atomic_load_explicit(&n->tail, memory_order_relaxed);
+	if (tail == atomic_load_explicit(&n->head, memory_order_acquire))
+		return false;
+	*out = n->told[tail % GW_TOLD];
+	atomic_store_explicit(&n->tail, tail + 1, memory_order_release);
+	return true;
 }
 
 /*

@@ -21,6 +21,17 @@ void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up);
 /* eng_ops.serves */
 void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now);
 
+/* eng_ops.standby_note */
+void gw_standby_note(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now);
+
+/* A neighbour that the active gateway knows. */
+struct gw_neigh_told {
+	struct rwy_ip addr;
+	uint8_t mac[6];
+};
+/* Control thread: the next one that this gateway was told; false: none is left. */
+bool gw_standby_told(struct gw_worker *w, struct gw_neigh_told *out);
+
 /* While w->gated: the frame goes on to the engine, or to to_kernel(). False: drop. */
 static inline bool gw_standby_receives(const struct gw_port *p)
 {
@@ -34,6 +45,25 @@ static inline bool gw_standby_passes(const struct gw_worker *w, const struct gw_
 
 /* standby_say.c: announces all addresses of WAN ports, and of LAN ports, too. */
 void gw_standby_announce(struct gw_worker *w, bool lan);
+/*
+ * standby_neigh.c: the active gateway says which neighbours it knows, a part of them each turn,
+ * when they change and every 20 seconds. The standby's kernel learns them: so the first packets to
+ * hosts after a takeover need not wait for ARP.
+ */
+struct gw_standby_neigh {
+	uint64_t gen;  /* of the table that is said, or was said last */
+	uint32_t next; /* index of the next entry to be said */
+	rwy_time again;
+#define GW_TOLD 256 /* a power of two */
+	struct gw_neigh_told told[GW_TOLD];
+	_Atomic uint32_t head, tail; /* worker; control thread */
+};
+/* All are said again, from now on. */
+void gw_standby_neigh_begin(struct gw_standby_neigh *n);
+void gw_standby_neigh_say(struct gw_worker *w, struct gw_standby_neigh *n);
+void gw_standby_neigh_hear(
+    struct gw_worker *w, struct gw_standby_neigh *n, const uint8_t *bytes, uint32_t len);
+
 /* standby_say.c: asks for the addresses of some hosts that have connections, from *cursor on, which
  * is 0 again after the last. */
 void gw_standby_find_hosts(struct gw_worker *w, uint32_t *cursor);

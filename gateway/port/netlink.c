@@ -186,25 +186,31 @@ static void answers_discard(struct gw_netlink *n)
 		;
 }
 
-/* state 0: as if the kernel had a packet for the address. */
-static void neigh_ask(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr, int state)
+/* state 0: as if the kernel had a packet for the address. mac: of the entry, or NULL. */
+static void neigh_ask(
+    struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr, int state, const uint8_t *mac)
 {
 	bool v4 = rwy_ip_is4(addr);
 	struct rtnl_neigh *k = rtnl_neigh_alloc();
 	struct nl_addr *a = nl_addr_build(v4 ? AF_INET : AF_INET6, addr->b + (v4 ? 12 : 0), v4 ? 4 : 16);
+	struct nl_addr *l2 = mac ? nl_addr_build(AF_LLC, mac, 6) : NULL;
+	int flags = (state ? NLM_F_REPLACE : 0) | (state && !mac ? 0 : NLM_F_CREATE);
 	struct nl_msg *msg = NULL;
 
-	if (k && a) {
+	if (k && a && (l2 || !mac)) {
 		rtnl_neigh_set_ifindex(k, n->app->port[port]->tap_ifindex);
 		rtnl_neigh_set_dst(k, a);
 		if (state)
 			rtnl_neigh_set_state(k, state);
 		else
 			rtnl_neigh_set_flags(k, NTF_USE);
-		if (rtnl_neigh_build_add_request(k, state ? NLM_F_REPLACE : NLM_F_CREATE, &msg) == 0)
+		if (l2)
+			rtnl_neigh_set_lladdr(k, l2);
+		if (rtnl_neigh_build_add_request(k, flags, &msg) == 0)
 			nl_send_auto(n->ask, msg);
 	}
 	nlmsg_free(msg);
+	nl_addr_put(l2);
 	nl_addr_put(a);
 	rtnl_neigh_put(k);
 	answers_discard(n);
@@ -212,12 +218,37 @@ static void neigh_ask(struct gw_netlink *n, uint16_t port, const struct rwy_ip *
 
 void gw_netlink_resolve(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr)
 {
-	neigh_ask(n, port, addr, 0);
+	neigh_ask(n, port, addr, 0, NULL);
 }
 
 void gw_netlink_probe(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr)
 {
-	neigh_ask(n, port, addr, NUD_PROBE);
+	neigh_ask(n, port, addr, NUD_PROBE, NULL);
+}
+
+/* The port, of role LAN or this WAN port, where the kernel would look for the address; -1: none. */
+static int lacks(const struct gw_app *app, const struct rwy_ip *addr, int wan_port, const uint8_t mac[6])
+{
+	enum gw_nh_miss miss;
+	struct rwy_ip ask;
+	uint16_t port;
+	const struct gw_nh *nh = gw_nt_find(gw_nt_of(app), app, addr, wan_port, &miss, &ask, &port);
+
+	if (nh)
+		return rwy_ip_eq(&nh->addr, addr) && memcmp(nh->l2, mac, 6) != 0 ? nh->port : -1;
+	return miss == GW_NH_UNRESOLVED && rwy_ip_eq(&ask, addr) ? port : -1;
+}
+
+void gw_netlink_learn(struct gw_netlink *n, const struct rwy_ip *addr, const uint8_t mac[6])
+{
+	static const uint8_t none[6];
+	int port = lacks(n->app, addr, -1, mac);
+
+	for (unsigned i = 0; i < n->app->ports && port < 0; i++)
+		if (n->app->port[i]->conf->role == CONF_ROLE_WAN && !n->app->port[i]->pair)
+			port = lacks(n->app, addr, (int)i, mac);
+	if (port >= 0 && !(mac[0] & 1) && memcmp(mac, none, 6) != 0)
+		neigh_ask(n, (uint16_t)port, addr, NUD_STALE, mac);
 }
 
 static bool used_lately(struct gw_app *app, unsigned id)

@@ -18,6 +18,11 @@ void gw_netlink_resolve(struct gw_netlink *n, uint16_t port, const struct rwy_ip
 /* Asks the kernel whether a known neighbor still answers; if not, it becomes failed after some
  * seconds. */
 void gw_netlink_probe(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr);
+/*
+ * The kernel takes an entry (NUD_STALE: it is confirmed when it is used). Nothing for an address
+ * that no port but the pair's leads to, and for one that has this MAC address already.
+ */
+void gw_netlink_learn(struct gw_netlink *n, const struct rwy_ip *addr, const uint8_t mac[6]);
 /* Called every few seconds: marks the entries that workers use, and has stale ones of them
  * confirmed. */
 void gw_netlink_refresh(struct gw_netlink *n);

@@ -232,6 +232,15 @@ static void serves(void *ctx, bool on, bool replaced, rwy_time now)
 	g->replaced += replaced;
 }
 
+static void note(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now)
+{
+	struct sp_gw *g = ctx;
+
+	assert_true(len <= sizeof(g->note));
+	memcpy(g->note, bytes, len);
+	g->note_len = len;
+}
+
 /* --- gateways ----------------------------------------------------------------------------------- */
 
 static void configure(struct eng_cfg *c, unsigned gw)
@@ -263,7 +272,8 @@ static void configure(struct eng_cfg *c, unsigned gw)
 
 void sp_start(unsigned gw)
 {
-	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_out, .serves = serves};
+	static const struct eng_ops ops = {
+	    .lan_tx = lan_tx, .wan_tx = wan_out, .serves = serves, .standby_note = note};
 	struct eng_cfg *c = malloc(sizeof(*c));
 	struct sp_gw *g = &sp_gw[gw];
 

@@ -42,9 +42,11 @@ struct sp_gw {
 	unsigned idx;
 	uint64_t bufs;
 	bool frozen;
-	bool serves;             /* as ops.serves said last; and how often it was called, */
-	unsigned told, replaced; /* and how often with `replaced` */
-	unsigned sent;           /* packets to hosts */
+	bool serves;                /* as ops.serves said last; and how often it was called, */
+	unsigned told, replaced;    /* and how often with `replaced` */
+	unsigned sent;              /* packets to hosts */
+	uint8_t note[ENG_NOTE_MAX]; /* the last one of the other gateway */
+	uint32_t note_len;
 	/*
 	 * NAKs by which it asked for what hosts may have sent before it took over, up to SP_ASKS
 	 * for each connection. Each counts as an ACK of all before.

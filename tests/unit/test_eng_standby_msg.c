@@ -69,7 +69,7 @@ static void test_malformed_state(void **state)
 	assert_int_equal(bad(SP_A2), ++n);
 	says(SP_A1, epoch_of(SP_A2), ENG_SB_ALONE, 1);
 	assert_int_equal(bad(SP_A2), ++n);
-	says(SP_A1, epoch_of(SP_A2), ENG_SB_NONE, STATE_LEN);
+	says(SP_A1, epoch_of(SP_A2), ENG_SB_NONE, STATE_LEN - 1); /* a note of no bytes */
 	assert_int_equal(bad(SP_A2), ++n);
 	for (unsigned s = ENG_SB_STATE_COUNT; s < 256; s++) {
 		says(SP_A1, epoch_of(SP_A2), (uint8_t)s, STATE_LEN);
@@ -79,6 +79,31 @@ static void test_malformed_state(void **state)
 	sh_connect();
 	sh_request(6);
 	assert_true(sh_acked(6));
+}
+
+static void test_notes(void **state)
+{
+	static const uint8_t text[] = "10.1.0.2 is at 02:00:00:00:00:02";
+	uint8_t most[ENG_NOTE_MAX];
+
+	memset(most, 7, sizeof(most));
+	assert_int_equal(eng_standby_note(sp_gw[SP_A1].e, text, sizeof(text), sp_now), 0);
+	sp_run(SH_SOON);
+	assert_int_equal(sp_gw[SP_A2].note_len, sizeof(text));
+	assert_memory_equal(sp_gw[SP_A2].note, text, sizeof(text));
+	assert_int_equal(eng_standby_note(sp_gw[SP_A2].e, most, sizeof(most), sp_now), 0);
+	sp_run(SH_SOON);
+	assert_int_equal(sp_gw[SP_A1].note_len, sizeof(most));
+	assert_memory_equal(sp_gw[SP_A1].note, most, sizeof(most));
+	still_paired();
+	assert_int_equal(bad(SP_A1) + bad(SP_A2), 0);
+	assert_int_equal(eng_standby_note(sp_gw[SP_B].e, text, sizeof(text), sp_now), RWY_EAGAIN);
+	sp_gw[SP_A2].note_len = 0;
+	says(SP_A1, epoch_of(SP_A2) + 2, ENG_SB_NONE, STATE_LEN); /* for the process before */
+	assert_int_equal(sp_gw[SP_A2].note_len, 0);
+	sp_kill(SP_A2);
+	sp_reach(SP_A1, "alone", SP_WAIT);
+	assert_int_equal(eng_standby_note(sp_gw[SP_A1].e, text, sizeof(text), sp_now), RWY_EAGAIN);
 }
 
 /* They were for the process before this one. */
@@ -354,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    CASE(test_malformed_state),
+	    CASE(test_notes),
 	    CASE(test_stale_state),
 	    CASE(test_states_count),
 	    cmocka_unit_test(test_two_serve),

@@ -58,6 +58,13 @@ static void test_ack_at_once(void **state)
 	assert_true(sp_gw[SP_A2].asked >= 1);
 	assert_int_equal(a->ack.from, SP_A2);
 	assert_int_equal(a->ack.msn, 2);
+	for (unsigned i = 0; i < a->n; i++)
+		if (a->heard[i].from == SP_A2) { /* a NAK alone would name a PSN that the host never sent */
+			assert_int_equal(a->heard[i].psn, 6);
+			assert_int_equal(roce_aeth_type(a->heard[i].syndrome), ROCE_AETH_ACK);
+			return;
+		}
+	fail();
 }
 
 /* The first NAK may be lost where the LAN does not know yet where the host's address is. */
@@ -79,10 +86,11 @@ static void test_asks_no_more(void **state)
 
 	sh_connect();
 	sh_active_dies();
-	sh_taken(1);
+	sp_reach(SP_A2, "alone", SH_TAKEN);
+	sp_run(10 * SP_STEP);
 	sh_goes_on(6, 2);
 	asked = sp_gw[SP_A2].asked;
-	assert_true(asked < SP_ASKS);
+	assert_true(asked && asked < SP_ASKS);
 	sp_run(RWY_SEC);
 	assert_int_equal(sp_gw[SP_A2].asked, asked);
 }
