@@ -19,7 +19,7 @@ QPN_A, QPN_B, RKEY, VA, IMM, COMM = 0x4C17A9, 0x5D28BA, 0x1F2E3D4C, 0x7F53B2C0D1
 MAC_A, MAC_B = bytes.fromhex("b8599f1122a3"), bytes.fromhex("b8599f4455c6")
 PAYLOAD, SECRET, ATOMIC = b"the patient's name is", b"private data of an application", b"SWAPDATACOMPARED"
 PORT, COUNT, RTT = 0xD1A7, 40, 20_000_000
-WRITE_ONLY_IMM, ACK, CMP_SWAP, UD, SEND_INV = 0x0B, 0x11, 0x13, 0x64, 0x17
+WRITE_ONLY_IMM, ACK, CMP_SWAP, UD, SEND_INV, CNP = 0x0B, 0x11, 0x13, 0x64, 0x17, 0x81
 
 
 def icrc(ip):
@@ -88,6 +88,7 @@ def session(a, b):
         out.append((now, packet(a, b, WRITE_ONLY_IMM, QPN_B, i, body)))
         out.append((now + RTT, packet(b, a, ACK, QPN_A, i, struct.pack(">I", 0x1F << 24 | i + 1))))
         now += RTT + 3000
+    out.append((now, packet(b, a, CNP, QPN_A, 0, PAYLOAD[:16])))
     out.append((now, packet(a, b, CMP_SWAP, QPN_B, COUNT, struct.pack(">QI", VA, RKEY) + ATOMIC)))
     out.append((now + 1000, packet(a, b, SEND_INV, QPN_B, COUNT + 1, struct.pack(">I", RKEY) + PAYLOAD + b"\0" * 3)))
     out.append((now + 2000, packet(a, b, WRITE_ONLY_IMM, QPN_B, COUNT + 2, struct.pack(">QIII", VA, RKEY, 4, IMM) + b"abcd", wrong=True)))

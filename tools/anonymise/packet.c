@@ -97,6 +97,10 @@ static bool extensions(const struct anon_key *key, const struct roce_pkt *p)
 		rwy_put32(at, anon_32(key, ANON_RKEY, rwy_get32(at)));
 		at += sizeof(struct roce_ieth);
 	}
+	if (p->info->op == ROCE_OP_CNP) {
+		memset(at, 0, ROCE_CNP_PAD_LEN);
+		at += ROCE_CNP_PAD_LEN;
+	}
 	return at == p->payload;
 }
 
