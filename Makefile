@@ -263,6 +263,11 @@ $(BUILD)/tests/rc_veth: $(call obj,tests/component/rc/rc_veth.c) $(TEST_LIB) $(C
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS)
+# The prepared captures, for tests/component/analyze_limits.py.
+$(BUILD)/tests/captures: $(call obj,tests/component/captures/main.c) $(TEST_LIB) $(ENGINE_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka $(CORE_LIBS) -lm
 # Somebody in the WAN, for tests/component/gw_attack.py and tests/e2e/test_security.py.
 $(BUILD)/tests/wan_attack: $(call obj,$(wildcard tests/component/attacker/*.c)) $(CORE_LIB)
 	@mkdir -p $(@D)
@@ -318,7 +323,7 @@ UNIT_component := $(GWTEST_BIN)
 UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
 # Scripts run these two to get packets for tshark.
 EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
-WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(BUILD)/tests/wan_attack $(BUILD)/tests/quic_peer $(EMITTERS) all
+WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(BUILD)/tests/wan_attack $(BUILD)/tests/quic_peer $(BUILD)/tests/captures $(EMITTERS) all
 WITH_plain := $(SIM_PROGS) $(SHIM_LIBS) $(BUILD)/bin/roceway-run
 UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit

@@ -141,6 +141,7 @@ struct an_flow {
 	struct an_hist rtt;        /* request to its ACK, not of repeated ones */
 	struct an_hist completion; /* first packet of a message to its ACK or last response */
 	struct an_hist reaction;   /* ACK to the next packet, where that waited for it */
+	struct an_hist waited;     /* rtt, of the ACKs that were waited for because of the window */
 	struct an_hist timer;      /* last sign of life to a repeat by timeout */
 	uint64_t most_bytes;       /* outstanding at most */
 	uint32_t most_messages, most_reads;

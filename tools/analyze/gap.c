@@ -12,6 +12,8 @@
 #define CLOCK_MIN    (10 * RWY_US) /* below that an ACK and the next packet meet by chance */
 #define NAK_ANSWER   (5 * RWY_MS)  /* a requester goes back within that after a NAK */
 #define MID_SHIFT    4
+#define LOW_UP       8 /* a pace above the low one pushes it up by 1/256, */
+#define LOW_DOWN     4 /* one below down by 1/16: about one of 16 is below */
 
 /* A median that follows: a larger gap pushes it up, a smaller one down. */
 static void mid_add(struct an_requester *q, rwy_dur gap)
@@ -24,15 +26,41 @@ static void mid_add(struct an_requester *q, rwy_dur gap)
 		q->gap_mid -= q->gap_mid >> MID_SHIFT;
 }
 
-static enum an_phase waited_for(const struct an_flow *f, bool read)
+/*
+ * How fast the packet before was followed. True: slower than this requester can, by a half. While
+ * CNPs come it is not allowed what it can.
+ */
+static bool pace_add(struct an_requester *q, rwy_dur gap, bool cnp)
+{
+	rwy_dur pace = q->last_len ? gap * 1000 / q->last_len : 0;
+
+	if (!q->pace_low)
+		q->pace_low = pace;
+	else if (pace < q->pace_low)
+		q->pace_low -= q->pace_low >> LOW_DOWN;
+	else if (!cnp && pace > q->pace_low)
+		q->pace_low += (q->pace_low >> LOW_UP) + 1;
+	return pace > q->pace_low + q->pace_low / 2;
+}
+
+/*
+ * The shortest round trip is looked for among ACKs of the same kind. A gateway may acknowledge
+ * the middle of a message at once, and its end when the far host has it (docs/completion.md).
+ */
+static enum an_phase waited_for(struct an_flow *f, const struct roce_opinfo *info)
 {
 	const struct an_requester *q = f->rq;
+	rwy_dur least = q->wait_least[q->wait_end];
+	bool receive = info->op == ROCE_OP_SEND || info->flags & ROCE_F_IMMDT;
 
-	if (q->credits == 0)
+	if (receive && (q->no_credit || q->granted))
 		return AN_CREDITS;
-	if (f->rtt.n && q->rtt > 2 * f->rtt.min + REACTION_MIN)
+	if (q->wait > 2 * least + REACTION_MIN)
 		return AN_QUEUE;
-	return read && q->read_done ? AN_READS : AN_WINDOW;
+	if (info->op == ROCE_OP_READ_REQ && q->read_done)
+		return AN_READS;
+	an_hist_add(&f->waited, q->wait);
+	return AN_WINDOW;
 }
 
 enum an_cause an_cause_of(const struct an_requester *q, rwy_time now)
@@ -52,11 +80,11 @@ static enum an_phase repair_of(const struct an_requester *q, bool goes_back, rwy
 	return phase[goes_back ? an_cause_of(q, now) : q->cause];
 }
 
-void an_gap(struct an_flow *f, bool repeat, bool goes_back, bool read, rwy_time now)
+void an_gap(struct an_flow *f, bool repeat, bool goes_back, const struct roce_opinfo *info, rwy_time now)
 {
 	struct an_requester *q = f->rq;
 	rwy_dur gap = rwy_since(q->last_sent, now), wait, reaction;
-	bool empty = q->una == q->nxt, clocked, cnp;
+	bool empty = q->una == q->nxt, clocked, cnp, slow;
 
 	if (!q->last_sent)
 		return;
@@ -65,11 +93,12 @@ void an_gap(struct an_flow *f, bool repeat, bool goes_back, bool read, rwy_time 
 		return;
 	}
 	cnp = q->last_cnp && rwy_since(q->last_cnp, now) < gap + CNP_ECHO;
+	slow = pace_add(q, gap, cnp);
 	reaction = rwy_since(q->last_progress, now);
 	/* Sent packet by packet as ACKs come: each packet follows its ACK closely. */
 	clocked = q->progress && q->was_full && gap > CLOCK_MIN && reaction <= gap / 4;
 	if (gap <= 4 * q->gap_mid && !clocked && !(q->progress && empty)) {
-		f->phase[AN_SENDING] += gap;
+		f->phase[cnp && slow ? AN_CNP : AN_SENDING] += gap;
 		mid_add(q, gap);
 		return;
 	}
@@ -85,9 +114,9 @@ void an_gap(struct an_flow *f, bool repeat, bool goes_back, bool read, rwy_time 
 		f->phase[AN_CNP] += gap;
 	} else if (reaction <= rwy_time_max(REACTION_MIN, gap / 4)) {
 		an_hist_add(&f->reaction, reaction);
-		f->phase[waited_for(f, read)] += gap;
+		f->phase[waited_for(f, info)] += gap;
 	} else if (empty) {
-		f->phase[waited_for(f, read)] += wait;
+		f->phase[waited_for(f, info)] += wait;
 		f->phase[AN_IDLE] += reaction;
 	} else {
 		f->phase[AN_PACED] += gap;

@@ -13,7 +13,8 @@
 #define SENT_MIN      64u
 #define SENT_MAX      (1u << 18)
 #define MESSAGES_MIN  16u
-#define LATE_IS_ORDER 3 /* PSNs: a packet not more late than that was reordered */
+#define HEADERS       96 /* bytes on the wire besides the payload, about */
+#define LATE_IS_ORDER 3  /* PSNs: a packet not more late than that was reordered */
 
 struct an_requester *an_requester_new(size_t points)
 {
@@ -27,7 +28,6 @@ struct an_requester *an_requester_new(size_t points)
 	q->message_mask = MESSAGES_MIN - 1;
 	q->points_max = points;
 	q->point_stride = 1;
-	q->credits = ROCE_AETH_CREDIT_INVALID;
 	if (q->sent && q->message)
 		return q;
 	an_requester_free(q);
@@ -313,13 +313,14 @@ static void begin_anew(struct an_requester *q, roce_psn first)
 	q->back = false;
 	q->nak_at = q->rnr_at = 0;
 	q->last_sent = 0;
+	q->no_credit = false;
 }
 
 int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct an_requester *q = f->rq;
-	bool read = pkt->info->op == ROCE_OP_READ_REQ, old;
 	uint64_t psn;
+	bool old;
 	int rc = 0;
 
 	if (!q->started) {
@@ -337,12 +338,13 @@ int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 		psn = 0;
 	}
 	old = psn < q->nxt;
-	an_gap(f, old, old && goes_back(q, psn), read, now);
+	an_gap(f, old, old && goes_back(q, psn), pkt->info, now);
 	if (old)
 		rc = take_old(f, pkt, psn, now);
 	else
 		rc = take_new(f, pkt, psn, now);
 	q->last_sent = now;
-	q->progress = q->read_done = q->was_full = false;
+	q->last_len = pkt->payload_len + HEADERS;
+	q->progress = q->read_done = q->was_full = q->granted = false;
 	return rc;
 }

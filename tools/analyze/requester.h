@@ -49,12 +49,22 @@ struct an_requester {
 	rwy_time nak_at, rnr_at; /* not answered by a packet yet; 0: none */
 	/* The gap before the next packet. */
 	rwy_time last_sent, last_progress, emptied, last_cnp;
-	rwy_dur gap_mid;      /* running median of the gaps */
-	bool progress;        /* an ACK or response since the last packet */
-	bool read_done;       /* ... and it ended a READ */
-	bool was_full;        /* when it came as much was out as ever */
-	rwy_dur rtt;          /* latest sample */
-	uint8_t credits;      /* AETH credit count of the latest ACK; 31: none */
+	rwy_dur gap_mid;   /* running median of the gaps */
+	rwy_dur pace_low;  /* a low quantile of them, in ps for each byte on the wire */
+	uint32_t last_len; /* bytes on the wire of the last packet, about */
+	bool progress;     /* an ACK or response since the last packet */
+	bool read_done;    /* ... and it ended a READ */
+	bool was_full;     /* when it came as much was out as ever */
+	rwy_dur rtt;       /* latest sample */
+	/*
+	 * How long the latest ACK was waited for; did it end a message; the shortest such wait of
+	 * ACKs that ended none, and of those that did.
+	 */
+	rwy_dur wait;
+	bool wait_end;
+	rwy_dur wait_least[2];
+	bool no_credit;       /* the latest ACK allows no further message that needs a receive */
+	bool granted;         /* it allows one since the last packet, and did not before */
 	uint64_t read_expect; /* next READ response, unwrapped */
 	uint32_t acked_len;   /* largest payload of a packet that was acknowledged */
 };
@@ -81,9 +91,9 @@ void an_requester_free(struct an_requester *q);
 enum an_cause an_cause_of(const struct an_requester *q, rwy_time now);
 /*
  * gap.c: adds the gap that ends now to the phase that explains it. repeat: with a packet that was
- * sent before; goes_back: which begins a repeat.
+ * sent before; goes_back: which begins a repeat; info: of that packet.
  */
-void an_gap(struct an_flow *f, bool repeat, bool goes_back, bool read, rwy_time now);
+void an_gap(struct an_flow *f, bool repeat, bool goes_back, const struct roce_opinfo *info, rwy_time now);
 /* verdict.c: the findings, from all that was counted. end: time of the capture's last packet. */
 void an_verdict(struct an_flow *f, rwy_time end);
 

@@ -41,18 +41,58 @@ static void complete(struct an_flow *f, const struct an_message *m, rwy_time now
 	q->bytes_out -= m->read_bytes < q->bytes_out ? m->read_bytes : q->bytes_out;
 }
 
+/* The first transmission of a packet that was seen once; 0: it is not known. */
+static rwy_time sent_once(const struct an_requester *q, uint64_t psn)
+{
+	const struct an_sent *s = &q->sent[psn & q->sent_mask];
+
+	return psn >= q->una && psn - q->una <= q->sent_mask && s->copies == 1 ? s->first : 0;
+}
+
+/*
+ * When the wait for an ACK began that ends a message: with the last packet of the newest one that
+ * it ends; of a READ, with the request. 0: it ends none, or that is not known.
+ */
+static rwy_time message_since(const struct an_requester *q, uint64_t end)
+{
+	rwy_time since = 0;
+
+	for (uint32_t i = q->message_head; i != q->message_tail; i++) {
+		const struct an_message *m = &q->message[i & q->message_mask];
+
+		if (!m->end || m->end > end)
+			break;
+		since = m->op == ROCE_OP_READ_REQ ? m->first : sent_once(q, m->end - 1);
+	}
+	return since;
+}
+
+/* How long this ACK was waited for. */
+static void sample(struct an_flow *f, uint64_t end, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	rwy_time packet = sent_once(q, end - 1), message = message_since(q, end);
+
+	if (packet) {
+		q->rtt = rwy_since(packet, now);
+		an_hist_add(&f->rtt, q->rtt);
+	}
+	if (!packet && !message)
+		return;
+	q->wait_end = message != 0;
+	q->wait = rwy_since(message ? message : packet, now);
+	if (!q->wait_least[q->wait_end] || q->wait < q->wait_least[q->wait_end])
+		q->wait_least[q->wait_end] = q->wait;
+}
+
 /* Everything before `end` is acknowledged. */
 static void advance(struct an_flow *f, uint64_t end, rwy_time now)
 {
 	struct an_requester *q = f->rq;
-	const struct an_sent *s = &q->sent[(end - 1) & q->sent_mask];
 
 	if (end <= q->una)
 		return;
-	if (s->first && s->copies == 1 && end - q->una <= q->sent_mask + 1) {
-		q->rtt = rwy_since(s->first, now);
-		an_hist_add(&f->rtt, q->rtt);
-	}
+	sample(f, end, now);
 	q->was_full =
 	    q->bytes_out * 10 >= f->most_bytes * 9 || (q->reads_out && q->reads_out == f->most_reads);
 	for (uint64_t p = q->una; p < end && p < q->nxt; p++) {
@@ -127,6 +167,30 @@ static void take_nak(struct an_flow *f, uint64_t psn, uint8_t value, rwy_time no
 	f->fatal = roce_aeth_make(ROCE_AETH_NAK, value);
 }
 
+/* IBA table 48: powers of two and the values half way between them. */
+static uint32_t messages_of(uint8_t credits)
+{
+	if (credits < 2)
+		return credits;
+	return credits & 1 ? 3u << (credits / 2 - 1) : 1u << credits / 2;
+}
+
+/*
+ * A responder that counts its receives names in each ACK how many messages may follow (IBA
+ * 9.7.7.2). Who was allowed none, and now is, goes on with this packet.
+ */
+static void take_credits(struct an_requester *q, uint8_t value, rwy_time now)
+{
+	bool none =
+	    value != ROCE_AETH_CREDIT_INVALID && q->message_tail - q->message_head >= messages_of(value);
+
+	if (q->no_credit && !none) {
+		q->granted = q->progress = true;
+		q->last_progress = now;
+	}
+	q->no_credit = none;
+}
+
 static void take_aeth(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
 {
 	struct an_requester *q = f->rq;
@@ -137,7 +201,7 @@ static void take_aeth(struct an_flow *f, const struct roce_pkt *pkt, uint64_t ps
 		f->c.acks++;
 		judge_repeat(f, psn + 1, now);
 		advance(f, psn + 1, now);
-		q->credits = value;
+		take_credits(q, value, now);
 		break;
 	case ROCE_AETH_RNR:
 		f->c.naks_rnr++;

@@ -86,7 +86,7 @@ static void errors(struct an_flow *f)
 
 static void say_window(struct an_flow *f, double share)
 {
-	double rtt = seconds(an_hist_quantile(&f->rtt, 0.5));
+	double rtt = seconds(an_hist_quantile(&f->waited, 0.5));
 
 	find(f, "window",
 	    "%.0f %% of the time everything posted is under way: at most %s in %u message%s, for a round "

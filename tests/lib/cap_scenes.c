@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The prepared captures that the analysis was written with: one limit each. */
+#include "tests/lib/cap_world.h"
+
+#define WAY  (10 * RWY_MS) /* one way over the WAN */
+#define MBIT 125000ull     /* bytes a second */
+
+const struct cap_scene cap_scenes[] = {
+    /* Native. */
+    {"window-messages", "window", "16 WRITEs of 4 KiB at once over 20 ms",
+        .program = {{RC_WRITE, 4096, 400, 16}}, .to_b.delay = WAY, .to_a.delay = WAY},
+    {"window-packets", "window", "a window of 128 packets over 20 ms, frames in VXLAN",
+        .program = {{RC_WRITE, 65536, 60, 16}}, .to_b.delay = WAY, .to_a.delay = WAY, .vni = 77},
+    {"loss", "loss", "0.5 % of packets are lost over 20 ms, with a window of 4096", .window = 4096,
+        .program = {{RC_WRITE, 65536, 60, 60}}, .to_b = {.delay = WAY, .loss = 0.005}, .to_a.delay = WAY},
+    {"timeout", "timeout", "the last packet of a message is lost, and nothing follows",
+        .program = {{RC_WRITE, 4096, 80, 1}}, .lose_ends = 23},
+    {"rnr", "rnr", "receives are posted too late",
+        .program = {{RC_SEND, 1024, 60, 4, .recv_every = 5 * RWY_MS}}},
+    {"receiver", "queue", "the responder takes 20 us for each packet", .program = {{RC_WRITE, 4096, 400, 64}},
+        .serve = 20 * RWY_US},
+    {"bottleneck", "queue", "a line of 400 Mbit/s on the way", .program = {{RC_WRITE, 4096, 400, 64}},
+        .to_b.rate_Bps = 400 * MBIT},
+    {"cnp", "cnp", "a switch of 10 Gbit/s marks packets of ports of 25 Gbit/s",
+        .program = {{RC_WRITE, 65536, 150, 16}}, .window = 512, .cnps = true,
+        .to_b = {.rate_Bps = 10000 * MBIT, .ecn_bytes = 50000}},
+    {"read-depth", "read depth", "4 READs of 16 KiB outstanding over 20 ms",
+        .program = {{RC_READ, 16384, 200, 16, .rd_max = 4}}, .to_b.delay = WAY, .to_a.delay = WAY},
+    {"timer", "timer", "a timer of 15 ms over 20 ms", .program = {{RC_WRITE, 1024, 30, 1}},
+        .timeout = 15 * RWY_MS, .to_b.delay = WAY, .to_a.delay = WAY},
+    {"mtu", "mtu", "packets longer than 1000 bytes vanish",
+        .program = {{RC_WRITE, 65536, 10, 1, .first_size = 64}}, .mtu_most = 1000, .retry = 5},
+    {"icrc", "icrc", "2 % of packets are damaged on the way", .place = CAP_AT_B,
+        .program = {{RC_WRITE, 4096, 100, 4}}, .to_b = {.corrupt = 0.02, .corrupt_from = 60}},
+    {"credits", "credits", "the responder posts a receive each millisecond, and says so",
+        .program = {{RC_SEND, 1024, 80, 8, .recv_every = RWY_MS, .recvs = 4}}, .credits = true},
+    {"nak", "nak", "a wrong R_Key", .program = {{RC_WRITE, 4096, 5, 1, .rkey = 99}}},
+    {"dead", "dead", "the responder is gone after 10 ms", .program = {{RC_WRITE, 4096, 4000, 4}},
+        .b_dies = 10 * RWY_MS, .retry = 5},
+    {"sending", "sending", "a LAN at full rate", .program = {{RC_WRITE, 65536, 100, 16}}, .snap = 96},
+    {"idle", "idle", "a program that thinks for a millisecond",
+        .program = {{RC_WRITE, 4096, 100, 1, .think = RWY_MS}}},
+    /* Through two gateways. */
+    {"gateway-loss", "sending", "1 % loss over 20 ms between the gateways; ports of 200 Mbit/s",
+        .gateways = true, .program = {{RC_WRITE, 65536, 100, 16}}, .rate_Bps = 200 * MBIT, .snap = 96,
+        .to_b = {.delay = WAY, .loss = 0.01}, .to_a = {.delay = WAY, .loss = 0.01}},
+    {"gateway-read", "read depth", "4 READs of 16 KiB outstanding", .gateways = true,
+        .program = {{RC_READ, 16384, 100, 16, .rd_max = 4}}, .to_b.delay = WAY, .to_a.delay = WAY},
+    {"gateway-end", "window", "ack mode `end`: 16 WRITEs of 4 KiB at once", .gateways = true,
+        .ack_mode = ENG_ACK_END, .program = {{RC_WRITE, 4096, 400, 16}}, .to_b.delay = WAY,
+        .to_a.delay = WAY},
+    {"gateway-rnr", "rnr", "the far host posts receives too late, seen at its port", .gateways = true,
+        .place = CAP_AT_B, .program = {{RC_SEND, 1024, 60, 4, .recv_every = 5 * RWY_MS}}, .to_b.delay = WAY,
+        .to_a.delay = WAY},
+    {"gateway-dead", "nak", "the far host is gone while a program sends a message in 5 ms", .gateways = true,
+        .program = {{RC_WRITE, 4096, 4000, 1, .think = 5 * RWY_MS}}, .b_dies = 60 * RWY_MS, .to_b.delay = WAY,
+        .to_a.delay = WAY},
+    {"gateway-memory", "queue", "100 Mbit/s, and 1 MiB of custody: ACKs wait", .gateways = true,
+        .program = {{RC_WRITE, 65536, 100, 16}}, .custody = 1 << 20,
+        .to_b = {.delay = WAY, .rate_Bps = 100 * MBIT}, .to_a.delay = WAY},
+    {"gateway-cnp", "cnp", "the gateway slows the host down: 1 Gbit/s of WAN for a port of 25 Gbit/s",
+        .gateways = true, .program = {{RC_WRITE, 65536, 400, 64}}, .window = 4096, .cnps = true,
+        .to_b = {.delay = WAY, .rate_Bps = 1000 * MBIT}, .to_a.delay = WAY},
+};
+const unsigned cap_scenes_n = sizeof(cap_scenes) / sizeof(cap_scenes[0]);
