@@ -76,6 +76,8 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 	struct cap_world *w = s->w;
 	const uint8_t *ip = tx->buf ? tx->buf->data : tx->bytes;
 
+	if (s->idx == CAP_AT_B)
+		w->capture(w, CAP_AT_GATEWAY_B, ip, tx->len);
 	if (s->idx == CAP_AT_A || !vanishes(w, ip, tx->len)) {
 		struct rwy_buf *b = heap_buf_alloc(&w->bufs, HEADROOM, tx->len);
 
@@ -170,6 +172,8 @@ void cap_path_gateway(struct cap_world *w, unsigned site, bool lan, struct rwy_b
 {
 	struct eng *e = w->site[site].e;
 
+	if (lan && site == CAP_AT_B)
+		w->capture(w, CAP_AT_GATEWAY_B, b->data, b->len);
 	if (lan)
 		eng_tenant_rx(e, &b, &(uint16_t){0}, 1, w->now);
 	else

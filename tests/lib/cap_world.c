@@ -343,10 +343,12 @@ struct cap_result cap_play(const struct cap_scene *s, cap_frame *frame, void *ct
 {
 	struct cap_world *w = calloc(1, sizeof(*w));
 	struct cap_result r = {0};
+	rwy_time end = RWY_NEVER;
 
 	if (!w)
 		abort();
 	w->s = s;
+	w->capture = capture;
 	w->frame = frame;
 	w->ctx = ctx;
 	w->rng = s->seed + 1;
@@ -358,7 +360,9 @@ struct cap_result cap_play(const struct cap_scene *s, cap_frame *frame, void *ct
 	r.up = !s->gateways || (w->site[0].up && w->site[1].up);
 	for (unsigned n = 0; r.up && n < STEPS_MAX; n++) {
 		turn(w);
-		if (over(w) || !step(w, RWY_NEVER))
+		if (end == RWY_NEVER && over(w))
+			end = w->now + s->linger;
+		if (!step(w, end))
 			break;
 	}
 	world_end(w, &r);

@@ -20,7 +20,8 @@
 #define CAP_QPN_A 0x100 /* of connection 0 at host A; the next one has 0x101 */
 #define CAP_QPN_B 0x200
 
-enum cap_place { CAP_AT_A, CAP_AT_B };
+/* The ports of the hosts, and that of gateway B on its LAN. */
+enum cap_place { CAP_AT_A, CAP_AT_B, CAP_AT_GATEWAY_B, CAP_PLACES };
 
 /* What the program of host A does with a queue pair. messages 0: there is no such queue pair. */
 struct cap_program {
@@ -39,7 +40,7 @@ struct cap_scene {
 	const char *name;   /* of the file */
 	const char *expect; /* word of the first finding */
 	const char *about;
-	enum cap_place place; /* the capture is taken at this host's port */
+	enum cap_place place; /* the capture is taken at this port */
 	struct cap_program program[CAP_CONNS];
 	unsigned asked; /* the queue pair that the expected word is for */
 	uint64_t seed;
@@ -61,6 +62,7 @@ struct cap_scene {
 	enum eng_ack_mode ack_mode;
 	struct link_cfg lan_a, lan_b; /* both directions of each */
 	uint64_t custody;             /* of one connection; 0: the default */
+	rwy_dur linger;               /* time that the world has after all messages are done */
 	/* The file. */
 	uint32_t snap; /* bytes of a packet; 0: all */
 	uint32_t vni;  /* frames are in VXLAN; 0: they are not */
@@ -79,7 +81,10 @@ struct cap_result {
 	bool up; /* the gateways' tunnel came up, or there are none */
 };
 
-/* Plays the scene until all messages are done, or failed, or nothing happens any more. */
+/*
+ * Plays the scene until all messages are done, or failed, and `linger` after that; or nothing happens
+ * any more.
+ */
 struct cap_result cap_play(const struct cap_scene *s, cap_frame *frame, void *ctx);
 
 /* The prepared captures: cap_scenes.c, and those of cap_held.c, which were written after the

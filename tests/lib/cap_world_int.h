@@ -37,6 +37,7 @@ struct cap_conn {
 
 struct cap_world {
 	const struct cap_scene *s;
+	void (*capture)(struct cap_world *w, unsigned place, const uint8_t *ip, uint32_t len);
 	cap_frame *frame;
 	void *ctx;
 	struct cap_conn conn[CAP_CONNS];

@@ -19,9 +19,9 @@
 #define POINTS  2000
 #define WAY     (10 * RWY_MS)
 
-/* The same scene seen at both hosts. */
+/* A scene seen at each place. */
 struct view {
-	struct an *at[2];
+	struct an *at[CAP_PLACES];
 	struct cap_result r;
 };
 
@@ -35,20 +35,23 @@ static void take(
 
 static struct view play(const struct cap_scene *s)
 {
-	struct view v = {{an_new(POINTS), an_new(POINTS)}, {0}};
+	struct view v = {0};
 
-	assert_true(v.at[0] && v.at[1]);
+	for (unsigned i = 0; i < CAP_PLACES; i++) {
+		v.at[i] = an_new(POINTS);
+		assert_non_null(v.at[i]);
+	}
 	v.r = cap_play(s, take, &v);
 	assert_true(v.r.up);
-	an_end(v.at[0]);
-	an_end(v.at[1]);
+	for (unsigned i = 0; i < CAP_PLACES; i++)
+		an_end(v.at[i]);
 	return v;
 }
 
 static void view_free(const struct view *v)
 {
-	an_free(v->at[0]);
-	an_free(v->at[1]);
+	for (unsigned i = 0; i < CAP_PLACES; i++)
+		an_free(v->at[i]);
 }
 
 static const struct an_flow *flow_of(const struct an *an, const struct cap_scene *s)
@@ -98,6 +101,12 @@ static void test_scenes(void **state)
 	assert_int_equal(wrong_of(cap_scenes, cap_scenes_n), 0);
 }
 
+/* Written after the analysis. */
+static void test_held(void **state)
+{
+	assert_int_equal(wrong_of(cap_held, cap_held_n), 0);
+}
+
 static const struct cap_scene lossy = {
     .program = {{RC_WRITE, 65536, 60, 16}}, .to_b = {.delay = WAY, .loss = 0.01}, .to_a.delay = WAY};
 
@@ -132,8 +141,28 @@ static void test_place_b(void **state)
 	const struct an_flow *f = flow_of(v.at[CAP_AT_B], &lossy);
 
 	assert_true(f->c.lost_before > 0);
+	assert_int_equal(f->c.reordered, 0);
+	assert_in_range(f->c.resends_nak, 1, v.r.naks);
 	assert_int_equal(f->c.messages, lossy.program[0].messages);
 	assert_int_equal(f->c.bytes, (uint64_t)lossy.program[0].messages * lossy.program[0].size);
+	view_free(&v);
+}
+
+/* Late packets are no repeats, and a NAK's answer takes a round trip to where host B is. */
+static void test_reordered(void **state)
+{
+	static const struct cap_scene s = {.program = {{RC_WRITE, 65536, 60, 60}},
+	    .window = 4096,
+	    .to_b = {.delay = WAY, .reorder = 0.01, .reorder_extra = 2 * RWY_US},
+	    .to_a.delay = WAY};
+	struct view v = play(&s);
+	const struct an_flow *at_a = flow_of(v.at[CAP_AT_A], &s), *at_b = flow_of(v.at[CAP_AT_B], &s);
+
+	assert_int_equal(at_a->c.reordered, 0);
+	assert_int_equal(at_a->c.resends_nak, v.r.naks);
+	assert_true(at_b->c.reordered > v.r.naks);
+	assert_in_range(at_b->c.resends_nak, v.r.naks * 9 / 10, v.r.naks * 11 / 10);
+	assert_int_equal(at_b->c.resends_timeout, 0);
 	view_free(&v);
 }
 
@@ -201,8 +230,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_scenes),
+	    cmocka_unit_test(test_held),
 	    cmocka_unit_test(test_counts),
 	    cmocka_unit_test(test_place_b),
+	    cmocka_unit_test(test_reordered),
 	    cmocka_unit_test(test_icrc),
 	    cmocka_unit_test(test_bad_input),
 	    cmocka_unit_test(test_hist),

@@ -53,34 +53,73 @@ static enum an_phase waited_for(struct an_flow *f, const struct roce_opinfo *inf
 	rwy_dur least = q->wait_least[q->wait_end];
 	bool receive = info->op == ROCE_OP_SEND || info->flags & ROCE_F_IMMDT;
 
-	if (receive && (q->no_credit || q->granted))
+	if (receive && (!q->may_begin || q->granted))
 		return AN_CREDITS;
 	if (q->wait > 2 * least + REACTION_MIN)
 		return AN_QUEUE;
-	if (info->op == ROCE_OP_READ_REQ && q->read_done)
+	if ((info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info)) && q->read_done)
 		return AN_READS;
 	an_hist_add(&f->waited, q->wait);
 	return AN_WINDOW;
 }
 
-enum an_cause an_cause_of(const struct an_requester *q, rwy_time now)
+/* When the NAK came that a repeat from psn on answers, or else the latest one; 0: there is none. */
+static rwy_time nak_of(const struct an_requester *q, uint64_t psn)
 {
+	for (uint32_t i = 1; i <= AN_NAKS; i++) {
+		uint32_t at = (q->nak_i - i) % AN_NAKS;
+
+		if (q->nak[at].at && q->nak[at].psn == psn)
+			return q->nak[at].at;
+	}
+	return q->nak_at;
+}
+
+void an_nak_answered(struct an_requester *q, uint64_t psn, rwy_time now)
+{
+	rwy_time nak = nak_of(q, psn);
+	rwy_dur after = rwy_since(nak, now);
+
+	if (nak && (!q->nak_answer || after < q->nak_answer))
+		q->nak_answer = after;
+	for (uint32_t i = 0; i < AN_NAKS; i++)
+		if (q->nak[i].at <= nak)
+			q->nak[i].at = 0;
+	if (q->nak_at <= nak)
+		q->nak_at = 0;
+}
+
+/*
+ * Seen from here a NAK is answered as soon as the shortest such time says: at the responder's end
+ * that is a round trip.
+ */
+enum an_cause an_cause_of(const struct an_requester *q, uint64_t psn, rwy_time now)
+{
+	rwy_dur soon = rwy_time_max(NAK_ANSWER, q->rtt), known = q->nak_answer + q->nak_answer / 2;
+	rwy_time nak = nak_of(q, psn);
+
 	if (q->rnr_at)
 		return AN_BY_RNR;
-	if (q->nak_at && rwy_since(q->nak_at, now) <= rwy_time_max(NAK_ANSWER, q->rtt))
+	if (nak && (!q->nak_answer || rwy_since(nak, now) <= rwy_time_max(soon, known)))
 		return AN_BY_NAK;
 	return AN_BY_TIMER;
 }
 
-static enum an_phase repair_of(const struct an_requester *q, bool goes_back, rwy_time now)
+static enum an_phase phase_of(enum an_cause c)
 {
 	static const enum an_phase phase[] = {
 	    [AN_BY_TIMER] = AN_TIMEOUT, [AN_BY_NAK] = AN_LOSS, [AN_BY_RNR] = AN_RNR};
 
-	return phase[goes_back ? an_cause_of(q, now) : q->cause];
+	return phase[c];
 }
 
-void an_gap(struct an_flow *f, bool repeat, bool goes_back, const struct roce_opinfo *info, rwy_time now)
+enum an_phase an_repair(const struct an_requester *q)
+{
+	return phase_of(q->cause);
+}
+
+void an_gap(struct an_flow *f, bool repeat, bool goes_back, uint64_t psn, const struct roce_opinfo *info,
+    rwy_time now)
 {
 	struct an_requester *q = f->rq;
 	rwy_dur gap = rwy_since(q->last_sent, now), wait, reaction;
@@ -89,7 +128,7 @@ void an_gap(struct an_flow *f, bool repeat, bool goes_back, const struct roce_op
 	if (!q->last_sent)
 		return;
 	if (repeat) {
-		f->phase[repair_of(q, goes_back, now)] += gap;
+		f->phase[phase_of(goes_back ? an_cause_of(q, psn, now) : q->cause)] += gap;
 		return;
 	}
 	cnp = q->last_cnp && rwy_since(q->last_cnp, now) < gap + CNP_ECHO;

@@ -13,8 +13,10 @@
 #define SENT_MIN      64u
 #define SENT_MAX      (1u << 18)
 #define MESSAGES_MIN  16u
-#define HEADERS       96 /* bytes on the wire besides the payload, about */
-#define LATE_IS_ORDER 3  /* PSNs: a packet not more late than that was reordered */
+#define LATE_ROW      4             /* packets: who sends so many again repeats them */
+#define LATE_PAUSE    (50 * RWY_US) /* before a repeat there is a longer one */
+#define HEADERS       96            /* bytes on the wire besides the payload, about */
+#define LATE_IS_ORDER 3             /* PSNs: a packet not more late than that was reordered */
 
 struct an_requester *an_requester_new(size_t points)
 {
@@ -28,6 +30,7 @@ struct an_requester *an_requester_new(size_t points)
 	q->message_mask = MESSAGES_MIN - 1;
 	q->points_max = points;
 	q->point_stride = 1;
+	q->may_begin = UINT32_MAX;
 	if (q->sent && q->message)
 		return q;
 	an_requester_free(q);
@@ -132,7 +135,10 @@ static int message_begin(struct an_flow *f, const struct roce_pkt *pkt, uint64_t
 		q->bytes_out += m.read_bytes;
 	} else if (roce_op_ends(pkt->info) || roce_op_is_atomic(pkt->info)) {
 		m.end = psn + 1;
+		q->atomics_out += roce_op_is_atomic(pkt->info);
 	}
+	if (q->may_begin && q->may_begin != UINT32_MAX)
+		q->may_begin--;
 	count_begin(f, pkt);
 	return message_push(q, &m);
 }
@@ -214,20 +220,26 @@ static int take_new(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn,
 	n = q->message_tail - q->message_head;
 	if (n > f->most_messages)
 		f->most_messages = n;
-	if (q->reads_out > f->most_reads)
-		f->most_reads = q->reads_out;
+	if (q->reads_out + q->atomics_out > f->most_reads)
+		f->most_reads = q->reads_out + q->atomics_out;
 	if (q->bytes_out > f->most_bytes)
 		f->most_bytes = q->bytes_out;
 	an_point_add(f, psn, AN_MARK_SENT, now);
 	return 0;
 }
 
-/* The requester goes back to psn. */
-static void go_back(struct an_flow *f, uint64_t psn, rwy_time now)
+/* The requester goes back to psn. quiet: the last sign of life before. */
+static void go_back(struct an_flow *f, uint64_t psn, rwy_time quiet, rwy_time now)
 {
 	struct an_requester *q = f->rq;
 
-	q->cause = an_cause_of(q, now);
+	bool mixed = f->c.reordered && f->c.naks_sequence && rwy_since(quiet, now) <= LATE_PAUSE;
+
+	/*
+	 * Where packets come out of order, late ones of one repeat come among those of the next.
+	 * Timers fire after a pause.
+	 */
+	q->cause = mixed ? AN_BY_NAK : an_cause_of(q, psn, now);
 	q->back = true;
 	q->back_end = q->nxt;
 	q->back_since = now;
@@ -238,19 +250,22 @@ static void go_back(struct an_flow *f, uint64_t psn, rwy_time now)
 		f->c.resends_nak++;
 	} else {
 		f->c.resends_timeout++;
-		an_hist_add(&f->timer, rwy_since(rwy_time_max(q->last_progress, q->last_sent), now));
+		an_hist_add(&f->timer, rwy_since(quiet, now));
 		an_point_add(f, psn, AN_MARK_TIMEOUT, now);
 	}
+	if (!mixed)
+		an_nak_answered(q, psn, now);
 	q->by_timer = q->cause == AN_BY_TIMER;
 	if (psn < q->una) {
 		f->c.resends_needless++;
+		q->timer_needless += q->by_timer;
 		q->by_timer = false;
 	} else if (q->by_timer && sent_at(q, psn)->copies == 1) {
 		q->timer_psn = psn;
 		q->timer_first = sent_at(q, psn)->first;
 	}
 	f->stalled_resends++;
-	q->rnr_at = q->nak_at = 0;
+	q->rnr_at = 0;
 }
 
 /* A repeat that does not go on where the last one was. */
@@ -259,28 +274,35 @@ static bool goes_back(const struct an_requester *q, uint64_t psn)
 	return !q->back || psn < q->back_at;
 }
 
-static int take_old(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+/*
+ * The present series, first transmission or repeat, left this packet out; or did so perhaps, where
+ * it was acknowledged and there is no record any more, and comes without a pause. A row of such is
+ * a repeat.
+ */
+static bool left_out(const struct an_requester *q, uint64_t psn, const struct roce_pkt *pkt, rwy_time now)
+{
+	uint64_t end = q->back ? q->back_at : q->nxt;
+
+	/* PSNs inside a READ have no packet. */
+	if (psn >= end || pkt->info->op == ROCE_OP_READ_REQ ||
+	    (q->late_n && (psn < q->late_end || q->late_row == LATE_ROW)))
+		return false;
+	if (psn < q->una)
+		return rwy_since(q->last_sent, now) <= LATE_PAUSE;
+	return q->back ? sent_at(q, psn)->last < q->back_since : !sent_at(q, psn)->first;
+}
+
+static int count_old(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
 {
 	struct an_requester *q = f->rq;
 	struct an_sent *s = psn >= q->una ? sent_at(q, psn) : NULL;
-	bool asked = q->back || q->nak_at || q->rnr_at;
 
 	if (s && !s->first && pkt->info->op != ROCE_OP_READ_REQ) {
-		if (asked || q->nxt - psn > LATE_IS_ORDER)
-			f->c.lost_before++;
-		else
-			f->c.reordered++;
 		*s = (struct an_sent){now, now, pkt->payload_len, 1};
 		f->c.packets++;
 		f->c.bytes += pkt->payload_len;
-		if (message_mend(f, pkt, psn, now) != 0)
-			return RWY_ENOMEM;
-		if (q->back || !asked)
-			return 0;
+		return message_mend(f, pkt, psn, now);
 	}
-	if (goes_back(q, psn))
-		go_back(f, psn, now);
-	q->back_at = psn + 1;
 	if (s) {
 		s->last = now;
 		s->copies++;
@@ -290,6 +312,61 @@ static int take_old(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn,
 	an_bins_add(f, pkt->payload_len, true, now);
 	an_point_add(f, psn, AN_MARK_RESENT, now);
 	return 0;
+}
+
+/* A packet comes behind others that was left out: late, or the first one of a repeat. */
+static int take_late(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+
+	if (!q->late_n++) {
+		q->late_psn = psn;
+		q->late_at = now;
+		q->late_quiet = rwy_time_max(q->last_progress, q->last_sent);
+		q->late_gap = q->last_sent ? rwy_since(q->last_sent, now) : 0;
+	} else {
+		f->phase[AN_SENDING] += rwy_since(q->last_sent, now);
+	}
+	q->late_row = q->late_n > 1 && psn == q->late_end ? q->late_row + 1 : 1;
+	q->late_end = psn + 1;
+	q->late_lost += psn >= q->una && !sent_at(q, psn)->first;
+	return count_old(f, pkt, psn, now);
+}
+
+/* What the packets were that came behind others. again: known ones follow them. */
+static void judge_late(struct an_flow *f, bool again)
+{
+	struct an_requester *q = f->rq;
+
+	if (!q->late_n)
+		return;
+	if (again) {
+		f->c.lost_before += q->late_lost;
+		go_back(f, q->late_psn, q->late_quiet, q->late_at);
+		f->phase[an_repair(q)] += q->late_gap;
+		q->back_at = q->late_end;
+	} else {
+		f->c.reordered += q->late_n;
+		f->phase[AN_SENDING] += q->late_gap;
+	}
+	q->late_n = q->late_lost = 0;
+}
+
+void an_requester_end(struct an_flow *f)
+{
+	judge_late(f, false);
+}
+
+static int take_old(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+
+	if (goes_back(q, psn))
+		go_back(f, psn, rwy_time_max(q->last_progress, q->last_sent), now);
+	else if (psn >= q->una && !sent_at(q, psn)->first && pkt->info->op != ROCE_OP_READ_REQ)
+		f->c.lost_before++;
+	q->back_at = psn + 1;
+	return count_old(f, pkt, psn, now);
 }
 
 static void see_payload(struct an_flow *f, const struct roce_pkt *pkt)
@@ -308,19 +385,21 @@ static void begin_anew(struct an_requester *q, roce_psn first)
 {
 	q->origin = first;
 	q->una = q->nxt = q->read_open = q->read_expect = 0;
-	q->message_head = q->message_tail = q->reads_out = 0;
+	q->message_head = q->message_tail = q->reads_out = q->atomics_out = 0;
 	q->bytes_out = 0;
 	q->back = false;
 	q->nak_at = q->rnr_at = 0;
+	memset(q->nak, 0, sizeof(q->nak));
 	q->last_sent = 0;
-	q->no_credit = false;
+	q->may_begin = UINT32_MAX;
+	q->late_n = q->late_lost = 0;
 }
 
 int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct an_requester *q = f->rq;
 	uint64_t psn;
-	bool old;
+	bool old, late;
 	int rc = 0;
 
 	if (!q->started) {
@@ -337,9 +416,15 @@ int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 		begin_anew(q, pkt->psn);
 		psn = 0;
 	}
+	late = left_out(q, psn, pkt, now);
+	if (!late)
+		judge_late(f, psn >= q->late_end && psn < (q->back ? q->back_at : q->nxt));
 	old = psn < q->nxt;
-	an_gap(f, old, old && goes_back(q, psn), pkt->info, now);
-	if (old)
+	if (!late)
+		an_gap(f, old, old && goes_back(q, psn), psn, pkt->info, now);
+	if (late)
+		rc = take_late(f, pkt, psn, now);
+	else if (old)
 		rc = take_old(f, pkt, psn, now);
 	else
 		rc = take_new(f, pkt, psn, now);

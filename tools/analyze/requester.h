@@ -20,6 +20,8 @@ struct an_message {
 	uint32_t read_bytes; /* READ: its length */
 };
 
+#define AN_NAKS 32u
+
 /* Why the requester went back. */
 enum an_cause { AN_BY_TIMER, AN_BY_NAK, AN_BY_RNR };
 
@@ -34,7 +36,7 @@ struct an_requester {
 	uint64_t sent_mask;
 	struct an_message *message; /* ring */
 	uint32_t message_mask, message_head, message_tail;
-	uint32_t reads_out;
+	uint32_t reads_out, atomics_out;
 	uint64_t bytes_out;
 	/* Repeats. */
 	bool back;         /* it is sending again */
@@ -46,14 +48,35 @@ struct an_requester {
 	uint64_t timer_psn; /* to this PSN, which it had sent first at that time: */
 	rwy_time timer_first;
 	rwy_dur maybe_rtt;       /* the round trip, if the repeat was needless */
+	uint64_t timer_needless; /* repeats after the timer that were */
 	rwy_time nak_at, rnr_at; /* not answered by a packet yet; 0: none */
+	/*
+	 * The last NAKs that no repeat has answered, the newest at nak_i - 1. At the responder's
+	 * end several are on their way at once.
+	 */
+	struct {
+		uint64_t psn;
+		rwy_time at; /* 0: none, or answered */
+	} nak[AN_NAKS];
+	uint32_t nak_i;
+	rwy_dur nak_answer; /* the shortest time from a NAK to a repeat; 0: none */
+	/*
+	 * Packets that were left out and come behind others: late_n of them from late_psn to before
+	 * late_end, the first at late_at, late_gap after the packet before it. They are late when
+	 * the series goes on behind them, the begin of a repeat when it goes on with known ones.
+	 */
+	/* late_lost: seen for the first time; late_row: the last ones, without a gap */
+	uint32_t late_n, late_lost, late_row;
+	uint64_t late_psn, late_end;
+	rwy_time late_at, late_quiet; /* late_quiet: the last sign of life before */
+	rwy_dur late_gap;
 	/* The gap before the next packet. */
 	rwy_time last_sent, last_progress, emptied, last_cnp;
 	rwy_dur gap_mid;   /* running median of the gaps */
 	rwy_dur pace_low;  /* a low quantile of them, in ps for each byte on the wire */
 	uint32_t last_len; /* bytes on the wire of the last packet, about */
 	bool progress;     /* an ACK or response since the last packet */
-	bool read_done;    /* ... and it ended a READ */
+	bool read_done;    /* ... and it ended a READ or ATOMIC */
 	bool was_full;     /* when it came as much was out as ever */
 	rwy_dur rtt;       /* latest sample */
 	/*
@@ -63,8 +86,8 @@ struct an_requester {
 	rwy_dur wait;
 	bool wait_end;
 	rwy_dur wait_least[2];
-	bool no_credit;       /* the latest ACK allows no further message that needs a receive */
-	bool granted;         /* it allows one since the last packet, and did not before */
+	uint32_t may_begin;   /* messages that need a receive, by the credits of the latest ACK */
+	bool granted;         /* it allows some, and before it none was left */
 	uint64_t read_expect; /* next READ response, unwrapped */
 	uint32_t acked_len;   /* largest payload of a packet that was acknowledged */
 };
@@ -85,15 +108,22 @@ struct an_requester *an_requester_new(size_t points);
 void an_requester_free(struct an_requester *q);
 
 /*
- * gap.c: why a packet that goes back goes now. A requester answers a NAK at once; one that took no
- * notice of it (Soft-RoCE, of a second one) repeats when its timer fires.
+ * gap.c: why a requester that goes back to psn does so now. A requester answers a NAK at once; one
+ * that took no notice of it (Soft-RoCE, of a second one) repeats when its timer fires.
  */
-enum an_cause an_cause_of(const struct an_requester *q, rwy_time now);
+enum an_cause an_cause_of(const struct an_requester *q, uint64_t psn, rwy_time now);
+/* gap.c: the NAK that a repeat from psn on answers is answered, and so are those before it. */
+void an_nak_answered(struct an_requester *q, uint64_t psn, rwy_time now);
+/* gap.c: the phase of the present repeat. */
+enum an_phase an_repair(const struct an_requester *q);
+/* requester.c: the capture ends. */
+void an_requester_end(struct an_flow *f);
 /*
  * gap.c: adds the gap that ends now to the phase that explains it. repeat: with a packet that was
- * sent before; goes_back: which begins a repeat; info: of that packet.
+ * sent before; goes_back: which begins a repeat; psn, info: of that packet.
  */
-void an_gap(struct an_flow *f, bool repeat, bool goes_back, const struct roce_opinfo *info, rwy_time now);
+void an_gap(struct an_flow *f, bool repeat, bool goes_back, uint64_t psn, const struct roce_opinfo *info,
+    rwy_time now);
 /* verdict.c: the findings, from all that was counted. end: time of the capture's last packet. */
 void an_verdict(struct an_flow *f, rwy_time end);
 

@@ -34,6 +34,10 @@ static void complete(struct an_flow *f, const struct an_message *m, rwy_time now
 
 	f->c.messages++;
 	an_hist_add(&f->completion, rwy_since(m->first, now));
+	if (m->op == ROCE_OP_CMP_SWAP || m->op == ROCE_OP_FETCH_ADD) {
+		q->atomics_out--;
+		q->read_done = true;
+	}
 	if (m->op != ROCE_OP_READ_REQ)
 		return;
 	q->reads_out--;
@@ -89,12 +93,12 @@ static void sample(struct an_flow *f, uint64_t end, rwy_time now)
 static void advance(struct an_flow *f, uint64_t end, rwy_time now)
 {
 	struct an_requester *q = f->rq;
+	uint32_t reads = q->reads_out + q->atomics_out;
 
 	if (end <= q->una)
 		return;
 	sample(f, end, now);
-	q->was_full =
-	    q->bytes_out * 10 >= f->most_bytes * 9 || (q->reads_out && q->reads_out == f->most_reads);
+	q->was_full = q->bytes_out * 10 >= f->most_bytes * 9 || (reads && reads == f->most_reads);
 	for (uint64_t p = q->una; p < end && p < q->nxt; p++) {
 		struct an_sent *e = &q->sent[p & q->sent_mask];
 
@@ -148,6 +152,7 @@ static void judge_repeat(struct an_flow *f, uint64_t end, rwy_time now)
 	if (!(again && end >= q->back_end) && !soon)
 		return;
 	f->c.resends_needless++;
+	q->timer_needless++;
 	an_hist_add(&f->rtt, q->maybe_rtt);
 	q->by_timer = false; /* judged once */
 }
@@ -160,6 +165,8 @@ static void take_nak(struct an_flow *f, uint64_t psn, uint8_t value, rwy_time no
 	if (value == ROCE_NAK_PSN_SEQ) {
 		f->c.naks_sequence++;
 		q->nak_at = now;
+		q->nak[q->nak_i % AN_NAKS].psn = psn;
+		q->nak[q->nak_i++ % AN_NAKS].at = now;
 		an_point_add(f, psn, AN_MARK_NAK, now);
 		return;
 	}
@@ -181,14 +188,17 @@ static uint32_t messages_of(uint8_t credits)
  */
 static void take_credits(struct an_requester *q, uint8_t value, rwy_time now)
 {
-	bool none =
-	    value != ROCE_AETH_CREDIT_INVALID && q->message_tail - q->message_head >= messages_of(value);
+	uint32_t granted = messages_of(value), out = q->message_tail - q->message_head;
 
-	if (q->no_credit && !none) {
+	if (value == ROCE_AETH_CREDIT_INVALID)
+		granted = UINT32_MAX;
+	else
+		granted -= granted < out ? granted : out;
+	if (!q->may_begin && granted) {
 		q->granted = q->progress = true;
 		q->last_progress = now;
 	}
-	q->no_credit = none;
+	q->may_begin = granted;
 }
 
 static void take_aeth(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)

@@ -74,14 +74,14 @@ static void errors(struct an_flow *f)
 		    "\"transport "
 		    "retry counter exceeded\".",
 		    f->stalled_resends, say_time(seconds(timer)));
-	if (f->c.resends_needless * 10 > f->c.resends && f->c.resends_timeout)
+	if (q->timer_needless * 10 > f->c.resends)
 		find(f, "timer",
 		    "The requester's timer is too short: it fires after %s, an answer takes %s to %s. %llu "
 		    "of %llu "
 		    "repeats were for packets that had arrived.",
 		    say_time(seconds(timer)), say_time(seconds(f->rtt.min)),
-		    say_time(seconds(an_hist_quantile(&f->rtt, 0.99))),
-		    (unsigned long long)f->c.resends_needless, (unsigned long long)f->c.resends);
+		    say_time(seconds(an_hist_quantile(&f->rtt, 0.99))), (unsigned long long)q->timer_needless,
+		    (unsigned long long)f->c.resends);
 }
 
 static void say_window(struct an_flow *f, double share)
@@ -104,7 +104,8 @@ static void say_reads(struct an_flow *f, double share)
 	if (f->cm.known)
 		snprintf(cm, sizeof(cm), " (CM agreed on %u)", f->cm.read_depth);
 	find(f, "read depth",
-	    "%.0f %% of the time a READ waits for an earlier one: at most %u are outstanding%s, and one "
+	    "%.0f %% of the time a READ or ATOMIC waits for an earlier one: at most %u are outstanding%s, "
+	    "and one "
 	    "takes %s.",
 	    share * 100, f->most_reads, cm, say_time(seconds(an_hist_quantile(&f->completion, 0.5))));
 }
@@ -120,6 +121,11 @@ static void say_repair(struct an_flow *f, enum an_phase p, double share)
 	    "packets again each time (go-back-N); %s of what it sent are repeats.",
 	    share * 100, n, p == AN_TIMEOUT ? "after its timer" : "after a NAK", each,
 	    say_share((double)f->c.resent_packets / (double)(f->c.packets + f->c.resent_packets)));
+	if (p == AN_LOSS && f->c.reordered && f->c.reordered * 2 >= f->c.resends_nak)
+		find(f, "reordering",
+		    "%llu packets were not lost but came late, behind others. The responder asks for those "
+		    "again, too: the path should keep the order of a queue pair's packets.",
+		    (unsigned long long)f->c.reordered);
 	if (p == AN_TIMEOUT)
 		find(f, "timer value", "The timer is about %s.",
 		    say_time(seconds(an_hist_quantile(&f->timer, 0.5))));
@@ -172,6 +178,7 @@ void an_verdict(struct an_flow *f, rwy_time end)
 
 	if (!f->c.packets && !f->c.resent_packets)
 		return;
+	an_requester_end(f);
 	f->stalled = f->stalled_resends >= STALLED && f->rq->back && f->rq->una < f->rq->nxt &&
 	             rwy_since(f->rq->last_progress, end) > 0;
 	for (unsigned p = 0; p < AN_PHASE_COUNT; p++)
