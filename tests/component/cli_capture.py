@@ -2,17 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """cli_capture.py BUILD: roceway capture and tools/extcap against the simulated gateway of tests/component/api/server.c, which has no
 packets: the stream and its ends, refusals, files, and what Wireshark asks an extcap program. gw_capture.py has packets."""
+import contextlib
+import json
 import os
 import re
+import resource
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import cases
 
 sys.argv = sys.argv[:2]
+from bad_captures import pcapng, session  # noqa: E402
 from cli_api import CLI, ROOT, Server, cli  # noqa: E402
 
 EXTCAP = ROOT / "tools/extcap/roceway-extcap"
@@ -99,6 +106,72 @@ def test_refusals():
     assert "cannot reach the gateway" in r.stderr
     r = cli(["capture", "--from-interface", "nosuch0", "-w", "/dev/null"], 1)
     assert "nosuch0" in r.stderr
+
+
+class Gateway(socketserver.ThreadingUnixStreamServer):
+    """One that has very many packets: it answers each request with a capture."""
+    daemon_threads = True
+
+    def __init__(self, path):
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self):
+                while self.rfile.readline().strip():
+                    pass
+                body = pcapng(session() * 200)
+                self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n" % len(body))
+                with contextlib.suppress(OSError):
+                    self.wfile.write(body)
+
+        super().__init__(path, Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def written(said):
+    return [int(n) for n in re.search(r"(\d+) packets written, (\d+) lost$", said, re.M).groups()]
+
+
+def test_full_disk():
+    """The file ends with a whole packet, and the counts are those of the file."""
+    with tempfile.TemporaryDirectory() as d, Gateway(d + "/s") as g:
+        whole, small = d + "/whole", d + "/small"
+
+        def capture(path, limit):
+            return subprocess.run([CLI, "--socket", d + "/s", "capture", "-w", path], capture_output=True, text=True, timeout=60,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+
+        r = capture(whole, resource.RLIM_INFINITY)
+        all_packets = written(r.stderr)[0]
+        assert r.returncode == 0 and all_packets == len(session()) * 200 and written(r.stderr)[1] == 0, r
+        r = capture(small, os.path.getsize(whole) // 2)
+        assert r.returncode == 1 and r.stderr.startswith(f"roceway: cannot write {small}: File too large\n"), r
+        has, lost = written(r.stderr)
+        assert 0 < has < all_packets and lost > 0, r
+        a = subprocess.run([CLI, "analyze", small, "--json"], capture_output=True, text=True, timeout=60)
+        assert a.returncode == 0 and not a.stderr and json.loads(a.stdout)["packets"] == has, (has, a.stderr)
+        os.symlink("/dev/full", d + "/full")
+        r = capture(d + "/full", resource.RLIM_INFINITY)
+        assert r.returncode == 1 and "No space left on device" in r.stderr and written(r.stderr)[0] == 0, r
+        g.shutdown()
+
+
+def test_full_disk_interface():
+    with tempfile.TemporaryDirectory() as d, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        path = d + "/x.pcap"
+        p = subprocess.Popen([CLI, "capture", "--from-interface", "lo", "-w", path, "udp port 4791"], stderr=subprocess.PIPE, text=True,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000)))
+        end = time.monotonic() + END
+        while p.poll() is None:
+            assert time.monotonic() < end
+            s.sendto(bytes(999), ("127.0.0.1", 4791))
+            time.sleep(0.001)
+        said = p.communicate()[1]
+        if "permission" in said or "permitted" in said:
+            return  # not root
+        has, lost = written(said)
+        assert p.returncode == 1 and "File too large" in said and has > 0 and lost > 0, said
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        a = subprocess.run([CLI, "analyze", path, "--json"], capture_output=True, text=True, timeout=60)
+        assert a.returncode == 0 and not a.stderr and json.loads(a.stdout)["packets"] == has, (has, a)
 
 
 def extcap(s, *words, code=0):

@@ -15,9 +15,11 @@
 #include "tools/analyze/link.h"
 #include "tools/analyze/requester.h"
 
-#define FRAME_MAX   65536
-#define BUCKETS_MIN 256u
-#define CM_CONNS    65536u
+#define FRAME_MAX    65536
+#define BUCKETS_MIN  256u
+#define CM_CONNS     65536u
+#define OPEN_BUCKETS 1024u
+#define AT_MOST      (UINT64_MAX / 2) /* so that no time of a capture is RWY_NEVER */
 
 struct cm_of {
 	uint32_t vni;
@@ -35,6 +37,7 @@ struct an {
 	struct bucket *bucket;
 	uint32_t mask, flows;
 	struct an_flow *head, *tail;
+	struct an_flow *open[OPEN_BUCKETS]; /* flows with requests, without a peer, by hosts */
 	struct cm_of *cm;
 	struct an_totals t;
 	an_saw *saw;
@@ -149,23 +152,63 @@ static struct an_flow *flow_need(struct an *a, const struct an_key *k)
 	return f;
 }
 
+/* The open flows between the same hosts as f, and others. */
+static struct an_flow **open_of(
+    struct an *a, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst)
+{
+	return &a->open[rwy_hash_ip(rwy_hash_ip(rwy_hash(vni, 0), src), dst) % OPEN_BUCKETS];
+}
+
+static void open_add(struct an *a, struct an_flow *f)
+{
+	struct an_flow **list = open_of(a, f->key.vni, &f->key.src, &f->key.dst);
+
+	if (f->open || f->peer)
+		return;
+	f->open = true;
+	f->open_next = *list;
+	*list = f;
+}
+
+static void open_remove(struct an *a, struct an_flow *f)
+{
+	struct an_flow **at = open_of(a, f->key.vni, &f->key.src, &f->key.dst);
+
+	if (!f->open)
+		return;
+	while (*at != f)
+		at = &(*at)->open_next;
+	*at = f->open_next;
+	f->open = false;
+}
+
+static void pair_set(struct an *a, struct an_flow *x, struct an_flow *y)
+{
+	if (x->peer)
+		x->peer->peer = NULL;
+	if (y->peer)
+		y->peer->peer = NULL;
+	x->peer = y;
+	y->peer = x;
+	open_remove(a, x);
+	open_remove(a, y);
+}
+
 /* The flow that f's responses answer, when exactly one can be it. */
 static struct an_flow *pair(struct an *a, struct an_flow *f, const struct roce_pkt *pkt)
 {
 	struct an_flow *found = NULL;
 
-	for (struct an_flow *o = a->head; o; o = o->next) {
-		if (o == f || o->peer || o->key.vni != f->key.vni || !rwy_ip_eq(&o->key.src, &f->key.dst) ||
+	for (struct an_flow *o = *open_of(a, f->key.vni, &f->key.dst, &f->key.src); o; o = o->open_next) {
+		if (o == f || o->key.vni != f->key.vni || !rwy_ip_eq(&o->key.src, &f->key.dst) ||
 		    !rwy_ip_eq(&o->key.dst, &f->key.src) || !an_answers(o, pkt->psn))
 			continue;
 		if (found)
 			return NULL;
 		found = o;
 	}
-	if (found) {
-		found->peer = f;
-		f->peer = found;
-	}
+	if (found)
+		pair_set(a, found, f);
 	return found;
 }
 
@@ -216,8 +259,7 @@ static int take_cm(struct an *a, uint32_t vni, const struct roce_pkt *pkt, rwy_t
 
 	if (!fa)
 		return RWY_ENOMEM;
-	fa->peer = fb;
-	fb->peer = fa;
+	pair_set(a, fa, fb);
 	fa->pmtu = fb->pmtu = ev.conn.path_mtu;
 	fa->cm = fb->cm = (struct an_cm){true, ev.conn.retry_count, ev.conn.ack_timeout, 0, 0};
 	fb->cm.rnr_retry = ev.conn.a.rnr_retry;
@@ -244,6 +286,7 @@ static int take_rc(
 	if (roce_op_is_request(pkt->info)) {
 		if (pkt->ecn == 3)
 			f->c.ce_marked++;
+		open_add(a, f);
 		return an_request(f, pkt, now);
 	}
 	o = f->peer ? f->peer : pair(a, f, pkt);
@@ -264,7 +307,7 @@ static void take_cnp(struct an *a, const struct an_key *k, rwy_time now)
 		a->t.unpaired++;
 }
 
-/* Times that go back make no negative duration. */
+/* Times that go back make no negative duration. 0 means "not set" in places. */
 static rwy_time clock_of(struct an *a, rwy_time at)
 {
 	if (!a->t.packets++)
@@ -273,12 +316,12 @@ static rwy_time clock_of(struct an *a, rwy_time at)
 		a->t.backwards++;
 	else
 		a->t.last = at;
-	return a->t.last;
+	return rwy_time_max(a->t.last, 1);
 }
 
 int an_frame(struct an *a, rwy_time at, const uint8_t *frame, uint32_t len, uint32_t wire_len, bool ip)
 {
-	rwy_time now = clock_of(a, at);
+	rwy_time now = clock_of(a, rwy_time_min(at, AT_MOST));
 	enum roce_parse_reason why;
 	struct an_inner inner;
 	struct roce_pkt pkt;

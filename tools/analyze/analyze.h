@@ -153,8 +153,10 @@ struct an_flow {
 	size_t points;
 	struct an_finding finding[AN_FINDINGS_MAX];
 	unsigned findings;
-	struct an_requester *rq; /* internal */
-	void *user;              /* of an_watch()'s callee; NULL in a new flow */
+	struct an_requester *rq; /* this and the next two are internal */
+	bool open;               /* has requests and no peer: its answers are looked for */
+	struct an_flow *open_next;
+	void *user; /* of an_watch()'s callee; NULL in a new flow */
 	struct an_flow *next;
 };
 

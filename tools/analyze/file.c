@@ -81,7 +81,10 @@ static int source_next(struct source *s, const char **cut_short, struct an_file_
 
 static rwy_time time_of(const struct source *s)
 {
-	return (rwy_time)s->head->ts.tv_sec * RWY_SEC + (rwy_time)s->head->ts.tv_usec;
+	int64_t sec = s->head->ts.tv_sec;
+
+	/* libpcap reads the 32 bits of a pcap file as a number with a sign. */
+	return (rwy_time)(sec < 0 ? (uint32_t)sec : sec) * RWY_SEC + (rwy_time)s->head->ts.tv_usec;
 }
 
 static int take(struct an *a, const struct source *s)

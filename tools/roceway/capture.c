@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,7 +47,6 @@ struct capture {
 	bool ends;                   /* the gateway was told so */
 	time_t ends_at;
 	const struct cli *cli;
-	uint64_t written;
 	/* by interface: what is missing, and up to the packet or statistics that came last */
 	uint64_t lost[CAP_IFS_MAX], between[CAP_IFS_MAX];
 	char filter[TEXT_MAX];
@@ -86,10 +86,9 @@ static bool on_block(void *ctx, const uint8_t *block, size_t len)
 	case CAP_PACKET:
 		note_lost(c, block, len);
 		if (c->trigger) {
-			ok = cap_trigger_packet(c->trigger, block, len, &c->file, &c->written);
+			ok = cap_trigger_packet(c->trigger, block, len, &c->file);
 			break;
 		}
-		c->written++;
 		ok = cap_file_add(&c->file, block, len);
 		break;
 	case CAP_STATISTICS:
@@ -167,11 +166,11 @@ static bool stream_end(
 
 static void tell_done(const struct cli *cli, const struct capture *c)
 {
-	unsigned long long lost = 0;
+	unsigned long long lost = c->file.wait_packets; /* if the disk is full */
 
 	for (unsigned i = 0; i < CAP_IFS_MAX; i++)
 		lost += c->lost[i];
-	fprintf(stderr, "%llu packets written, %llu lost", (unsigned long long)c->written, lost);
+	fprintf(stderr, "%llu packets written, %llu lost", (unsigned long long)c->file.packets, lost);
 	if (c->trigger)
 		fprintf(stderr, ", of %u connections with an event", cap_trigger_connections(c->trigger));
 	fputc('\n', stderr);
@@ -313,6 +312,8 @@ static int run_capture(const struct cli *cli)
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file as large as it may be is a full disk */
+	umask(077);
 	if (read_options(cli, c) && (!interface || interface_fits(cli))) {
 		if (interface)
 			rc = cap_interface(cli, interface, c->filter, &c->limits, c->file.path);

@@ -26,6 +26,7 @@ struct cap_file {
 	size_t head_len;
 	uint8_t *wait; /* whole blocks that are not written yet */
 	size_t wait_len, wait_max;
+	uint64_t packets, wait_packets; /* written; in blocks that are not */
 };
 /* Adds a block of the head, or another one. False, after cli_error(). */
 bool cap_file_head(struct cap_file *f, const uint8_t *block, size_t len);
@@ -73,9 +74,8 @@ struct cap_trigger;
 struct cap_trigger *cap_trigger_new(const char *events, size_t memory);
 void cap_trigger_free(struct cap_trigger *t); /* NULL is allowed */
 /* Takes a packet's block, and writes what it brings into the file: nothing; the block; or what was
- * kept of its connection, and the block. False: a file's error. *written: blocks. */
-bool cap_trigger_packet(
-    struct cap_trigger *t, const uint8_t *block, size_t len, struct cap_file *f, uint64_t *written);
+ * kept of its connection, and the block. False: a file's error. */
+bool cap_trigger_packet(struct cap_trigger *t, const uint8_t *block, size_t len, struct cap_file *f);
 unsigned cap_trigger_connections(const struct cap_trigger *t); /* that had an event */
 
 /* --- a kernel interface ----------------------------------------------------------------------- */

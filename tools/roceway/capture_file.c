@@ -93,6 +93,8 @@ bool cap_file_flush(struct cap_file *f)
 	}
 	f->size += f->wait_len;
 	f->wait_len = 0;
+	f->packets += f->wait_packets;
+	f->wait_packets = 0;
 	return true;
 }
 
@@ -136,6 +138,7 @@ bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len)
 
 	if (f->ring && now > f->head_len && now + len > f->max && !next_file(f))
 		return false;
+	f->wait_packets += cap_block_type(block) == CAP_PACKET;
 	return append(&f->wait, &f->wait_len, &f->wait_max, block, len);
 }
 

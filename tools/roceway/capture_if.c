@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tools/roceway/capture.h"
 
@@ -16,6 +18,9 @@ struct run {
 	pcap_t *pcap;
 	pcap_dumper_t *out;
 	uint64_t n;
+	/* What is surely in the file: packets, and its length. */
+	uint64_t written;
+	int64_t size;
 };
 
 static void on_packet(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
@@ -82,10 +87,22 @@ static bool copy(struct run *r, const struct cap_limits *l)
 			cli_error("cannot write the capture: %s", strerror(errno));
 			return false;
 		}
+		r->written = r->n;
+		r->size = pcap_dump_ftell64(r->out);
 	}
 	if (rc == PCAP_ERROR)
 		cli_error("%s", pcap_geterr(r->pcap));
 	return rc != PCAP_ERROR;
+}
+
+/* The disk is full: the file ends with its last whole packet. */
+static void cut(const struct run *r, const char *path)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode) && r->size > 0 &&
+	    truncate(path, r->size))
+		cli_error("its last packet is cut");
 }
 
 int cap_interface(
@@ -103,7 +120,10 @@ int cap_interface(
 	if (r.out) {
 		pcap_stats(r.pcap, &lost);
 		pcap_dump_close(r.out);
-		fprintf(stderr, "%llu packets written, %u lost\n", (unsigned long long)r.n, lost.ps_drop);
+		if (r.written < r.n)
+			cut(&r, path);
+		fprintf(stderr, "%llu packets written, %llu lost\n", (unsigned long long)r.written,
+		    (unsigned long long)(lost.ps_drop + (r.n - r.written)));
 	}
 	if (r.pcap)
 		pcap_close(r.pcap);

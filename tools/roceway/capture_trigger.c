@@ -170,7 +170,7 @@ static void keep(struct cap_trigger *t, uint64_t connection, const uint8_t *bloc
 		unlink_next(t, &t->first);
 }
 
-static bool write_kept(struct cap_trigger *t, uint64_t connection, struct cap_file *f, uint64_t *written)
+static bool write_kept(struct cap_trigger *t, uint64_t connection, struct cap_file *f)
 {
 	for (struct kept **at = &t->first; *at;) {
 		if ((*at)->connection != connection) {
@@ -179,14 +179,12 @@ static bool write_kept(struct cap_trigger *t, uint64_t connection, struct cap_fi
 		}
 		if (!cap_file_add(f, (*at)->block, (*at)->len))
 			return false;
-		++*written;
 		unlink_next(t, at);
 	}
 	return true;
 }
 
-bool cap_trigger_packet(
-    struct cap_trigger *t, const uint8_t *block, size_t len, struct cap_file *f, uint64_t *written)
+bool cap_trigger_packet(struct cap_trigger *t, const uint8_t *block, size_t len, struct cap_file *f)
 {
 	size_t n = 0;
 	const uint8_t *comment = cap_block_option(block, len, CAP_OPT_COMMENT, &n);
@@ -200,11 +198,10 @@ bool cap_trigger_packet(
 		}
 		*place = connection;
 		t->n++;
-		if (!write_kept(t, connection, f, written))
+		if (!write_kept(t, connection, f))
 			return false;
 	} else if (!place && !has_event(t, comment, n)) {
 		return true; /* of no connection, as ARP */
 	}
-	++*written;
 	return cap_file_add(f, block, len);
 }
