@@ -221,6 +221,10 @@ $(BUILD)/tests/unit/test_analyze $(BUILD)/tests/fuzz/fuzz_analyze: $(call obj,$(
 FUZZ_LIBS_analyze = $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
 $(BUILD)/tests/unit/test_replay $(BUILD)/tests/fuzz/fuzz_replay: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c) $(REPLAY_LIB)
 FUZZ_LIBS_replay = $(BUILD)/fuzz/lib/librwyreplay.a $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
+# With libpcap.
+$(BUILD)/tests/fuzz/fuzz_files: $(call obj,$(ANALYZE_SRC) $(ANONYMISE_SRC) tools/roceway/capture_block.c base/say.c)
+$(BUILD)/tests/fuzz/fuzz_files: LDFLAGS_ALL += $(shell $(PC) --libs libpcap)
+FUZZ_LIBS_files = $(ANONYMISE_SRC) tools/roceway/capture_block.c $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a $(shell $(PC) --libs libpcap)
 TENANT_BIN := $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN))
 TENANT_WRAP := gw_publish_passed gw_publish_wait
 $(TENANT_BIN): $(TENANT_OBJ)
@@ -344,14 +348,21 @@ sim-long: $(BUILD)/tests/sim/rwysim ## the same for hours: N=SEEDS, FROM=SEED
 fuzz-replay: $(FUZZ_BIN) ## replay every fuzz corpus
 	@tests/fuzz/replay $(BUILD) $(FUZZ_BIN)
 
+INTO ?= $(BUILD)/fuzz/corpus/$(F)
 .PHONY: fuzz
-fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
+fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60] [INTO=FOLDER of new inputs]
 	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang OPT='-O1 -g' SAN='-fsanitize=address,undefined,fuzzer-no-link' fuzz-libs
-	@mkdir -p $(BUILD)/fuzz/bin tests/fuzz/corpus/$(F)
+	@mkdir -p $(BUILD)/fuzz/bin $(INTO)
 	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c $(wildcard tests/fuzz/$(F)_*.c) -o $(BUILD)/fuzz/bin/fuzz_$(F) \
 	  $(FUZZ_LIBS_$(F)) $(BUILD)/fuzz/lib/librwyproxy.a $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwymodel.a $(BUILD)/fuzz/lib/librwycore.a $(BUILD)/fuzz/lib/librwybase.a \
 	  -lyaml -ljansson $(CORE_LIBS) -lm
-	$(BUILD)/fuzz/bin/fuzz_$(F) -max_total_time=$(or $(SECONDS),60) tests/fuzz/corpus/$(F)
+	$(BUILD)/fuzz/bin/fuzz_$(F) -max_total_time=$(or $(SECONDS),60) -artifact_prefix=$(BUILD)/fuzz/ $(INTO) tests/fuzz/corpus/$(F)
+
+# The readers of captures, of anybody's files.
+FUZZ_READERS := analyze files replay capture
+.PHONY: fuzz-readers
+fuzz-readers: ## the readers of captures with libFuzzer: SECONDS=60 each
+	+@for f in $(FUZZ_READERS); do $(MAKE) --no-print-directory fuzz F=$$f || exit 1; done
 
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 ASAN_MAKE = $(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g1' SAN='$(ASAN)'

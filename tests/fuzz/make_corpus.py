@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_corpus.py: writes the seeds of the roce_parse, cm, vxlan, acl, analyze and replay corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
+"""make_corpus.py: writes the seeds of the roce_parse, cm, vxlan, acl, analyze, replay and files corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
 fuzzing and stay. Written from the standards, not from roce/."""
 import random
 import struct
@@ -210,9 +210,30 @@ def analyze_seeds():  # and replay's
     yield "read", capture(*writes, *acks, read, *answers)
 
 
+def files_seeds():
+    frames = [b"\0" * 12 + b"\x08\x00" + packet(0x0A, struct.pack(">QII", 0, 7, 8), b"d" * 8, psn=i) for i in range(3)]
+    for name, order in (("little", "<"), ("big", ">")):
+        head = struct.pack(order + "IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
+        yield f"pcap-{name}", head + b"".join(struct.pack(order + "IIII", i, i, len(f), len(f)) + f for i, f in enumerate(frames))
+
+        def block(kind, body):
+            body += bytes(-len(body) % 4)
+            return struct.pack(order + "II", kind, len(body) + 12) + body + struct.pack(order + "I", len(body) + 12)
+
+        ng = block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
+        ng += block(1, struct.pack(order + "HHIHHB3xHH", 1, 0, 65535, 9, 1, 9, 0, 0)) * 2
+        for i, f in enumerate(frames):
+            comment = struct.pack(order + "HH", 1, 8) + b"comment!" + struct.pack(order + "HHQHH", 4, 8, 5, 0, 0)
+            ng += block(6, struct.pack(order + "IIIII", i % 2, 0, i, len(f), len(f)) + f + bytes(-len(f) % 4) + comment)
+        yield f"pcapng-{name}", ng + block(5, struct.pack(order + "IIIHHQHH", 0, 0, 9, 5, 8, 7, 0, 0))
+    yield "cooked", struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 113) + struct.pack("<IIII", 1, 2, len(frames[0]) + 2, len(frames[0]) + 2) + \
+        bytes(14) + frames[0][12:]
+    yield "raw", struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + struct.pack("<IIII", 1, 2, len(frames[0]) - 14, len(frames[0])) + frames[0][14:]
+
+
 def main():
     for name, seeds in (("roce_parse", parse_seeds()), ("cm", cm_seeds()), ("vxlan", vxlan_seeds()), ("acl", acl_seeds()), ("analyze", analyze_seeds()),
-                        ("replay", analyze_seeds())):
+                        ("replay", analyze_seeds()), ("files", files_seeds())):
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds:

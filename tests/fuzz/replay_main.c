@@ -1,20 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A main() for fuzzers built without libFuzzer: passes each named file, and each file in a named
- * directory, to LLVMFuzzerTestOneInput. It finds nothing new, but shows that known faults stay
- * mended.
+ * A main() for fuzzers built without libFuzzer: [--change ROUNDS] PATH...
+ *
+ * Passes each named file, and each file in a named directory, to LLVMFuzzerTestOneInput: known
+ * faults stay mended. With --change also ROUNDS variants of each: bytes changed, left out, doubled,
+ * the end cut off. They are the same each time. The variant that fails is left in the file
+ * fuzz-NAME.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/lib/rng.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static unsigned long inputs;
+/* The sanitizers', when they are there. */
+void __attribute__((weak)) __sanitizer_set_death_callback(void (*callback)(void));
+
+#define CHANGES_MAX 8
+#define PIECE_MAX   64
+
+static unsigned long inputs, rounds;
+static const char *input_name;
+static const uint8_t *variant; /* that runs now */
+static size_t variant_size;
+
+/* The process dies: keeps the variant. */
+static void keep(void)
+{
+	char path[256];
+	FILE *f;
+
+	if (!variant)
+		return;
+	snprintf(path, sizeof(path), "fuzz-%s", input_name);
+	f = fopen(path, "wb");
+	if (!f)
+		return;
+	(void)fwrite(variant, 1, variant_size, f);
+	fclose(f);
+	fprintf(stderr, "a variant of %s fails: it is in %s\n", input_name, path);
+}
+
+static void on_signal(int sig)
+{
+	keep();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/* Changes v[*size], which has room for PIECE_MAX bytes more, in one place. */
+static void change(uint8_t *v, size_t *size, uint64_t *rng)
+{
+	static const uint8_t word[] = {0, 1, 0x7f, 0x80, 0xff};
+	size_t at = rng_below(rng, (uint32_t)*size), n = 1 + rng_below(rng, PIECE_MAX);
+
+	n = n < *size - at ? n : *size - at;
+	switch (rng_below(rng, 6)) {
+	case 0:
+		v[at] ^= (uint8_t)(1u << rng_below(rng, 8));
+		break;
+	case 1:
+		v[at] = word[rng_below(rng, sizeof(word))];
+		break;
+	case 2: /* a number of 2 or 4 bytes */
+		memset(v + at, word[rng_below(rng, sizeof(word))], n < 4 ? n : 4);
+		break;
+	case 3:
+		memmove(v + at, v + at + n, *size - at - n);
+		*size -= n;
+		break;
+	case 4:
+		memmove(v + at + n, v + at, *size - at);
+		*size += n;
+		break;
+	default:
+		*size = at + 1;
+	}
+}
+
+static void variants_feed(const uint8_t *data, size_t size)
+{
+	uint64_t rng = size;
+
+	for (unsigned long i = 0; i < rounds && size; i++) {
+		uint8_t *v = malloc(size + (size_t)CHANGES_MAX * PIECE_MAX), *exact;
+		size_t n = size;
+
+		if (!v)
+			abort();
+		memcpy(v, data, size);
+		for (uint32_t k = 1 + rng_below(&rng, CHANGES_MAX); k && n; k--)
+			change(v, &n, &rng);
+		exact = realloc(v, n ? n : 1); /* so that a sanitizer sees overreads */
+		if (!exact)
+			abort();
+		variant = exact;
+		variant_size = n;
+		LLVMFuzzerTestOneInput(exact, n);
+		variant = NULL;
+		free(exact);
+	}
+}
 
 static int file_feed(const char *path, size_t size)
 {
@@ -34,6 +127,8 @@ static int file_feed(const char *path, size_t size)
 	fclose(f);
 	LLVMFuzzerTestOneInput(data, got);
 	inputs++;
+	input_name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	variants_feed(data, got);
 	free(data);
 	return 0;
 }
@@ -74,9 +169,18 @@ static int path_feed(const char *path)
 
 int main(int argc, char **argv)
 {
-	int bad = 0;
+	int bad = 0, i = 1;
 
-	for (int i = 1; i < argc; i++)
+	if (argc > 2 && !strcmp(argv[1], "--change")) {
+		rounds = strtoul(argv[2], NULL, 10);
+		i = 3;
+		signal(SIGABRT, on_signal);
+		if (__sanitizer_set_death_callback)
+			__sanitizer_set_death_callback(keep);
+		else
+			signal(SIGSEGV, on_signal);
+	}
+	for (; i < argc; i++)
 		bad |= path_feed(argv[i]);
 	printf("%lu inputs\n", inputs);
 	return bad ? 1 : 0;
