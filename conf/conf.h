@@ -231,8 +231,9 @@ struct conf {
 	struct conf_controller controller;
 	struct conf_relay relay;
 	char journal_dir[CONF_STR];
-	bool sandbox;          /* gives up system calls */
-	rwy_dur drain_timeout; /* of SIGTERM; 0: it stops at once */
+	uint64_t recorder_size; /* bytes, of each worker */
+	bool sandbox;           /* gives up system calls */
+	rwy_dur drain_timeout;  /* of SIGTERM; 0: it stops at once */
 };
 
 struct conf_error {

@@ -28,6 +28,11 @@ const struct conf_key conf_keys[] = {
                 "It must be the gateway's user's own, with mode 0700; it is made if need be. The next "
                 "process restores the connections from it: they continue, or get an error if a request was "
                 "lost."},
+    {"gateway.recorder_size", CONF_T_SIZE, 64 * KIB, 64 * MIB, "1MiB", C(recorder_size),
+        .text =
+            "Memory of each worker for the flight recorder, 64 bytes an entry: how far back `roceway why` "
+            "can look. Rounded down to a power of two; beside the journal, in memory "
+            "(docs/recorder.md)."},
     {"gateway.site_key", CONF_T_PATH, 2, CONF_STR - 1, "", C(site_key),
         .text =
             "File with a key that all gateways of this site have: 32 hexadecimal digits, readable for the "

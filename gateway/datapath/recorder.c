@@ -22,7 +22,7 @@
 #include "gateway/gw.h"
 #include "gateway/setup.h"
 
-#define ENTRIES ENG_RECORDER_ENTRIES
+#define ENTRY ((uint32_t)sizeof(struct eng_record))
 
 struct gw_recorders {
 	struct eng_recorder_head *head;
@@ -32,6 +32,19 @@ struct gw_recorders {
 const struct eng_recorder_ring *gw_recorder(const struct gw_app *app, unsigned worker)
 {
 	return worker < app->workers && app->worker[worker] ? eng_recorder(app->worker[worker]->eng) : NULL;
+}
+
+/* Entries of each worker: a power of two. */
+static uint32_t entries_of(const struct gw_app *app)
+{
+	uint64_t wanted = app->conf->recorder_size / ENTRY;
+	uint32_t n = 1;
+
+	if (!wanted)
+		return ENG_RECORDER_ENTRIES;
+	while (2 * (uint64_t)n <= wanted && n < ENG_RECORDER_MAX)
+		n *= 2;
+	return n;
 }
 
 /* --- what the last process left ------------------------------------------------------------ */
@@ -105,7 +118,7 @@ static int file_map(struct gw_recorders *f, const struct gw_app *app, int dir, c
 	}
 	f->head = p;
 	f->head->workers = app->workers;
-	f->head->entries = ENTRIES;
+	f->head->entries = entries_of(app);
 	f->head->pid = (uint32_t)getpid();
 	snprintf(f->head->name, sizeof(f->head->name), "%s", app->conf->name);
 	snprintf(f->head->version, sizeof(f->head->version), "%s", app->version);
@@ -126,7 +139,7 @@ void gw_recorder_open(struct gw_app *app)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return;
-	f->size = ENG_RECORDER_HEAD + app->workers * ENG_RECORDER_SIZE(ENTRIES);
+	f->size = ENG_RECORDER_HEAD + app->workers * ENG_RECORDER_SIZE(entries_of(app));
 	snprintf(name, sizeof(name), "roceway-%s.recorder", app->conf->name);
 	keep_old(app, dir, name);
 	rc = file_map(f, app, dir, name);
@@ -141,11 +154,11 @@ void gw_recorder_open(struct gw_app *app)
 
 void gw_recorder_region(const struct gw_app *app, unsigned worker, struct eng_cfg *out)
 {
-	out->recorder_n = ENTRIES;
+	out->recorder_n = entries_of(app);
 	if (app->recorders)
 		out->recorder =
 		    (struct eng_recorder_ring *)(void *)((uint8_t *)app->recorders->head + ENG_RECORDER_HEAD +
-		                                         worker * ENG_RECORDER_SIZE(ENTRIES));
+		                                         worker * ENG_RECORDER_SIZE(out->recorder_n));
 }
 
 void gw_recorder_alive(const struct gw_app *app)

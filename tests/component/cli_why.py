@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socketserver
+import subprocess
 import sys
 import tempfile
 import threading
@@ -15,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 import cases
 
 sys.argv = sys.argv[:2]
-from cli_api import Server, cli, fits  # noqa: E402
+from cli_api import CLI, Server, cli, fits  # noqa: E402
 
 A, B = "10.1.0.2", "10.2.0.2"
 FLOW = {"worker": 0, "tenant": "", "vni": 0, "local": A, "remote": B, "local_qpn": 18, "remote_qpn": 77, "tunnel": "b1", "state": "paired", "error": "",
@@ -171,6 +172,53 @@ def test_local_host_was_silent():
 def test_the_other_end_knows():
     out = why(Api([flow(state="failed")], [entry("fail", "responder failed at PSN 5: the far host did not answer: retry count exceeded", value=2)]))
     assert "`roceway why 10.2.0.2 10.1.0.2` there" in out and ": the far host did not answer" in out, out
+
+
+FAR_FLOW = {**FLOW, "local": B, "remote": A, "local_qpn": 77, "remote_qpn": 18, "state": "failed", "error": "retry count exceeded"}
+
+
+def far_entry(*words, **more):
+    return {**entry(*words, local_qpn=77, remote_qpn=18, side="requester", **more), "local": B, "remote": A}
+
+
+def test_ask_the_other():
+    near = Api([flow(state="failed")], [entry("fail", "responder failed at PSN 5: the far host did not answer: retry count exceeded", value=2)])
+    far = Api([FAR_FLOW], [far_entry("timeout", "no answer", number=n) for n in range(1, 8)] +
+              [far_entry("fail", "requester failed at PSN 5: retry count exceeded", number=8, value=2)])
+    with serving(far) as there, serving(near) as here:
+        words = ["--socket", here, "why", A, B, "--interval", "0"]
+        out = cli([*words, "--other", there]).stdout
+        fits(out)
+        out = re.sub(r"\n   ", " ", out)
+        mine, theirs = out.split(f"The other gateway, {there}:")
+        assert "The other gateway says why, below." in mine and "7 times" not in mine, mine
+        assert "7 times that 10.2.0.2 did not answer in time" in theirs and "it is down, its queue pair is gone" in theirs and "retry count exceeded" in theirs, theirs
+        both = json.loads(cli([*words, "--json", "--other", there]).stdout)
+        assert both["other"]["flow"]["local"] == B and len(both["other"]["entries"]) == 8 and both["flow"]["local"] == A, both
+        assert json.loads(cli([*words, "--json"]).stdout)["other"] is None
+        # By the environment; the other one does not ask again.
+        env = {**os.environ, "ROCEWAY_OTHER": there}
+        r = subprocess.run([CLI, *words], capture_output=True, text=True, env=env, timeout=60)
+        assert r.returncode == 0 and r.stdout.count("The other gateway,") == 1, r
+        # By ssh, whose shell gets each word as one.
+        with tempfile.TemporaryDirectory() as d:
+            with open(d + "/ssh", "w") as f:
+                f.write(f'#!/bin/sh\necho "$@" >{d}/said\nwhile [ "$1" != roceway ]; do shift; done\nshift\neval exec {CLI} --socket {there} "$@"\n')
+            os.chmod(d + "/ssh", 0o755)
+            env = {**os.environ, "PATH": d + ":" + os.environ["PATH"]}
+            r = subprocess.run([CLI, *words, "--other", "gw@site-b"], capture_output=True, text=True, env=env, timeout=60)
+            assert r.returncode == 0 and "The other gateway, gw@site-b:" in r.stdout and "7 times that" in r.stdout, r
+            with open(d + "/said") as f:
+                assert f.read() == f"-o BatchMode=yes -o ConnectTimeout=5 -- gw@site-b roceway why --json --other= {B} {A} 18 --interval 0 --entries 10\n"
+            near.flows[0]["tenant"] = "red; rm"
+            r = subprocess.run([CLI, *words, "--other", "gw@site-b", "--tenant", "red; rm"], capture_output=True, text=True, env=env, timeout=60)
+            assert r.returncode == 0 and "cannot be given to ssh" in r.stderr, r
+            near.flows[0]["tenant"] = ""
+        # It is not there, has no such connection, or is this one: what is known here is told all the same.
+        far.flows, far.entries = [], []
+        for where, said in (("/nonexistent/s", "gives no answer"), (there, "gives no answer"), (here, "is the gateway of 10.1.0.2 itself")):
+            r = subprocess.run([CLI, *words, "--other", where], capture_output=True, text=True, timeout=60)
+            assert r.returncode == 0 and said in r.stderr and "there, or `--other` here" in re.sub(r"\n   ", " ", r.stdout), r
 
 
 def test_own_cause():

@@ -79,6 +79,11 @@ def test_hosts_die(folder):
         qpn = fail["remote_qpn"] or fail["local_qpn"]
         r = world.roceway(folder, "why", fail["local"], fail["remote"], str(qpn), "--interval", "0")
         assert r.returncode == 0 and re.search(r"It failed at \d{4}-\d\d-\d\d", r.stdout), r
+        # The other gateway is asked too, about the same connection.
+        both = world.roceway(folder, "why", fail["local"], fail["remote"], str(qpn), "--interval", "0", "--json", "--other", os.path.join(folder, "b.sock"))
+        assert both.returncode == 0 and not both.stderr, both
+        other = json.loads(both.stdout)["other"]
+        assert other["entries"] and all((e["local"], e["remote"]) == (fail["remote"], fail["local"]) for e in other["entries"]), other
         a.wait('more="roceway why %s %s ' % (fail["local"], fail["remote"]))
         # The log has what came before, of some of them.
         a.wait("info recorder: worker=0 local=%s local_qpn=" % fail["local"])

@@ -170,6 +170,25 @@ static void test_many(void **state)
 	end();
 }
 
+/* Its size is configured, and that of the process before may be another one. */
+static void test_size(void **state)
+{
+	struct eng_cfg cfg = {0};
+
+	die(5);
+	conf.recorder_size = 300 << 10; /* no power of two */
+	begin();
+	gw_recorder_region(&app, 1, &cfg);
+	assert_int_equal(cfg.recorder_n, 4096);
+	assert_has(".crash", 5, false);
+	end();
+	conf.recorder_size = 64 << 20;
+	die((1 << 20) + 7);
+	begin();
+	assert_has(".crash", (1 << 20) + 7, false);
+	end();
+}
+
 /* Something else in its place is kept, too, and followed by nobody. */
 static void test_other_file(void **state)
 {
@@ -215,8 +234,8 @@ static void test_no_directory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(test_crash), TEST(test_many), TEST(test_other_file), TEST(test_no_directory)};
+	const struct CMUnitTest tests[] = {TEST(test_crash), TEST(test_many), TEST(test_size),
+	    TEST(test_other_file), TEST(test_no_directory)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@
 static const struct cli_opt opts[] = {
     {"tenant", "NAME", "of this tenant: addresses of two may overlap"},
     {"interval", "SECONDS", "watch it for so long, 0 to 60; default: 1"},
+    {"other", "WHERE", "ask the other gateway, too: its API's socket, or its host by ssh"},
     {"entries", "N", "show the newest N entries of the recorder, 0 to 1000; default: 10"},
     {NULL, NULL, NULL},
 };
@@ -29,6 +30,7 @@ struct wanted {
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
 	long long qpn;      /* 0: any */
 	const char *tenant; /* NULL: any */
+	const char *other;  /* NULL: it is not asked */
 	double interval;
 	unsigned long entries;
 };
@@ -52,6 +54,9 @@ static bool read_wanted(const struct cli *cli, struct wanted *w)
 	char *end = "";
 
 	*w = (struct wanted){.tenant = cli_value(cli, "tenant"), .interval = 1, .entries = ENTRIES};
+	w->other = cli_value(cli, "other") ? cli_value(cli, "other") : getenv("ROCEWAY_OTHER");
+	if (w->other && !*w->other)
+		w->other = NULL;
 	if (cli->words < 2 || cli->words > 3) {
 		cli_error("expected two addresses and a QPN of either: roceway why LOCAL REMOTE [QPN]");
 		return false;
@@ -316,7 +321,7 @@ static void cut_entries(json_t *entries, unsigned long most)
 		json_array_remove(entries, 0);
 }
 
-static void print_why(json_t *sentences, json_t *entries)
+static void print_why(const json_t *sentences, json_t *entries)
 {
 	const json_t *s;
 	json_t *o;
@@ -331,9 +336,40 @@ static void print_why(json_t *sentences, json_t *entries)
 	json_decref(o);
 }
 
+static json_t *ask_other(const struct wanted *w, const struct why *y)
+{
+	char entries[24];
+	struct why_ask q = {w->other, w->local, w->remote, w->tenant, entries, w->qpn};
+
+	if (!w->other)
+		return NULL;
+	snprintf(entries, sizeof(entries), "%lu", w->entries);
+	if (y->flow && (ji(y->flow, "local_qpn") || ji(y->flow, "remote_qpn")))
+		q.qpn = ji(y->flow, "local_qpn") ? ji(y->flow, "local_qpn") : ji(y->flow, "remote_qpn");
+	return why_ask_other(&q);
+}
+
+static void tell(const struct cli *cli, const struct wanted *w, const struct why *y, json_t *sentences)
+{
+	if (cli->json) {
+		json_t *o = json_pack("{s:o, s:O, s:O, s:o}", "flow",
+		    y->flow ? json_incref(y->flow) : json_null(), "sentences", sentences, "entries",
+		    y->entries, "other", y->other ? json_incref(y->other) : json_null());
+
+		print_json(o);
+		json_decref(o);
+		return;
+	}
+	print_why(sentences, y->entries);
+	if (y->other) {
+		printf("\nThe other gateway, %s:\n\n", w->other);
+		print_why(json_object_get(y->other, "sentences"), json_object_get(y->other, "entries"));
+	}
+}
+
 static int explain(const struct cli *cli, struct wanted *w, struct why *y)
 {
-	json_t *sentences, *o;
+	json_t *sentences;
 
 	if (y->flow && !watch(cli, w, y))
 		return EXIT_ERROR;
@@ -357,18 +393,10 @@ static int explain(const struct cli *cli, struct wanted *w, struct why *y)
 		y->tunnels = get_tunnel_entries(cli, js(y->flow, "tunnel"));
 	}
 	y->reservation = get_reservation(cli, w);
+	y->other = ask_other(w, y);
 	sentences = why_say(y);
 	cut_entries(y->entries, w->entries);
-	if (cli->json) {
-		o = json_pack(
-		    "{s:O?, s:O, s:O}", "flow", y->flow, "sentences", sentences, "entries", y->entries);
-		if (!y->flow)
-			json_object_set_new(o, "flow", json_null());
-		print_json(o);
-		json_decref(o);
-	} else {
-		print_why(sentences, y->entries);
-	}
+	tell(cli, w, y, sentences);
 	json_decref(sentences);
 	return EXIT_OK;
 }
@@ -392,6 +420,7 @@ static int run_why(const struct cli *cli)
 	json_decref(y.tunnels);
 	json_decref(y.tunnel);
 	json_decref(y.reservation);
+	json_decref(y.other);
 	return rc;
 }
 
@@ -402,6 +431,7 @@ const struct cli_cmd cmd_why = {.name = "why",
     .more =
         "LOCAL is the host of this site, REMOTE the other one, QPN that of either end; it may be left out\n"
         "when only one connection of the two hosts matches. It watches the connection for --interval\n"
-        "seconds, and shows what the flight recorder has of it.\n",
+        "seconds, and shows what the flight recorder has of it. --other, or ROCEWAY_OTHER, names the\n"
+        "gateway of REMOTE: the path of its API's socket, or a host where ssh starts `roceway why`.\n",
     .opts = opts,
     .run = run_why};

@@ -34,7 +34,19 @@ struct why {
 	json_t *tunnels;                        /* the same of kind `tunnel` and `congested` */
 	json_t *tunnel;                         /* /v1/tunnels; NULL: none */
 	json_t *reservation;                    /* /v1/reservations; NULL: none */
+	json_t *other;                          /* the other gateway's answer; NULL: none */
 };
+
+/* why_other.c: what the other gateway is asked. where: a path of its API's socket, or a host for
+ * ssh. local and remote are those of this gateway. */
+struct why_ask {
+	const char *where, *local, *remote;
+	const char *tenant;  /* NULL: any */
+	const char *entries; /* a number: how many of its recorder */
+	long long qpn;       /* of either end; 0: any */
+};
+/* Its answer to `why --json`, the caller's; NULL, after cli_error(). */
+json_t *why_ask_other(const struct why_ask *q);
 
 /* why_text.c: array of sentences, the caller's. */
 json_t *why_say(const struct why *w);

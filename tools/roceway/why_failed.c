@@ -108,7 +108,12 @@ static void say_fail(const struct why *w, const json_t *fail, json_t *list)
 	const char *advice = advice_beside(why);
 
 	if (!requester && why < ENG_ENDS) {
-		why_add(list, "The other gateway says why: `roceway why %s %s` there.", w->remote, w->local);
+		if (w->other)
+			why_add(list, "The other gateway says why, below.");
+		else
+			why_add(list,
+			    "The other gateway says why: `roceway why %s %s` there, or `--other` here.",
+			    w->remote, w->local);
 		return;
 	}
 	if (advice)
