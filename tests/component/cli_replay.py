@@ -75,6 +75,33 @@ def session(a=A, b=B, qpn_a=QPN_A, qpn_b=QPN_B):
     return out
 
 
+def mad(attr, body):
+    head = struct.pack(">BBBBHHQHHI", 1, 7, 2, 3, 0, 0, 0x1122334455667788, attr, 0, 0)
+    return struct.pack(">II", 0x80010000, 1) + head + body.ljust(232, b"\0")
+
+
+def with_cm(frames, psn_a=PSN_A, psn_b=PSN_B, again=False, refused=False):
+    """The same behind REQ, REP and RTU, and before DREQ and DREP. again: the REQ is sent twice."""
+    gid = [b"\0" * 10 + b"\xff\xff" + ipaddress.ip_address(x).packed for x in (A, B)]
+
+    def q24(n, low=0):
+        return struct.pack(">I", (n & 0xFFFFFF) << 8 | low)
+
+    def cm(src, dst, attr, body):
+        return packet(src, dst, 0x64, 1, 0, mad(attr, body))
+
+    path = b"\0" * 4 + gid[0] + gid[1] + struct.pack(">IBBBB", 3, 0, 64, 0, 18 << 3)
+    req = struct.pack(">IIQQII", 0xA1, 0, 0x1061B58, 0x11, 0, 0) + q24(QPN_A, 4) + q24(0, 4) + q24(0, 0x90) + q24(psn_b, 0x97) + struct.pack(">HBB", 0xFFFF, 3 << 4 | 7, 0xF0) + path
+    rep = struct.pack(">III", 0xB2, 0xA1, 0) + q24(QPN_B) + q24(0) + q24(psn_a) + bytes([4, 4, 0, 7 << 5]) + b"\0" * 8
+    first, last, ms = frames[0][0], frames[-1][0], 10**6
+    before = [(first - 9 * ms, cm(A, B, 0x10, req))] * (2 if again else 1)
+    before += [(first - 5 * ms, cm(B, A, 0x13, rep)), (first - 4 * ms, cm(A, B, 0x14, struct.pack(">II", 0xA1, 0xB2)))]
+    if refused:
+        before[-1] = (first - 4 * ms, cm(A, B, 0x12, struct.pack(">IIBBH", 0xA1, 0xB2, 1 << 6, 0, 28)))
+    behind = [(last + 5 * ms, cm(A, B, 0x15, struct.pack(">II", 0xA1, 0xB2) + q24(QPN_B))), (last + 6 * ms, cm(B, A, 0x16, struct.pack(">II", 0xB2, 0xA1)))]
+    return before + frames + behind
+
+
 def pcap(frames, snap=65535, link=1, order="<"):
     out = [struct.pack(order + "IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link)]
     for at, f in frames:
@@ -167,6 +194,31 @@ def test_captures():
     # A message that was not captured whole is left out, with a line that says so.
     j = sim(write(frames[:22] + frames[23:]))
     assert j["capture"]["missing"] == 1 and j["sides"][1]["completed"] == 2 * COUNT - 1, j
+
+
+def test_cm():
+    """Hosts set up and end the connection with the messages of the capture: the gateways know it from its first request on."""
+    frames = session()
+    plain = sim(write(frames))
+    j = sim(write(with_cm(frames)))
+    check(j)
+    assert (plain["cm"], j["cm"], j["cm_differ"]) == (0, 1, 0), j
+    # B has no READs: without CM its first request waits for an ACK from over there.
+    assert plain["sides"][1]["completion"]["max"] > .02 and j["sides"][1]["completion"]["max"] < .001, j["sides"][1]
+    assert "1 of them set up by CM" in run("--sim", write(with_cm(frames))).stdout
+    # Over a bad path, with an outage while it is set up: nothing is lost, and the same again.
+    words = ("--loss", "5%", "--fault", "outage@0s+300ms", "--seed", 3)
+    one, two = sim(write(with_cm(frames)), *words), sim(write(with_cm(frames)), *words)
+    check(one)
+    assert one == two and one["seconds"] > .3 and one["wan_lost_a"] > 0, one
+    # A REQ that was sent again is played once. What was refused, or begins elsewhere, is played without CM.
+    j = sim(write(with_cm(frames, again=True)))
+    check(j)
+    assert j["cm"] == 1, j
+    for other in (with_cm(frames, refused=True), with_cm(frames, psn_a=5), with_cm(frames)[1:]):
+        j = sim(write(other))
+        check(j)
+        assert j["cm"] == 0, j
 
 
 def test_several_hosts():

@@ -9,6 +9,7 @@
 
 #include "roce/icrc.h"
 #include "rwy/endian.h"
+#include "tools/replay/cm.h"
 #include "tools/replay/host.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -125,6 +126,20 @@ static void play(const struct rp_schedule *s, const struct rp_conn *c)
 	free(h);
 }
 
+/* Steps are of the connection's hosts, and its set-up is whole. */
+static void setups_check(const struct rp_schedule *s)
+{
+	struct rp_setup *u = calloc(s->conns + 1u, sizeof(*u));
+
+	CHECK(u && rp_setups_make(s, u) == 0);
+	for (uint32_t i = 0; i < s->conns; i++) {
+		CHECK(!u[i].steps || (u[i].ready >= 2 && u[i].ready < u[i].steps));
+		for (uint32_t k = 0; k < u[i].steps; k++)
+			CHECK(u[i].step[k].side < 2 && (!k || u[i].step[k].cm > u[i].step[k - 1].cm));
+	}
+	rp_setups_free(s, u);
+}
+
 static uint64_t psns(const struct rp_side *d)
 {
 	return d->msgs ? d->msg[d->msgs - 1].psn + d->msg[d->msgs - 1].psns : 0;
@@ -149,6 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= len;
 	}
 	CHECK(rp_schedule_end(s) == 0);
+	setups_check(s);
 	for (uint32_t i = 0; i < s->conns; i++) {
 		const struct rp_conn *c = &s->conn[i];
 

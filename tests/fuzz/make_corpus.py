@@ -208,6 +208,9 @@ def analyze_seeds():  # and replay's
     yield "nak", capture(*writes, nak, *writes[1:], *acks[1:])
     yield "rnr", capture(*writes, rnr, *writes[2:], *acks)
     yield "read", capture(*writes, *acks, read, *answers)
+    set_up = [(9, cm(0x10, req(0xA1, 0x34, 0))), (9, cm(0x13, rep(0xB2, 0xA1, 0x12, 0), swap=True)), (9, cm(0x14, ids(0xA1, 0xB2)))]
+    ends = [(9, cm(0x15, ids(0xA1, 0xB2, struct.pack(">I", 0x12 << 8)))), (9, cm(0x16, ids(0xB2, 0xA1), swap=True))]
+    yield "cm", capture(*set_up, *writes, *acks, *ends)
 
 
 def files_seeds():

@@ -116,7 +116,10 @@ struct rp_host {
 	char differs[160]; /* the first difference, or "" */
 };
 
-/* Begins at `start`; schedule and conn must outlive it. RWY_ENOMEM: nothing is allocated. */
+/*
+ * Begins at `start`, or, if that is RWY_NEVER, when h->start is set; schedule and conn must outlive
+ * it. RWY_ENOMEM: nothing is allocated.
+ */
 RWY_MUST_CHECK int rp_host_init(struct rp_host *h, const struct rp_host_cfg *cfg, rwy_time start);
 void rp_host_fini(struct rp_host *h);
 

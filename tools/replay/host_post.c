@@ -26,7 +26,7 @@ static void find_due(struct rp_host *h, rwy_time now)
 	const struct rp_msg *m = &h->mine->msg[h->msg], *o;
 	rwy_time due;
 
-	if (h->due != RWY_NEVER)
+	if (h->due != RWY_NEVER || h->start == RWY_NEVER)
 		return;
 	if (!is_free(h, m)) {
 		if (h->wait_since == RWY_NEVER)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "roce/cm.h"
 #include "roce/icrc.h"
 #include "rwy/hash.h"
 #include "tools/replay/host_int.h"
@@ -70,7 +71,10 @@ static void to_host(struct rp_sim *sim, unsigned site, struct rwy_buf *b)
 
 	if (roce_parse(b->data, b->len, &pkt) == ROCE_PARSE_OK && roce_icrc_ok(&pkt)) {
 		p = port_of(sim, site, &pkt);
-		sim->unknown += !p;
+		if (roce_is_gsi(&pkt))
+			rp_sim_cm_recv(sim, &pkt);
+		else
+			sim->unknown += !p;
 		if (p) {
 			rp_host_recv(p->host, &pkt, sim->now);
 			port_poll(sim, p);
@@ -130,7 +134,8 @@ static bool step(struct rp_sim *sim, rwy_time end)
 	for (uint32_t i = 0; i < sim->ports && sim->start; i++)
 		at = rwy_time_min(at, sim->port[i].next);
 	if (sim->start)
-		at = rwy_time_min(at, rwy_time_max(faults(sim), sim->now + 1));
+		at = rwy_time_min(
+		    at, rwy_time_max(rwy_time_min(faults(sim), rp_sim_cm_next(sim)), sim->now + 1));
 	if (at >= end)
 		return false;
 	sim->now = rwy_time_max(sim->now, at);
@@ -142,6 +147,8 @@ static bool step(struct rp_sim *sim, rwy_time end)
 	for (unsigned i = 0; i < 2; i++)
 		if (sim->site[i].next <= sim->now)
 			rp_site_poll(&sim->site[i]);
+	if (sim->start)
+		rp_sim_cm_poll(sim);
 	for (uint32_t i = 0; i < sim->ports && sim->start; i++)
 		if (sim->port[i].next <= sim->now)
 			port_poll(sim, &sim->port[i]);
@@ -159,6 +166,7 @@ static uint64_t done_of(const struct rp_sim *sim, bool *all)
 		n += p->host->stats.completed + p->host->stats.received;
 		*all &= rp_host_sent_all(p->host) && (p->host->failed || rp_host_got_all(p->host));
 	}
+	*all &= rp_sim_cm_over(sim);
 	return n;
 }
 
@@ -187,6 +195,19 @@ static void run_hosts(struct rp_sim *sim, struct rp_sim_result *r)
 	}
 }
 
+/* A host without CM begins at once, one with CM when its connection is set up. */
+static void host_start(struct rp_sim *sim, struct rp_port *p)
+{
+	rwy_dur wait = sim->s->first - rp_sim_base(sim);
+
+	p->next = RWY_NEVER;
+	for (uint32_t i = 0; i < sim->s->conns; i++)
+		if (sim->cm[i].setup.steps && sim->conn[i].conn == p->host->cfg.conn)
+			return;
+	p->host->start = sim->now + (sim->cfg.speed > 0 ? (rwy_dur)((double)wait / sim->cfg.speed) : 0);
+	p->next = sim->now;
+}
+
 void rp_sim_run(struct rp_sim *sim, struct rp_sim_result *r)
 {
 	rwy_time end = sim->now + UP_WAIT, last = 0;
@@ -200,7 +221,7 @@ void rp_sim_run(struct rp_sim *sim, struct rp_sim_result *r)
 			;
 		sim->now = rwy_time_max(sim->now, sim->quiet_until);
 		for (uint32_t i = 0; i < sim->ports; i++)
-			sim->port[i].host->start = sim->port[i].next = sim->now;
+			host_start(sim, &sim->port[i]);
 		run_hosts(sim, r);
 	}
 	for (uint32_t i = 0; i < sim->ports; i++) {
@@ -211,6 +232,8 @@ void rp_sim_run(struct rp_sim *sim, struct rp_sim_result *r)
 	r->hash = sim->hash;
 	r->packets = sim->packets;
 	r->unknown = sim->unknown;
+	r->cm = sim->cms;
+	r->cm_differ = sim->cm_differ;
 	for (unsigned i = 0; i < 2; i++) {
 		const uint64_t *c = sim->site[i].wan.ctr;
 
@@ -259,7 +282,7 @@ static void hosts_new(struct rp_sim *sim, struct rp_sim_conn *k)
 		c.send = host_send;
 		c.ctx = p;
 		as_the_host(sim->s, p->side, &c.to);
-		if (rp_host_init(p->host, &c, 0) != 0)
+		if (rp_host_init(p->host, &c, RWY_NEVER) != 0)
 			abort();
 	}
 }
@@ -293,6 +316,10 @@ int rp_sim_new(struct rp_sim **out, const struct rp_schedule *s, const struct rp
 	}
 	for (uint32_t i = 0; i < s->conns; i++)
 		hosts_new(sim, &sim->conn[i]);
+	if (rp_sim_cm_new(sim) != 0) {
+		rp_sim_free(sim);
+		return RWY_ENOMEM;
+	}
 	*out = sim;
 	return 0;
 }
@@ -323,6 +350,7 @@ uint64_t rp_sim_free(struct rp_sim *sim)
 	free(sim->due.v);
 	for (uint32_t i = 0; i < sim->ports; i++)
 		rp_host_fini(sim->port[i].host);
+	rp_sim_cm_free(sim);
 	for (uint32_t i = 0; sim->conn && i < sim->s->conns; i++)
 		free(sim->conn[i].host);
 	free(sim->conn);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hosts of a capture between two gateways, in virtual time. Each connection of the schedule
- * gets two hosts (host.h) that send the packets of the capture as they are; the gateways are the
- * engines of the product; the WAN between them is wanem's link. The same schedule, configuration
- * and seed give the same run, bit for bit.
+ * gets two hosts (host.h) that send the packets of the capture as they are, and set it up with the
+ * CM messages of the capture (cm.h); the gateways are the engines of the product; the WAN between
+ * them is wanem's link. The same schedule, configuration and seed give the same run, bit for bit.
  *
  * One thread. It ends the process when there is no memory.
  */
@@ -54,8 +54,10 @@ struct rp_sim_result {
 	rwy_dur took;  /* virtual time from the first message to the last completion */
 	uint64_t hash; /* of the time, the place and the bytes of each packet */
 	uint64_t packets;
-	uint64_t unknown;  /* packets for queue pairs that no host has */
-	uint32_t left_out; /* connections */
+	uint64_t unknown;   /* packets for queue pairs that no host has */
+	uint32_t left_out;  /* connections */
+	uint32_t cm;        /* connections that CM sets up */
+	uint64_t cm_differ; /* CM messages that came otherwise than they were sent */
 	struct {
 		uint64_t sent, lost;
 	} wan[2];

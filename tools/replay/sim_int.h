@@ -6,6 +6,7 @@
 #define TOOLS_REPLAY_SIM_INT_H
 
 #include "rwy/due.h"
+#include "tools/replay/cm.h"
 #include "tools/replay/sim.h"
 
 #define RP_HEADROOM 320
@@ -33,6 +34,14 @@ struct rp_port {
 	rwy_time next;
 };
 
+/* The set-up of a connection, and how far it is. */
+struct rp_sim_cm {
+	struct rp_setup setup;
+	uint32_t next;    /* step that is sent next */
+	uint32_t arrived; /* steps that reached the other host */
+	rwy_time moved;   /* when the step before `next` was there; RWY_NEVER: it is not */
+};
+
 struct rp_sim {
 	struct rp_sim_cfg cfg;
 	const struct rp_schedule *s;
@@ -48,6 +57,9 @@ struct rp_sim {
 	rwy_time quiet_until;
 	struct rwy_ip *addr[2]; /* of the sites' hosts */
 	uint32_t addrs[2], left_out;
+	struct rp_sim_cm *cm; /* of each connection */
+	uint32_t cms;         /* connections with a set-up */
+	uint64_t cm_differ;   /* messages that came otherwise than they were sent */
 };
 
 /* sim_place.c: fills conn[].site, addr, left_out; RWY_EINVAL. */
@@ -64,5 +76,16 @@ void rp_site_poll(struct rp_site *s);
  * arrives at `where`. Takes b. */
 struct rwy_buf *rp_buf_new(uint32_t len);
 void rp_sim_send(struct rp_sim *sim, struct wanem_link *l, uint32_t where, uint32_t extra, struct rwy_buf *b);
+
+/* sim_cm.c */
+RWY_MUST_CHECK int rp_sim_cm_new(struct rp_sim *sim); /* after the hosts; RWY_ENOMEM */
+void rp_sim_cm_free(struct rp_sim *sim);
+/* Time of the capture at which the run begins: of the first message, CM or other. */
+rwy_time rp_sim_base(const struct rp_sim *sim);
+rwy_time rp_sim_cm_next(const struct rp_sim *sim);
+void rp_sim_cm_poll(struct rp_sim *sim);
+/* A packet to queue pair 1 of a host. */
+void rp_sim_cm_recv(struct rp_sim *sim, const struct roce_pkt *pkt);
+bool rp_sim_cm_over(const struct rp_sim *sim);
 
 #endif

@@ -198,11 +198,12 @@ static void print_as_json(
 			if (k[i].conn->side[j].msgs)
 				json_array_append_new(sides, replay_side_json(k[i].conn, j, &k[i].host[j]));
 	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)r->hash);
-	o = json_pack("{so, ss, sf, sb, sI, sI, sI, sI, sI, sI, so}", "capture", replay_schedule_json(s),
-	    "hash", hash, "seconds", (double)r->took / 1e9, "stalled", r->stalled, "packets",
-	    (json_int_t)r->packets, "left_out", (json_int_t)r->left_out, "wan_sent_a",
-	    (json_int_t)r->wan[0].sent, "wan_lost_a", (json_int_t)r->wan[0].lost, "wan_sent_b",
-	    (json_int_t)r->wan[1].sent, "wan_lost_b", (json_int_t)r->wan[1].lost, "sides", sides);
+	o = json_pack("{so, ss, sf, sb, sI, sI, sI, sI, sI, sI, sI, sI, so}", "capture",
+	    replay_schedule_json(s), "hash", hash, "seconds", (double)r->took / 1e9, "stalled", r->stalled,
+	    "packets", (json_int_t)r->packets, "left_out", (json_int_t)r->left_out, "cm", (json_int_t)r->cm,
+	    "cm_differ", (json_int_t)r->cm_differ, "wan_sent_a", (json_int_t)r->wan[0].sent, "wan_lost_a",
+	    (json_int_t)r->wan[0].lost, "wan_sent_b", (json_int_t)r->wan[1].sent, "wan_lost_b",
+	    (json_int_t)r->wan[1].lost, "sides", sides);
 	print_json(o);
 	json_decref(o);
 }
@@ -214,6 +215,11 @@ static void print_run(const struct rp_schedule *s, const struct rp_sim *sim, con
 	printf("%u connections, %llu messages in %s; captured in %s\n", s->conns - r->left_out,
 	    (unsigned long long)rp_schedule_messages(s), say_time((double)r->took / 1e9),
 	    say_time((double)rwy_since(s->first, s->last) / 1e9));
+	if (r->cm)
+		printf("%u of them set up by CM\n", r->cm);
+	if (r->cm_differ)
+		printf("%llu CM messages came otherwise than they were sent\n",
+		    (unsigned long long)r->cm_differ);
 	printf("WAN: %llu datagrams from a, %llu of them lost; %llu from b, %llu lost\n",
 	    (unsigned long long)r->wan[0].sent, (unsigned long long)r->wan[0].lost,
 	    (unsigned long long)r->wan[1].sent, (unsigned long long)r->wan[1].lost);
