@@ -48,4 +48,4 @@ FUZZ_LIBS_ctlr_conf = $(FUZZ_LIBS_ctlr_store)
 FUZZ_LIBS_etcd = $(BUILD)/fuzz/lib/librwystore.a -lsqlite3
 core: $(MODEL_LIB)
 .PHONY: fuzz-libs
-fuzz-libs: core $(ANALYZE_LIB) $(STORE_LIB) $(CTLR_LIB)
+fuzz-libs: core $(ANALYZE_LIB) $(REPLAY_LIB) $(STORE_LIB) $(CTLR_LIB)

@@ -41,7 +41,7 @@ def test_everything():
             assert stat.S_IMODE((Path(d) / name).stat().st_mode) == 0o600
             files = unpack(Path(d) / name)
             assert json.loads(files["recorder.json"])["entries"][0]["kind"] == "start"
-            for part in ("status", "health", "tunnels", "flows", "tenants", "memory", "ports", "neighbours", "siblings", "workers", "offload", "controller", "counters-1", "counters-2"):
+            for part in ("status", "health", "tunnels", "flows", "tenants", "memory", "ports", "neighbours", "siblings", "workers", "offload", "controller", "standby", "reservations", "links", "map", "counters-1", "counters-2"):
                 assert isinstance(json.loads(files[part + ".json"]), dict), part
             assert "roceway_tunnel_up" in files["metrics.txt"] and "Linux" in files["kernel.txt"]
             kept = files["configuration.yaml"]

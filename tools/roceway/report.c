@@ -48,16 +48,16 @@ static FILE *part(struct report *r, const char *name)
 	return f;
 }
 
-/* A page of the API as it is. */
+/* A page of the API as it is; 404: it is not for this one, as a relay's pages for a gateway. */
 static bool add_page(struct report *r, const char *page, const char *name)
 {
 	long status = 0;
 	char *text = api_get(r->cli, page, &status);
-	FILE *f = text ? part(r, name) : NULL;
+	FILE *f = text && status != 404 ? part(r, name) : NULL;
 
 	if (!text)
 		fprintf(r->notes, "%s: no answer\n", page);
-	else if (status != 200)
+	else if (status != 200 && status != 404)
 		fprintf(r->notes, "%s: HTTP status %ld\n", page, status);
 	if (f) {
 		fprintf(f, "%s\n", text);
@@ -158,8 +158,8 @@ static void add_machine(struct report *r)
 	    {"/proc/cmdline", "cmdline.txt"}, {"/proc/meminfo", "meminfo.txt"},
 	    {"/proc/cpuinfo", "cpuinfo.txt"}, {"/etc/os-release", "os.txt"},
 	    {"/proc/interrupts", "interrupts.txt"}};
-	static const char *const journal[] = {
-	    "journalctl", "--no-pager", "-o", "short-iso", "-n", "5000", "-u", "roceway-gateway", NULL};
+	static const char *const journal[] = {"journalctl", "--no-pager", "-o", "short-iso", "-n", "5000",
+	    "-u", "roceway-gateway", "-u", "roceway-proxy", NULL};
 	static const char *const packages[] = {"dpkg-query", "-W", "roceway*", "*rte-*", "*isal*", NULL};
 
 	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -178,7 +178,8 @@ static bool add_gateway(struct report *r, double interval)
 	    {"/v1/neighbours", "neighbours.json"}, {"/v1/siblings", "siblings.json"},
 	    {"/v1/standby", "standby.json"}, {"/v1/reservations", "reservations.json"},
 	    {"/v1/workers", "workers.json"}, {"/v1/offload?summary=1", "offload.json"},
-	    {"/v1/controller", "controller.json"}, {"/v1/drain", "drain.json"}, {"/metrics", "metrics.txt"}};
+	    {"/v1/controller", "controller.json"}, {"/v1/drain", "drain.json"}, {"/metrics", "metrics.txt"},
+	    {"/v1/links?limit=1000", "links.json"}, {"/v1/map", "map.json"}};
 
 	if (!add_page(r, "/v1/status", "status.json"))
 		return false;
