@@ -309,6 +309,7 @@ $(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
+fuzz_parts = $(filter-out tests/fuzz/replay_main.c,$(wildcard tests/fuzz/$(1)_*.c))
 # A fuzzer defines LLVMFuzzerTestOneInput, in fuzz_NAME.c; NAME_*.c beside it are parts of it. Here it is linked with a small main that replays files;
 # `make fuzz F=NAME` builds it with libFuzzer instead.
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
@@ -316,7 +317,7 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
 
-$(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(wildcard tests/fuzz/$(f)_*.c))))
+$(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(call fuzz_parts,$(f)))))
 
 # PART=plain|sanitized|component: those that a stage of make check runs; see tests/run-unit.
 SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc
@@ -353,7 +354,7 @@ INTO ?= $(BUILD)/fuzz/corpus/$(F)
 fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60] [INTO=FOLDER of new inputs]
 	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang OPT='-O1 -g' SAN='-fsanitize=address,undefined,fuzzer-no-link' fuzz-libs
 	@mkdir -p $(BUILD)/fuzz/bin $(INTO)
-	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c $(wildcard tests/fuzz/$(F)_*.c) -o $(BUILD)/fuzz/bin/fuzz_$(F) \
+	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c $(call fuzz_parts,$(F)) -o $(BUILD)/fuzz/bin/fuzz_$(F) \
 	  $(FUZZ_LIBS_$(F)) $(BUILD)/fuzz/lib/librwyproxy.a $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwymodel.a $(BUILD)/fuzz/lib/librwycore.a $(BUILD)/fuzz/lib/librwybase.a \
 	  -lyaml -ljansson $(CORE_LIBS) -lm
 	$(BUILD)/fuzz/bin/fuzz_$(F) -max_total_time=$(or $(SECONDS),60) -artifact_prefix=$(BUILD)/fuzz/ $(INTO) tests/fuzz/corpus/$(F)
