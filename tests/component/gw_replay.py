@@ -32,10 +32,10 @@ def roceway(folder, side, *words):
     return subprocess.run((ROCEWAY, "--socket", os.path.join(folder, side + ".sock"), *words), capture_output=True, text=True, timeout=LIMIT, check=True).stdout
 
 
-def both(path, a=(), b=()):
+def both(path, a=(), b=(), at=("10.1.0.2", "10.2.0.2")):
     """The results of the replays at ha and hb."""
-    p = (replay(lab.HA, path, "--as", captured.A, "--to", "10.2.0.2", "--pair", "10.2.0.2:7470", *a),
-         replay(lab.HB, path, "--as", captured.B, "--to", "10.1.0.2", "--pair", ":7470", *b))
+    p = (replay(lab.HA, path, "--as", captured.A, "--to", at[1], "--pair", "10.2.0.2:7470", *a),
+         replay(lab.HB, path, "--as", captured.B, "--to", at[0], "--pair", ":7470", *b))
     try:
         out = [q.communicate(timeout=LIMIT) for q in p]
     finally:
@@ -75,9 +75,10 @@ def main():
                 assert lab.ping(host, "10.%d.0.1" % n)
             check(both(path))
             check(both(path, ("--speed", "4"), ("--speed", "4")))
+            check(both(path, at=("fd00:1::2", "fd00:2::2")))
             for side, g in zip("ab", gateways):
                 carried = roceway(folder, side, "counters", "conns_paired")
-                assert re.search(r" conns_paired +2 ", carried), carried
+                assert re.search(r" conns_paired +3 ", carried), carried
                 code, _ = g.stop()
                 assert code == 0 and " error " not in g.text(), g.text()
         finally:
@@ -87,7 +88,7 @@ def main():
                 wan.stop()
             lab.cleanup()
             subprocess.run(("ip", "netns", "del", drain.MID), stderr=subprocess.DEVNULL)
-    print("2 passed, 0 failed")
+    print("3 passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`roceway replay` at both ends of a veth pair, with addresses that the kernel has, and with others. Needs root. Argument: the build folder.
+"""`roceway replay` at both ends of a veth pair, IPv4 and IPv6, with addresses that the kernel has, and with others. Needs root. Argument: the build folder.
 
     ha [eth0] -- [eth0] hb
 """
@@ -29,6 +29,8 @@ def topology():
     for ns, n in (HA, 1), (HB, 2):
         sh("ip", "-n", ns, "link", "set", "eth0", "up")
         sh("ip", "-n", ns, "addr", "add", f"10.9.0.{n}/24", "dev", "eth0")
+        sh("ip", "-n", ns, "addr", "add", f"fd09::{n}/64", "dev", "eth0", "nodad")
+        sh("ip", "-n", ns, "route", "add", f"fd99:{n % 2 + 1}::/32", "via", f"fd09::{n % 2 + 1}", "dev", "eth0")
 
 
 def replay(netns, path, *words):
@@ -64,10 +66,18 @@ def main():
             topology()
             both(path, "10.9.0.1", "10.9.0.2")
             both(path, "10.9.0.77", "10.9.0.88", "--speed", "4")
+            both(path, "fd09::1", "fd09::2")
+            both(path, "fd09::77", "fd09::88", "--speed", "4")
+            # Behind a router each, by the kernel's routes; the first address of the interface; two families.
+            both(path, "fd99:1::5", "fd99:2::6", "--speed", "4")
+            alone = replay(HA, path, "--as", captured.A, "--to", "fd09::2", "--address", "10.9.0.1", "--pair", ":7470")
+            assert "are of two families" in alone.communicate(timeout=LIMIT)[1] and alone.returncode == 1
+            alone = replay(HA, path, "--as", captured.A, "--to", "fd09::3", "--pair", ":7470")
+            assert "does not answer neighbour solicitations" in alone.communicate(timeout=LIMIT)[1] and alone.returncode == 1
         finally:
             for ns in HA, HB:
                 subprocess.run(("ip", "netns", "del", ns), stderr=subprocess.DEVNULL)
-    print("2 passed, 0 failed")
+    print("7 passed, 0 failed")
 
 
 if __name__ == "__main__":

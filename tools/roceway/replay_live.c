@@ -32,15 +32,7 @@ static bool address(const struct cli *cli, const char *opt, struct rwy_ip *out, 
 	const char *text = cli_value(cli, opt);
 
 	*has = text;
-	if (!text)
-		return true;
-	if (!replay_ip_read(opt, text, out))
-		return false;
-	if (rwy_ip_is4(out))
-		return true;
-	cli_error(
-	    "--%s: IPv6 is not played on a LAN yet; a capture of IPv6 hosts may be, between IPv4 ones", opt);
-	return false;
+	return !text || replay_ip_read(opt, text, out);
 }
 
 static bool is_peer(const struct rp_conn *c, const struct rwy_ip *as, const struct rwy_ip **peer)

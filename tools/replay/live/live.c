@@ -19,6 +19,7 @@
 #define PKEY     0xffffu
 #define TTL      64
 #define SAY      RWY_SEC
+#define IP6_MORE 20            /* an IPv6 header is longer by so much */
 #define LINGER   (2 * RWY_SEC) /* the other side answers nothing any more */
 #define LOOK     (100 * RWY_MS)
 
@@ -59,6 +60,12 @@ static uint32_t longest(const struct rp_conn *c)
 	return most;
 }
 
+/* Bytes that a packet gets longer when its hosts get addresses of the other family. */
+static uint32_t longer(const struct rp_conn *c, const struct rp_lan *lan)
+{
+	return rwy_ip_is4(&c->side[0].ip) && !rwy_ip_is4(&lan->ip) ? IP6_MORE : 0;
+}
+
 static int choose(struct rp_live *l, struct rp_error *err)
 {
 	const struct rp_schedule *s = l->cfg.schedule;
@@ -68,9 +75,9 @@ static int choose(struct rp_live *l, struct rp_error *err)
 
 		if (side < 0)
 			continue;
-		if (longest(&s->conn[i]) > l->lan->mtu)
+		if (longest(&s->conn[i]) + longer(&s->conn[i], l->lan) > l->lan->mtu)
 			return rp_fail(err, "%s: its MTU is %u, the capture has packets of %u bytes",
-			    l->lan->name, l->lan->mtu, longest(&s->conn[i]));
+			    l->lan->name, l->lan->mtu, longest(&s->conn[i]) + longer(&s->conn[i], l->lan));
 		l->mine[l->conns] =
 		    (struct rp_end){i, l->qpn + l->conns, (roce_psn)base_random64() & ROCE_PSN_MASK};
 		l->conn[l->conns].conn = &s->conn[i];
@@ -131,7 +138,7 @@ static int hosts_start(struct rp_live *l, struct rp_error *err)
 		c.side = k->side;
 		c.speed = l->cfg.speed;
 		c.as_captured = false;
-		c.to = (struct roce_addr){.src = rwy_ip_from4(l->lan->ip),
+		c.to = (struct roce_addr){.src = l->lan->ip,
 		    .dst = l->cfg.to,
 		    .dqpn = l->pair->theirs[i].qpn,
 		    .sport = (uint16_t)(SPORT | (l->mine[i].qpn & 0x3fff)),
@@ -283,11 +290,9 @@ static void play(struct rp_live *l)
 
 int rp_live_run(struct rp_live *l, struct rp_error *err)
 {
-	const struct rwy_ip own = rwy_ip_from4(l->lan->ip);
-
 	l->pair->mine = l->mine;
 	l->pair->ends = l->conns;
-	if (rp_pair_agree(l->pair, l->cfg.schedule, &l->cfg.as, &own, &l->cfg.to, err) != 0 ||
+	if (rp_pair_agree(l->pair, l->cfg.schedule, &l->cfg.as, &l->lan->ip, &l->cfg.to, err) != 0 ||
 	    rp_pair_begin(l->pair, err) != 0)
 		return -1;
 	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);

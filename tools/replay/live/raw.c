@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/filter.h>
 #include <linux/if_arp.h>
 #include <linux/if_packet.h>
@@ -20,11 +21,11 @@
 #include "rwy/endian.h"
 #include "rwy/ether.h"
 #include "rwy/prefix.h"
+#include "tools/replay/live/neigh.h"
 
 #define ETH_LEN     14
-#define ARP_LEN     28
-#define ARP_TRIES   10
-#define ARP_WAIT_MS 300
+#define ASK_TRIES   10
+#define ASK_WAIT_MS 300
 #define SOCKET_BUF  (16 << 20)
 
 int rp_fail(struct rp_error *err, const char *fmt, ...)
@@ -64,43 +65,11 @@ bool rp_is_lab(const struct rwy_ip *ip)
 	return false;
 }
 
-/* --- ARP (RFC 826) ------------------------------------------------------------------------- */
-
-static void arp_send(struct rp_lan *l, uint16_t op, const uint8_t to_mac[6], const uint8_t to_ip[4])
+static void text_of(const struct rwy_ip *ip, char out[INET6_ADDRSTRLEN])
 {
-	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-	uint8_t f[ETH_LEN + ARP_LEN] = {0}, *a = f + ETH_LEN;
+	const bool v4 = rwy_ip_is4(ip);
 
-	memcpy(f, op == ARPOP_REQUEST ? all : to_mac, 6);
-	memcpy(f + 6, l->mac, 6);
-	rwy_put16(f + 12, RWY_ETHER_ARP);
-	rwy_put16(a, ARPHRD_ETHER);
-	rwy_put16(a + 2, RWY_ETHER_IP4);
-	a[4] = 6;
-	a[5] = 4;
-	rwy_put16(a + 6, op);
-	memcpy(a + 8, l->mac, 6);
-	memcpy(a + 14, l->ip, 4);
-	if (op == ARPOP_REPLY)
-		memcpy(a + 18, to_mac, 6);
-	memcpy(a + 24, to_ip, 4);
-	(void)!send(l->fd, f, sizeof(f), 0);
-}
-
-/*
- * An ARP packet: answers who asks for an address that the kernel does not answer for. True: it
- * names the MAC of `wanted`, which is then in l->next_hop.
- */
-static bool arp_take(struct rp_lan *l, const uint8_t *a, const uint8_t *wanted)
-{
-	if (rwy_get16(a) != ARPHRD_ETHER || rwy_get16(a + 2) != RWY_ETHER_IP4 || a[4] != 6 || a[5] != 4)
-		return false;
-	if (rwy_get16(a + 6) == ARPOP_REQUEST && !l->kernels && !memcmp(a + 24, l->ip, 4))
-		arp_send(l, ARPOP_REPLY, a + 8, a + 14);
-	if (!wanted || memcmp(a + 14, wanted, 4) != 0)
-		return false;
-	memcpy(l->next_hop, a + 8, 6);
-	return true;
+	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip->b + 12 : ip->b, out, INET6_ADDRSTRLEN);
 }
 
 /* A frame that is not our own; its length, 0: none is here. */
@@ -116,19 +85,18 @@ static uint32_t frame(struct rp_lan *l, uint8_t *buf, uint32_t size)
 	return 0;
 }
 
-static bool arp_find(struct rp_lan *l, const uint8_t hop[4])
+static bool hop_find(struct rp_lan *l, const struct rwy_ip *hop)
 {
 	uint8_t buf[2048];
 	uint32_t n;
 
-	for (unsigned i = 0; i < ARP_TRIES; i++) {
+	for (unsigned i = 0; i < ASK_TRIES; i++) {
 		struct pollfd p = {.fd = l->fd, .events = POLLIN};
 
-		arp_send(l, ARPOP_REQUEST, NULL, hop);
-		while (poll(&p, 1, ARP_WAIT_MS) > 0)
+		rp_neigh_ask(l, hop);
+		while (poll(&p, 1, ASK_WAIT_MS) > 0)
 			while ((n = frame(l, buf, sizeof(buf))))
-				if (rwy_get16(buf + 12) == RWY_ETHER_ARP && n >= ETH_LEN + ARP_LEN &&
-				    arp_take(l, buf + ETH_LEN, hop))
+				if (rp_neigh_take(l, buf, n, hop))
 					return true;
 	}
 	return false;
@@ -136,11 +104,49 @@ static bool arp_find(struct rp_lan *l, const uint8_t hop[4])
 
 /* --- the socket ----------------------------------------------------------------------------- */
 
+static bool is_link_local(const struct rwy_ip *ip)
+{
+	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
+}
+
+static struct rwy_ip ip_of(const struct sockaddr *sa)
+{
+	struct sockaddr_in6 in6;
+	struct sockaddr_in in;
+	struct rwy_ip ip;
+
+	if (sa->sa_family == AF_INET) {
+		memcpy(&in, sa, sizeof(in));
+		return rwy_ip_from4((const uint8_t *)&in.sin_addr);
+	}
+	memcpy(&in6, sa, sizeof(in6));
+	memcpy(ip.b, &in6.sin6_addr, 16);
+	return ip;
+}
+
+/* The first address of the interface that is of the peer's family, and as local as that: l->ip. */
+static bool first_address(struct rp_lan *l)
+{
+	const int family = rwy_ip_is4(&l->peer) ? AF_INET : AF_INET6;
+	struct ifaddrs *all;
+	bool found = false;
+
+	if (getifaddrs(&all) != 0)
+		return false;
+	for (const struct ifaddrs *a = all; a && !found; a = a->ifa_next) {
+		if (!a->ifa_addr || a->ifa_addr->sa_family != family || strcmp(a->ifa_name, l->name) != 0)
+			continue;
+		l->ip = ip_of(a->ifa_addr);
+		found = is_link_local(&l->ip) == is_link_local(&l->peer);
+	}
+	freeifaddrs(all);
+	return found;
+}
+
 /* Finds index, MAC address and MTU of the interface. */
 static int describe(struct rp_lan *l, const char *interface, const struct rwy_ip *own, struct rp_error *err)
 {
 	struct ifreq r = {0};
-	int rc;
 
 	if (strlen(interface) >= IF_NAMESIZE || !if_nametoindex(interface))
 		return rp_fail(err, "%s: there is no such interface", interface);
@@ -152,28 +158,27 @@ static int describe(struct rp_lan *l, const char *interface, const struct rwy_ip
 	if (ioctl(l->fd, SIOCGIFMTU, &r) != 0)
 		return rp_fail(err, "%s: %s", interface, strerror(errno));
 	l->mtu = (uint32_t)r.ifr_mtu;
-	rc = ioctl(l->fd, SIOCGIFADDR, &r);
-	if (rc == 0) {
-		struct sockaddr_in in;
-
-		memcpy(&in, &r.ifr_addr, sizeof(in));
-		memcpy(l->ip, &in.sin_addr, 4);
-	}
 	if (own)
-		memcpy(l->ip, own->b + 12, 4);
-	else if (rc != 0)
-		return rp_fail(err, "%s: has no IPv4 address: name one with --address", interface);
+		l->ip = *own;
+	else if (!first_address(l))
+		return rp_fail(err, "%s: has no %s address: name one with --address", interface,
+		    rwy_ip_is4(&l->peer) ? "IPv4" : "IPv6");
+	if (rwy_ip_is4(&l->ip) != rwy_ip_is4(&l->peer))
+		return rp_fail(err, "%s: --address and --to are of two families", interface);
 	return 0;
 }
 
 static int bind_to(struct rp_lan *l, struct rp_error *err)
 {
 	struct sockaddr_ll sa = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
+	struct packet_mreq groups = {.mr_type = PACKET_MR_ALLMULTI};
 	int buf = SOCKET_BUF;
 
-	sa.sll_ifindex = (int)if_nametoindex(l->name);
+	sa.sll_ifindex = groups.mr_ifindex = (int)if_nametoindex(l->name);
 	if (bind(l->fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
 		return rp_fail(err, "%s: %s", l->name, strerror(errno));
+	/* Who solicits an address that the kernel does not have asks a group that it is not in. */
+	(void)setsockopt(l->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups));
 	/* without the right to force them the kernel's bounds hold, and more is sent again */
 	(void)setsockopt(l->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buf, sizeof(buf));
 	(void)setsockopt(l->fd, SOL_SOCKET, SO_SNDBUFFORCE, &buf, sizeof(buf));
@@ -188,16 +193,23 @@ static int hold_port(struct rp_lan *l, struct rp_error *err)
 {
 	struct sock_filter none = {BPF_RET | BPF_K, 0, 0, 0};
 	struct sock_fprog prog = {1, &none};
-	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT)};
-	char text[INET_ADDRSTRLEN];
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(ROCE_UDP_PORT)};
+	const bool v4 = rwy_ip_is4(&l->ip);
+	char text[INET6_ADDRSTRLEN];
+	int rc;
 
-	memcpy(&sa.sin_addr, l->ip, 4);
-	inet_ntop(AF_INET, l->ip, text, sizeof(text));
-	l->sink = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	memcpy(&in.sin_addr, l->ip.b + 12, 4);
+	memcpy(&in6.sin6_addr, l->ip.b, 16);
+	in6.sin6_scope_id = is_link_local(&l->ip) ? if_nametoindex(l->name) : 0;
+	text_of(&l->ip, text);
+	l->sink = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (l->sink < 0)
 		return rp_fail(err, "UDP: %s", strerror(errno));
 	(void)setsockopt(l->sink, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog));
-	if (bind(l->sink, (struct sockaddr *)&sa, sizeof(sa)) == 0) {
+	rc = v4 ? bind(l->sink, (struct sockaddr *)&in, sizeof(in))
+	        : bind(l->sink, (struct sockaddr *)&in6, sizeof(in6));
+	if (rc == 0) {
 		l->kernels = true;
 		return 0;
 	}
@@ -217,12 +229,12 @@ static int hold_port(struct rp_lan *l, struct rp_error *err)
 int rp_lan_open(struct rp_lan *l, const char *interface, const struct rwy_ip *own, const struct rwy_ip *peer,
     const struct rwy_ip *via, struct rp_error *err)
 {
-	char text[INET_ADDRSTRLEN];
-	uint8_t hop[4];
+	char text[INET6_ADDRSTRLEN];
+	struct rwy_ip hop;
 
 	memset(l, 0, sizeof(*l));
 	l->sink = -1;
-	memcpy(l->peer, peer->b + 12, 4);
+	l->peer = *peer;
 	l->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (l->fd < 0)
 		return rp_fail(err, "no raw socket: %s%s", strerror(errno),
@@ -231,15 +243,13 @@ int rp_lan_open(struct rp_lan *l, const char *interface, const struct rwy_ip *ow
 		rp_lan_close(l);
 		return -1;
 	}
-	if (via)
-		memcpy(hop, via->b + 12, 4);
-	else
-		rp_route(l->name, l->peer, hop);
-	if (arp_find(l, hop))
+	hop = via ? *via : rp_route(l->name, peer);
+	if (rwy_ip_is4(&hop) == rwy_ip_is4(&l->ip) && hop_find(l, &hop))
 		return 0;
-	inet_ntop(AF_INET, hop, text, sizeof(text));
+	text_of(&hop, text);
 	rp_lan_close(l);
-	return rp_fail(err, "%s: %s does not answer ARP; --via names another router", l->name, text);
+	return rp_fail(err, "%s: %s does not answer %s; --via names another router", l->name, text,
+	    rwy_ip_is4(peer) ? "ARP" : "neighbour solicitations");
 }
 
 void rp_lan_close(struct rp_lan *l)
@@ -259,11 +269,21 @@ void rp_lan_send(struct rp_lan *l, const uint8_t *ip, uint32_t len)
 		return;
 	memcpy(f, l->next_hop, 6);
 	memcpy(f + 6, l->mac, 6);
-	rwy_put16(f + 12, RWY_ETHER_IP4);
+	rwy_put16(f + 12, rwy_ip_is4(&l->ip) ? RWY_ETHER_IP4 : RWY_ETHER_IP6);
 	memcpy(f + ETH_LEN, ip, len);
 	l->stats.sent++;
 	if (send(l->fd, f, ETH_LEN + len, 0) < 0)
 		l->stats.not_sent++; /* as a loss: it is sent again */
+}
+
+static bool is_ours(const struct rp_lan *l, const uint8_t *f, uint32_t len)
+{
+	const uint8_t *ip = f + ETH_LEN;
+
+	if (rwy_ip_is4(&l->ip))
+		return rwy_get16(f + 12) == RWY_ETHER_IP4 && len >= ETH_LEN + 20 &&
+		       !memcmp(ip + 16, l->ip.b + 12, 4);
+	return rwy_get16(f + 12) == RWY_ETHER_IP6 && len >= ETH_LEN + 40 && !memcmp(ip + 24, l->ip.b, 16);
 }
 
 uint32_t rp_lan_recv(struct rp_lan *l, uint8_t *buf, uint32_t size, uint8_t **ip)
@@ -271,11 +291,8 @@ uint32_t rp_lan_recv(struct rp_lan *l, uint8_t *buf, uint32_t size, uint8_t **ip
 	uint32_t n;
 
 	while ((n = frame(l, buf, size))) {
-		uint16_t type = rwy_get16(buf + 12);
-
-		if (type == RWY_ETHER_ARP && n >= ETH_LEN + ARP_LEN)
-			arp_take(l, buf + ETH_LEN, NULL);
-		if (type != RWY_ETHER_IP4 || n < ETH_LEN + 20 || memcmp(buf + ETH_LEN + 16, l->ip, 4) != 0)
+		rp_neigh_take(l, buf, n, NULL);
+		if (!is_ours(l, buf, n))
 			continue;
 		l->stats.received++;
 		*ip = buf + ETH_LEN;
