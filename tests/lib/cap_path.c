@@ -26,7 +26,7 @@ static void link_put(struct cap_world *w, struct link *l, uint32_t where, struct
 {
 	struct link_fate f = {.ecn = host ? b->data[1] & ECN_MASK : 0};
 
-	link_send(l, b->len + (host ? FRAMING : WAN_FRAME), &w->rng, &f, w->now);
+	link_send(l, b->len, &w->rng, &f, w->now);
 	for (unsigned i = 0; i < f.copies; i++) {
 		struct rwy_buf *c = heap_buf_alloc(&w->bufs, HEADROOM, b->len);
 
@@ -138,9 +138,10 @@ static void gateway_start(struct cap_site *s)
 	free(c);
 }
 
-static void link_init(struct link *l, const struct link_cfg *cfg)
+static void link_init(struct link *l, const struct link_cfg *cfg, uint32_t overhead)
 {
 	*l = (struct link){.cfg = *cfg};
+	l->cfg.overhead = overhead;
 	if (!l->cfg.delay)
 		l->cfg.delay = LAN_DELAY;
 }
@@ -154,8 +155,8 @@ void cap_path_init(struct cap_world *w)
 
 		t->w = w;
 		t->idx = i;
-		link_init(&t->out, i == CAP_AT_A ? &s->to_b : &s->to_a);
-		link_init(&t->up_lan, i == CAP_AT_A ? &s->lan_a : &s->lan_b);
+		link_init(&t->out, i == CAP_AT_A ? &s->to_b : &s->to_a, s->gateways ? WAN_FRAME : FRAMING);
+		link_init(&t->up_lan, i == CAP_AT_A ? &s->lan_a : &s->lan_b, FRAMING);
 		t->down_lan = t->up_lan;
 		if (s->gateways)
 			gateway_start(t);

@@ -47,7 +47,8 @@ struct an_requester {
 	bool by_timer;      /* it went back after its timer: needed or not? */
 	uint64_t timer_psn; /* to this PSN, which it had sent first at that time: */
 	rwy_time timer_first;
-	rwy_dur maybe_rtt;       /* the round trip, if the repeat was needless */
+	rwy_dur maybe_rtt;       /* the round trip, if the repeat was needless; */
+	rwy_time maybe_at;       /* its end */
 	uint64_t timer_needless; /* repeats after the timer that were */
 	rwy_time nak_at, rnr_at; /* not answered by a packet yet; 0: none */
 	/*

@@ -137,7 +137,8 @@ static void advance(struct an_flow *f, uint64_t end, rwy_time now)
 /*
  * A repeat after the timer was needless when the answer to the first transmission comes after it:
  * too soon for an answer to the repeat, or followed by a second answer to the last packet that was
- * outstanding.
+ * outstanding. The two are about as far apart as the transmissions; one repeat may bring two
+ * answers, too, one right behind the other.
  */
 static void judge_repeat(struct an_flow *f, uint64_t end, rwy_time now)
 {
@@ -147,9 +148,13 @@ static void judge_repeat(struct an_flow *f, uint64_t end, rwy_time now)
 	if (!q->by_timer || end <= q->timer_psn)
 		return;
 	soon = f->rtt.n && rwy_since(q->back_since, now) * 2 < f->rtt.min;
-	if (!again)
+	if (!again) {
 		q->maybe_rtt = rwy_since(q->timer_first, now);
-	if (!(again && end >= q->back_end) && !soon)
+		q->maybe_at = now;
+	}
+	again = again && end >= q->back_end &&
+	        2 * rwy_since(q->maybe_at, now) >= rwy_since(q->timer_first, q->back_since);
+	if (!again && !soon)
 		return;
 	f->c.resends_needless++;
 	q->timer_needless++;
