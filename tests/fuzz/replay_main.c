@@ -9,12 +9,14 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/lib/rng.h"
 
@@ -27,25 +29,27 @@ void __attribute__((weak)) __sanitizer_set_death_callback(void (*callback)(void)
 #define PIECE_MAX   64
 
 static unsigned long inputs, rounds;
-static const char *input_name;
+static char kept[256];         /* the file for a variant that fails */
 static const uint8_t *variant; /* that runs now */
 static size_t variant_size;
 
-/* The process dies: keeps the variant. */
+static void say(const char *text)
+{
+	(void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+/* The process dies: keeps the variant. It may be a signal's handler. */
 static void keep(void)
 {
-	char path[256];
-	FILE *f;
+	int fd = variant ? open(kept, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
 
-	if (!variant)
+	if (fd < 0)
 		return;
-	snprintf(path, sizeof(path), "fuzz-%s", input_name);
-	f = fopen(path, "wb");
-	if (!f)
-		return;
-	(void)fwrite(variant, 1, variant_size, f);
-	fclose(f);
-	fprintf(stderr, "a variant of %s fails: it is in %s\n", input_name, path);
+	(void)!write(fd, variant, variant_size);
+	close(fd);
+	say("a variant fails, it is in ");
+	say(kept);
+	say("\n");
 }
 
 static void on_signal(int sig)
@@ -127,7 +131,7 @@ static int file_feed(const char *path, size_t size)
 	fclose(f);
 	LLVMFuzzerTestOneInput(data, got);
 	inputs++;
-	input_name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	snprintf(kept, sizeof(kept), "fuzz-%s", strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
 	variants_feed(data, got);
 	free(data);
 	return 0;

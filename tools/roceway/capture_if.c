@@ -118,12 +118,14 @@ int cap_interface(
 	}
 	ok = ok && copy(&r, l);
 	if (r.out) {
+		unsigned long long missing = r.n - r.written;
+
 		pcap_stats(r.pcap, &lost);
+		missing += lost.ps_drop;
 		pcap_dump_close(r.out);
 		if (r.written < r.n)
 			cut(&r, path);
-		fprintf(stderr, "%llu packets written, %llu lost\n", (unsigned long long)r.written,
-		    (unsigned long long)(lost.ps_drop + (r.n - r.written)));
+		fprintf(stderr, "%llu packets written, %llu lost\n", (unsigned long long)r.written, missing);
 	}
 	if (r.pcap)
 		pcap_close(r.pcap);
