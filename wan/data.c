@@ -97,7 +97,7 @@ static void data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint
 		d.info = f->info;
 		d.info_len = f->info_len;
 	}
-	o->tx->class_id = f->class->id;
+	wan_sched_tell(f->class, o->tx);
 	o->s.flags |= WAN_S_DATA;
 	o->s.flow = f->id;
 	o->s.seq = (uint32_t)seq;

@@ -83,6 +83,7 @@ static void put(
 	else
 		wan_pkt_seal(tx->hdr, tx->hdr_len, NULL, 0);
 	tx->class_id = 0;
+	tx->has_dscp = false;
 	tx->path = path;
 	t->c.tx_datagrams++;
 	t->c.tx_bytes += wan_tx_size(tx);

@@ -228,7 +228,7 @@ bool wan_class_ok(const struct wan_class_cfg *cfg)
 {
 	return cfg->weight && cfg->weight <= WAN_WEIGHT_MAX && cfg->priority < WAN_PRIORITIES &&
 	       rate_ok(cfg->guarantee_Bps) && rate_ok(cfg->limit_Bps) &&
-	       (!cfg->limit_Bps || cfg->limit_Bps >= cfg->guarantee_Bps);
+	       (!cfg->limit_Bps || cfg->limit_Bps >= cfg->guarantee_Bps) && cfg->dscp <= WAN_DSCP_MAX;
 }
 
 int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg)

@@ -85,6 +85,13 @@ void wan_sched_ahead_remove(struct wan_sched *s, struct wan_txflow *f);
 struct wan_txflow *wan_sched_ahead(const struct wan_sched *s);
 /* It is served instead of the picked flow. */
 void wan_sched_ahead_pick(struct wan_sched *s, struct wan_txflow *f);
+/* Fills in what a datagram with data of the class says of it. */
+static inline void wan_sched_tell(const struct wan_class *c, struct wan_tx *tx)
+{
+	tx->class_id = c->parent ? c->parent->id : c->id;
+	tx->has_dscp = c->cfg.has_dscp;
+	tx->dscp = c->cfg.dscp;
+}
 /* Charges bytes sent from the picked flow. */
 void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes);
 /* wan_sched_any: a listed class is below its limit. wan_sched_next: when the first waiting class

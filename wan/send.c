@@ -22,6 +22,7 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 	tx->path = p->id;
 	tx->congested = p->congest.st.by != WAN_CONGEST_NONE;
 	tx->class_id = 0;
+	tx->has_dscp = false;
 }
 
 static bool mark(struct wan_out *o)

@@ -162,8 +162,11 @@ struct wan_tx {
 	bool ect;       /* send with ECT(0) */
 	bool congested; /* the path is congested for good; the sender may change the DSCP */
 	bool stream;    /* send by the reliable carrier (stream.h), not as a UDP datagram */
-	/* class of the flow that the data belongs to (wan_tx_class); 0 if there is no data */
+	/* class of the flow that the data belongs to (wan_tx_class), or that class's parent; 0 if
+	 * there is no data */
 	uint32_t class_id;
+	bool has_dscp; /* the class says one */
+	uint8_t dscp;
 	const struct wan_key *key;   /* valid until the next call; NULL: in the clear */
 	const struct aead_ops *aead; /* with `key` */
 	uint8_t nonce[AEAD_NONCE];   /* likewise */
@@ -216,12 +219,16 @@ RWY_MUST_CHECK int wan_tx_open(
 #define WAN_WEIGHT_MAX  1000
 #define WAN_RATE_MIN    1000
 #define WAN_PRIORITIES  8
+#define WAN_DSCP_MAX    63
 struct wan_class_cfg {
 	uint64_t guarantee_Bps, limit_Bps;
 	uint32_t weight; /* 1 .. WAN_WEIGHT_MAX */
 	/* below WAN_PRIORITIES; among classes below their guarantee, the highest is served first */
 	uint8_t priority;
 	uint32_t parent; /* 0: none; one that was never set counts as none */
+	/* for the IP headers of its datagrams; else the caller's rules decide */
+	bool has_dscp;
+	uint8_t dscp; /* up to WAN_DSCP_MAX */
 };
 struct wan_class_stats {
 	struct wan_class_cfg cfg;
@@ -229,7 +236,7 @@ struct wan_class_stats {
 	/* waiting: data waits; limited: only a limit stops it, its own or its parent's */
 	bool waiting, limited;
 };
-/* Weight, priority and rates are in range, and the limit is not below the guarantee. */
+/* Weight, priority, rates and DSCP are in range, and the limit is not below the guarantee. */
 bool wan_class_ok(const struct wan_class_cfg *cfg);
 /* RWY_EINVAL: bad id or parent, or !wan_class_ok; RWY_ENOMEM: nothing changed. */
 RWY_MUST_CHECK int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg);

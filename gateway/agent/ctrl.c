@@ -64,7 +64,9 @@ static int assign(struct gw_app *app, const struct document *d)
 		    .src_qpn = a->source_qpn,
 		    .dst_qpn = a->destination_qpn,
 		    .rate_bps = a->rate_bps,
-		    .priority = a->priority};
+		    .priority = a->priority,
+		    .has_dscp = a->has_dscp,
+		    .dscp = a->dscp};
 		memcpy(v[i].tunnel, a->tunnel, CONF_NAME);
 		memcpy(v[i].job, a->job, CONF_NAME);
 	}

@@ -2,92 +2,15 @@
 /* Translates a controller's document into the gateway's configuration: see document.h. */
 #include "gateway/agent/document.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int fail_document(struct conf_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int fail_document(struct conf_error *err, const char *fmt, ...)
-{
-	va_list ap;
-
-	*err = (struct conf_error){0};
-	va_start(ap, fmt);
-	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
-	va_end(ap);
-	return RWY_EINVAL;
-}
+#include "gateway/agent/document_fields.h"
 
 #define WEIGHT_MAX 65535           /* tunnels[].weight */
 #define RATE_MAX   100000000000000 /* bit/s of an assignment */
-
-/* --- fields ---------------------------------------------------------------------------------- */
-
-/* Checks that every key of o is one of `keys` ("a b c") and that those before '|' are present. */
-static int keys_check(const json_t *o, const char *what, const char *keys, struct conf_error *err)
-{
-	const char *key;
-	json_t *v;
-
-	if (!json_is_object(o))
-		return fail_document(err, "%s: expected an object", what);
-	json_object_foreach((json_t *)(uintptr_t)o, key, v)
-	{
-		const char *at = strstr(keys, key);
-		const size_t n = strlen(key);
-
-		while (at && !((at == keys || at[-1] == ' ') && (at[n] == ' ' || !at[n])))
-			at = strstr(at + 1, key);
-		if (!n || !at)
-			return fail_document(err, "%s: unknown field `%.40s`", what, key);
-	}
-	for (const char *at = keys; *at && *at != '|';) {
-		const size_t n = strcspn(at, " ");
-		char name[32];
-
-		snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		if (!json_object_get(o, name))
-			return fail_document(err, "%s: expected `%s`, found nothing", what, name);
-		at += n + strspn(at + n, " ");
-	}
-	return 0;
-}
-
-static int text_of(
-    const json_t *o, const char *what, const char *key, const char **out, struct conf_error *err)
-{
-	*out = json_string_value(json_object_get(o, key));
-	if (*out && json_string_length(json_object_get(o, key)) == strlen(*out))
-		return 0;
-	return fail_document(err, "%s: expected text for `%s`", what, key);
-}
-
-static int number_of(const json_t *o, const char *what, const char *key, uint64_t lo, uint64_t hi,
-    uint64_t *out, struct conf_error *err)
-{
-	const json_t *v = json_object_get(o, key);
-
-	if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) < lo ||
-	    (uint64_t)json_integer_value(v) > hi)
-		return fail_document(
-		    err, "%s: expected a number from %" PRIu64 " to %" PRIu64 " for `%s`", what, lo, hi, key);
-	*out = (uint64_t)json_integer_value(v);
-	return 0;
-}
-
-static bool ip_of(const char *text, struct rwy_ip *out)
-{
-	uint8_t v4[4];
-
-	if (inet_pton(AF_INET, text, v4) == 1) {
-		*out = rwy_ip_from4(v4);
-		return true;
-	}
-	return inet_pton(AF_INET6, text, out->b) == 1;
-}
 
 /* Parses "192.0.2.1:4793" or "[2001:db8::1]:4793". */
 static bool addr_port(const char *text, char host[64], unsigned *port)
@@ -112,7 +35,7 @@ static bool addr_port(const char *text, char host[64], unsigned *port)
 	if (*end || *port > UINT16_MAX || n >= 64)
 		return false;
 	snprintf(host, 64, "%.*s", (int)n, from);
-	return ip_of(host, &ip);
+	return document_ip(host, &ip);
 }
 
 /* --- tunnels --------------------------------------------------------------------------------- */
@@ -121,7 +44,7 @@ static const char *port_with(const struct conf *c, const char *local)
 {
 	struct rwy_ip ip;
 
-	if (!ip_of(local, &ip))
+	if (!document_ip(local, &ip))
 		return NULL;
 	for (unsigned p = 0; p < c->ports; p++)
 		for (unsigned a = 0; c->port[p].role == CONF_ROLE_WAN && a < c->port[p].addrs; a++)
@@ -149,28 +72,28 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	int rc;
 
 	snprintf(what, sizeof(what), "tunnel %.31s", name ? name : "without a name");
-	rc = keys_check(t, what, keys, err);
-	rc = rc ? rc : text_of(t, what, "peer", &peer, err);
-	rc = rc ? rc : text_of(t, what, "remote", &remote, err);
-	rc = rc ? rc : text_of(t, what, "local", &local, err);
-	rc = rc ? rc : text_of(t, what, "carrier", &carrier, err);
-	rc = rc ? rc : number_of(t, what, "rate_bps", 1, (uint64_t)1000000000000000, &bps, err);
-	rc = rc ? rc : number_of(t, what, "dscp", 0, 63, &dscp, err);
-	rc = rc ? rc : number_of(t, what, "weight", 0, 1000000, &weight, err);
+	rc = document_keys(t, what, keys, err);
+	rc = rc ? rc : document_text(t, what, "peer", &peer, err);
+	rc = rc ? rc : document_text(t, what, "remote", &remote, err);
+	rc = rc ? rc : document_text(t, what, "local", &local, err);
+	rc = rc ? rc : document_text(t, what, "carrier", &carrier, err);
+	rc = rc ? rc : document_number(t, what, "rate_bps", 1, (uint64_t)1000000000000000, &bps, err);
+	rc = rc ? rc : document_number(t, what, "dscp", 0, 63, &dscp, err);
+	rc = rc ? rc : document_number(t, what, "weight", 0, 1000000, &weight, err);
 	if (rc)
 		return rc;
 	if (!json_is_array(json_object_get(t, "prefixes")))
-		return fail_document(err, "%s: expected a list for `prefixes`", what);
+		return document_fail(err, "%s: expected a list for `prefixes`", what);
 	if (!addr_port(remote, host, &udp))
-		return fail_document(
+		return document_fail(
 		    err, "%s: expected an address with a port for `remote`, found `%.60s`", what, remote);
 	port = port_with(base, local);
 	if (!port)
-		return fail_document(err,
+		return document_fail(err,
 		    "%s: expected an address of a port of role `wan` for `local`, found `%.60s`", what,
 		    local);
 	if (strlen(peer) >= CONF_NAME)
-		return fail_document(err, "%s: expected a name for `peer`", what);
+		return document_fail(err, "%s: expected a name for `peer`", what);
 	rate_text(bps, rate);
 	to = json_pack("{s:O, s:O, s:s, s:s, s:s, s:i, s:s, s:i, s:i}", "name", json_object_get(t, "name"),
 	    "peer", json_object_get(t, "peer"), "port", port, "local", local, "remote", host, "udp_port",
@@ -189,7 +112,7 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	for (const char *const *k = (const char *const[]){"congestion_control", "fec", "ecn", NULL}; *k; k++)
 		if ((v = json_object_get(t, *k)))
 			json_object_set(to, *k, v);
-	return json_array_append_new(list, to) ? fail_document(err, "out of memory") : 0;
+	return json_array_append_new(list, to) ? document_fail(err, "out of memory") : 0;
 }
 
 static int network(const struct conf *base, const json_t *doc, json_t **out, struct conf_error *err)
@@ -201,9 +124,9 @@ static int network(const struct conf *base, const json_t *doc, json_t **out, str
 	int rc = 0;
 
 	if (!json_is_array(from) || !json_is_array(tenants))
-		rc = fail_document(err, "expected lists for `tunnels` and `tenants`");
+		rc = document_fail(err, "expected lists for `tunnels` and `tenants`");
 	if (!rc && json_array_size(from) > CONF_TUNNELS_MAX)
-		rc = fail_document(
+		rc = document_fail(
 		    err, "expected at most %d tunnels, found %zu", CONF_TUNNELS_MAX, json_array_size(from));
 	json_array_foreach((json_t *)(uintptr_t)from, i, t) rc = rc ? rc : tunnel(base, t, list, err);
 	if (rc) {
@@ -211,17 +134,17 @@ static int network(const struct conf *base, const json_t *doc, json_t **out, str
 		return rc;
 	}
 	*out = json_pack("{s:o, s:O}", "tunnels", list, "tenants", tenants);
-	return *out ? 0 : fail_document(err, "out of memory");
+	return *out ? 0 : document_fail(err, "out of memory");
 }
 
 /* --- assignments ----------------------------------------------------------------------------- */
 
-static bool tunnel_named(const struct conf *c, const char *name)
+static const struct conf_tunnel *tunnel_named(const struct conf *c, const char *name)
 {
 	for (unsigned i = 0; i < c->tunnels; i++)
 		if (*name && !strcmp(c->tunnel[i].name, name))
-			return true;
-	return false;
+			return &c->tunnel[i];
+	return NULL;
 }
 
 /* The fields that assignments and permits share. */
@@ -230,50 +153,83 @@ static int connection(
 {
 	const char *source, *destination;
 	uint64_t vni, v = 0;
-	int rc = number_of(a, what, "vni", 0, 0xffffff, &vni, err);
+	int rc = document_number(a, what, "vni", 0, 0xffffff, &vni, err);
 
-	rc = rc ? rc : text_of(a, what, "source", &source, err);
-	rc = rc ? rc : text_of(a, what, "destination", &destination, err);
+	rc = rc ? rc : document_text(a, what, "source", &source, err);
+	rc = rc ? rc : document_text(a, what, "destination", &destination, err);
 	if (!rc && json_object_get(a, "source_qpn"))
-		rc = number_of(a, what, "source_qpn", 0, 0xffffff, &v, err);
+		rc = document_number(a, what, "source_qpn", 0, 0xffffff, &v, err);
 	out->source_qpn = (uint32_t)v;
 	v = 0;
 	if (!rc && json_object_get(a, "destination_qpn"))
-		rc = number_of(a, what, "destination_qpn", 0, 0xffffff, &v, err);
+		rc = document_number(a, what, "destination_qpn", 0, 0xffffff, &v, err);
 	out->destination_qpn = (uint32_t)v;
 	if (rc)
 		return rc;
-	if (!ip_of(source, &out->source) || !ip_of(destination, &out->destination))
-		return fail_document(err, "%s: expected addresses for `source` and `destination`", what);
+	if (!document_ip(source, &out->source) || !document_ip(destination, &out->destination))
+		return document_fail(err, "%s: expected addresses for `source` and `destination`", what);
 	out->vni = (uint32_t)vni;
+	return 0;
+}
+
+static const char *const carrier_word[] = {"native", "tcp", "quic"}; /* by enum conf_carrier */
+
+/* What an assignment wants of its tunnel: a carrier, and a DSCP. The streams of a reliable carrier
+ * have the data of all pairs, so none can have a DSCP of its own there. */
+static int wishes(struct document_assignment *out, const struct conf_tunnel *t, const json_t *a,
+    const char *what, struct conf_error *err)
+{
+	const char *carrier = carrier_word[t->carrier], *wants = carrier;
+	uint64_t dscp = 0;
+	int rc = 0;
+
+	out->has_dscp = json_object_get(a, "dscp");
+	if (out->has_dscp)
+		rc = document_number(a, what, "dscp", 0, WAN_DSCP_MAX, &dscp, err);
+	out->dscp = (uint8_t)dscp;
+	if (!rc && json_object_get(a, "carrier"))
+		rc = document_text(a, what, "carrier", &wants, err);
+	if (rc)
+		return rc;
+	if (strcmp(wants, carrier) != 0)
+		return document_fail(
+		    err, "%s: expected a tunnel by %.20s; %s goes by %s", what, wants, t->name, carrier);
+	if (out->has_dscp && t->carrier != CONF_CARRIER_NATIVE)
+		return document_fail(
+		    err, "%s: expected a native tunnel for `dscp`; %s goes by %s", what, t->name, carrier);
+	if (out->has_dscp && !out->rate_bps)
+		return document_fail(err, "%s: expected a `rate_bps` with `dscp`", what);
 	return 0;
 }
 
 static int assignment(const struct document *d, struct document_assignment *out, const json_t *a, size_t at,
     struct conf_error *err)
 {
-	static const char keys[] =
-	    "vni source destination tunnel | job rate_bps priority source_qpn destination_qpn";
+	static const char keys[] = "vni source destination tunnel | job rate_bps priority dscp carrier "
+	                           "source_qpn destination_qpn";
+	const struct conf_tunnel *t;
 	const char *name, *job = "";
 	uint64_t priority = 0;
 	char what[48];
 	int rc;
 
 	snprintf(what, sizeof(what), "assignments[%zu]", at);
-	rc = keys_check(a, what, keys, err);
+	rc = document_keys(a, what, keys, err);
 	rc = rc ? rc : connection(out, a, what, err);
-	rc = rc ? rc : text_of(a, what, "tunnel", &name, err);
+	rc = rc ? rc : document_text(a, what, "tunnel", &name, err);
 	if (rc)
 		return rc;
-	if (strlen(name) >= CONF_NAME || !tunnel_named(d->conf, name))
-		return fail_document(
+	t = strlen(name) < CONF_NAME ? tunnel_named(d->conf, name) : NULL;
+	if (!t)
+		return document_fail(
 		    err, "%s: expected a tunnel's name for `tunnel`, found `%.40s`", what, name);
 	if (json_object_get(a, "rate_bps"))
-		rc = number_of(a, what, "rate_bps", 0, RATE_MAX, &out->rate_bps, err);
+		rc = document_number(a, what, "rate_bps", 0, RATE_MAX, &out->rate_bps, err);
 	if (!rc && json_object_get(a, "priority"))
-		rc = number_of(a, what, "priority", 0, WAN_PRIORITIES - 1, &priority, err);
+		rc = document_number(a, what, "priority", 0, WAN_PRIORITIES - 1, &priority, err);
 	if (!rc && json_object_get(a, "job"))
-		rc = text_of(a, what, "job", &job, err);
+		rc = document_text(a, what, "job", &job, err);
+	rc = rc ? rc : wishes(out, t, a, what, err);
 	out->priority = (uint8_t)priority;
 	snprintf(out->tunnel, sizeof(out->tunnel), "%s", name);
 	snprintf(out->job, sizeof(out->job), "%s", job);
@@ -286,7 +242,7 @@ static int permit(struct document_assignment *out, const json_t *p, size_t at, s
 	int rc;
 
 	snprintf(what, sizeof(what), "permits[%zu]", at);
-	rc = keys_check(p, what, "vni source destination | source_qpn destination_qpn", err);
+	rc = document_keys(p, what, "vni source destination | source_qpn destination_qpn", err);
 	return rc ? rc : connection(out, p, what, err);
 }
 
@@ -298,14 +254,14 @@ static int assignments(struct document *d, const json_t *doc, struct conf_error 
 	int rc = 0;
 
 	if (!json_is_array(list) || n > DOCUMENT_ASSIGNMENTS_MAX)
-		return fail_document(
+		return document_fail(
 		    err, "expected a list of at most %d for `assignments`", DOCUMENT_ASSIGNMENTS_MAX);
 	if (permits && (!json_is_array(permits) || more > DOCUMENT_ASSIGNMENTS_MAX))
-		return fail_document(
+		return document_fail(
 		    err, "expected a list of at most %d for `permits`", DOCUMENT_ASSIGNMENTS_MAX);
 	d->assignment = calloc(n + more + 1, sizeof(*d->assignment));
 	if (!d->assignment)
-		return fail_document(err, "out of memory");
+		return document_fail(err, "out of memory");
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = assignment(d, &d->assignment[i], json_array_get(list, i), i, err);
 	for (size_t i = 0; i < more && !rc; i++)
@@ -333,7 +289,7 @@ static int sibling_tunnels(struct gw_sibling *out, const json_t *s, const char *
 	json_t *t;
 
 	if (!json_is_array(list) || json_array_size(list) > CONF_TUNNELS_MAX)
-		return fail_document(
+		return document_fail(
 		    err, "%s: expected a list of at most %d for `tunnels`", what, CONF_TUNNELS_MAX);
 	json_array_foreach((json_t *)(uintptr_t)list, i, t)
 	{
@@ -341,11 +297,11 @@ static int sibling_tunnels(struct gw_sibling *out, const json_t *s, const char *
 		uint64_t weight = 0;
 		const char *peer = "";
 
-		rc = rc ? rc : keys_check(t, what, "peer weight", err);
-		rc = rc ? rc : text_of(t, what, "peer", &peer, err);
-		rc = rc ? rc : number_of(t, what, "weight", 0, 1000000, &weight, err);
+		rc = rc ? rc : document_keys(t, what, "peer weight", err);
+		rc = rc ? rc : document_text(t, what, "peer", &peer, err);
+		rc = rc ? rc : document_number(t, what, "weight", 0, 1000000, &weight, err);
 		if (!rc && (!*peer || strlen(peer) >= CONF_NAME))
-			rc = fail_document(err, "%s: expected a name for `peer`", what);
+			rc = document_fail(err, "%s: expected a name for `peer`", what);
 		if (rc)
 			return rc;
 		snprintf(to->peer, sizeof(to->peer), "%s", peer);
@@ -361,21 +317,21 @@ static int pair_add(struct document *d, const json_t *p, const char *what, int w
 	struct gw_sibling_pair *out = &d->pair[d->pairs];
 	const char *source, *destination;
 	uint64_t vni, qpn = 0;
-	int rc = keys_check(p, what, "vni source destination | source_qpn destination_qpn", err);
+	int rc = document_keys(p, what, "vni source destination | source_qpn destination_qpn", err);
 
-	rc = rc ? rc : number_of(p, what, "vni", 0, 0xffffff, &vni, err);
-	rc = rc ? rc : text_of(p, what, "source", &source, err);
-	rc = rc ? rc : text_of(p, what, "destination", &destination, err);
+	rc = rc ? rc : document_number(p, what, "vni", 0, 0xffffff, &vni, err);
+	rc = rc ? rc : document_text(p, what, "source", &source, err);
+	rc = rc ? rc : document_text(p, what, "destination", &destination, err);
 	if (!rc && json_object_get(p, "source_qpn"))
-		rc = number_of(p, what, "source_qpn", 1, 0xffffff, &qpn, err);
+		rc = document_number(p, what, "source_qpn", 1, 0xffffff, &qpn, err);
 	if (!rc && !json_object_get(p, "source_qpn") != !json_object_get(p, "destination_qpn"))
-		rc = fail_document(err, "%s: expected both QPNs or none in `pairs`", what);
+		rc = document_fail(err, "%s: expected both QPNs or none in `pairs`", what);
 	if (!rc && qpn)
-		rc = number_of(p, what, "destination_qpn", 1, 0xffffff, &qpn, err);
+		rc = document_number(p, what, "destination_qpn", 1, 0xffffff, &qpn, err);
 	if (rc)
 		return rc;
-	if (!ip_of(source, &out->local) || !ip_of(destination, &out->remote))
-		return fail_document(
+	if (!document_ip(source, &out->local) || !document_ip(destination, &out->remote))
+		return document_fail(
 		    err, "%s: expected addresses for `source` and `destination` of `pairs`", what);
 	out->who = who;
 	out->dqpn = (uint32_t)qpn; /* the destination QP of the local host's packets */
@@ -392,28 +348,28 @@ static int sibling(struct document *d, const json_t *s, int at, struct conf_erro
 	int rc;
 
 	snprintf(what, sizeof(what), "sibling %.31s", name ? name : "without a name");
-	rc = keys_check(s, what, "name address state tunnels pairs", err);
-	rc = rc ? rc : text_of(s, what, "name", &name, err);
-	rc = rc ? rc : text_of(s, what, "address", &address, err);
-	rc = rc ? rc : text_of(s, what, "state", &state, err);
+	rc = document_keys(s, what, "name address state tunnels pairs", err);
+	rc = rc ? rc : document_text(s, what, "name", &name, err);
+	rc = rc ? rc : document_text(s, what, "address", &address, err);
+	rc = rc ? rc : document_text(s, what, "state", &state, err);
 	if (rc)
 		return rc;
 	if (!*name || strlen(name) >= CONF_NAME)
-		return fail_document(err, "%s: expected a name", what);
+		return document_fail(err, "%s: expected a name", what);
 	for (int i = 0; i < at; i++)
 		if (!strcmp(d->sibling[i].name, name))
-			return fail_document(err, "%s: expected each once", what);
-	if (!ip_of(address, &out->addr) || own_lan(d->conf, &out->addr))
-		return fail_document(
+			return document_fail(err, "%s: expected each once", what);
+	if (!document_ip(address, &out->addr) || own_lan(d->conf, &out->addr))
+		return document_fail(
 		    err, "%s: expected another gateway's address, found `%.60s`", what, address);
 	if (strcmp(state, "up") != 0 && strcmp(state, "lost") != 0)
-		return fail_document(
+		return document_fail(
 		    err, "%s: expected `up` or `lost` for `state`, found `%.20s`", what, state);
 	out->lost = *state == 'l';
 	snprintf(out->name, sizeof(out->name), "%s", name);
 	rc = sibling_tunnels(out, s, what, err);
 	if (!rc && !json_is_array(pairs))
-		rc = fail_document(err, "%s: expected a list for `pairs`", what);
+		rc = document_fail(err, "%s: expected a list for `pairs`", what);
 	for (size_t i = 0; !rc && i < json_array_size(pairs); i++)
 		rc = pair_add(d, json_array_get(pairs, i), what, at, err);
 	return rc;
@@ -430,16 +386,16 @@ static int siblings(struct document *d, const json_t *doc, struct conf_error *er
 	if (!list)
 		return 0;
 	if (!json_is_array(list) || n > CONF_SIBLINGS_MAX)
-		return fail_document(err, "expected a list of at most %d for `siblings`", CONF_SIBLINGS_MAX);
+		return document_fail(err, "expected a list of at most %d for `siblings`", CONF_SIBLINGS_MAX);
 	for (size_t i = 0; i < n; i++)
 		pairs += json_array_size(json_object_get(json_array_get(list, i), "pairs"));
 	if (pairs > DOCUMENT_ASSIGNMENTS_MAX)
-		return fail_document(
+		return document_fail(
 		    err, "expected at most %d assigned pairs at a site", DOCUMENT_ASSIGNMENTS_MAX);
 	d->sibling = calloc(n + 1, sizeof(*d->sibling));
 	d->pair = calloc(pairs + 1, sizeof(*d->pair));
 	if (!d->sibling || !d->pair)
-		return fail_document(err, "out of memory");
+		return document_fail(err, "out of memory");
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = sibling(d, json_array_get(list, i), (int)i, err);
 	d->siblings = (unsigned)n;
@@ -462,7 +418,7 @@ static int peers(struct document *d, const json_t *doc, unsigned owns, struct co
 
 	d->peer = calloc(CONF_TUNNELS_MAX, sizeof(*d->peer));
 	if (!d->peer)
-		return fail_document(err, "out of memory");
+		return document_fail(err, "out of memory");
 	json_array_foreach(json_object_get(doc, "tunnels"), i, t) if (owns + i < CONF_TUNNELS_MAX)
 	    snprintf(d->peer[owns + i], CONF_NAME, "%s", json_string_value(json_object_get(t, "peer")));
 	return 0;
@@ -474,7 +430,7 @@ int document_parse(struct document *out, const struct conf *base, const struct c
 	json_t *j = NULL;
 	char *text;
 	int rc =
-	    keys_check(doc, "document", "generation tenants tunnels assignments | siblings permits", err);
+	    document_keys(doc, "document", "generation tenants tunnels assignments | siblings permits", err);
 
 	memset(out, 0, sizeof(*out));
 	if (!rc)
@@ -484,7 +440,7 @@ int document_parse(struct document *out, const struct conf *base, const struct c
 	text = json_dumps(j, JSON_COMPACT);
 	json_decref(j);
 	rc = text ? conf_network_parse(&out->conf, base, own, owns, text, strlen(text), err)
-	          : fail_document(err, "out of memory");
+	          : document_fail(err, "out of memory");
 	free(text);
 	err->line = err->column = 0; /* the text has no lines that the operator knows */
 	if (!rc)

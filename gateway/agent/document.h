@@ -25,6 +25,8 @@ struct document_assignment {
 	char job[CONF_NAME];    /* for people */
 	uint64_t rate_bps;      /* 0: no rate of its own */
 	uint8_t priority;
+	bool has_dscp; /* of its datagrams on the WAN */
+	uint8_t dscp;
 };
 
 struct document {

@@ -58,6 +58,8 @@ api_page api_links, api_map, api_map_entry, api_siblings, api_reservations, api_
     api_tenant, api_tunnel, api_reload, api_drain, api_capture, api_standby;
 /* Writes the siblings' metrics; nothing without siblings. */
 void api_metrics_siblings(FILE *f, const struct api_req *req);
+/* Writes what jobs are promised and sent; nothing without reservations. */
+void api_metrics_reservations(FILE *f, const struct api_req *req);
 void api_metrics_memory(FILE *f, const struct api_req *req);
 /* standby.c: this gateway as one of a pair, as JSON; null: it is not. */
 json_t *api_standby_json(const struct api_req *req);

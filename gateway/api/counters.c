@@ -414,6 +414,7 @@ static void metrics_all(FILE *f, const struct api_req *req, const struct api_sna
 	metrics_relay(f, req);
 	metrics_api(f);
 	api_metrics_siblings(f, req);
+	api_metrics_reservations(f, req);
 	api_metrics_standby(f, req);
 }
 

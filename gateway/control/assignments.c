@@ -18,7 +18,9 @@ static struct gw_reservation reservation_of(const struct gw_assignment *a)
 	    .src_qpn = a->src_qpn,
 	    .dst_qpn = a->dst_qpn,
 	    .rate_bps = a->rate_bps,
-	    .priority = a->priority};
+	    .priority = a->priority,
+	    .has_dscp = a->has_dscp,
+	    .dscp = a->dscp};
 
 	memcpy(r.job, a->job, sizeof(r.job));
 	memcpy(r.tunnel, a->tunnel, sizeof(r.tunnel));
@@ -30,8 +32,12 @@ static struct wan_class_cfg share_of(const struct gw_reservation *r)
 {
 	const uint64_t Bps = r->rate_bps / 8 < WAN_RATE_MIN ? WAN_RATE_MIN : r->rate_bps / 8;
 
-	return (struct wan_class_cfg){
-	    .guarantee_Bps = Bps, .limit_Bps = Bps, .weight = 1, .priority = r->priority};
+	return (struct wan_class_cfg){.guarantee_Bps = Bps,
+	    .limit_Bps = Bps,
+	    .weight = 1,
+	    .priority = r->priority,
+	    .has_dscp = r->has_dscp,
+	    .dscp = r->dscp};
 }
 
 static void assignment_put(struct eng_steer_cfg *v, unsigned *n, const struct gw_assignment *a,

@@ -60,6 +60,19 @@ static int by_pair(const void *a, const void *b)
 	return (x->src_qpn > y->src_qpn) - (x->src_qpn < y->src_qpn);
 }
 
+/* Entries of one pair are in the order of their priority and DSCP, so that the last one decides. */
+static int by_pair_and_rank(const void *a, const void *b)
+{
+	const struct gw_reservation *x = a, *y = b;
+	const int d = by_pair(a, b);
+
+	if (d)
+		return d;
+	if (x->priority != y->priority)
+		return x->priority < y->priority ? -1 : 1;
+	return (x->dscp > y->dscp) - (x->dscp < y->dscp);
+}
+
 /* Makes one entry of those of one pair. Returns how many remain. */
 static unsigned merge(struct gw_reservation *v, unsigned n)
 {
@@ -73,7 +86,11 @@ static unsigned merge(struct gw_reservation *v, unsigned n)
 			continue;
 		}
 		to->rate_bps += v[i].rate_bps;
-		to->priority = v[i].priority > to->priority ? v[i].priority : to->priority;
+		to->priority = v[i].priority;
+		if (v[i].has_dscp) {
+			to->has_dscp = true;
+			to->dscp = v[i].dscp;
+		}
 	}
 	return kept;
 }
@@ -124,7 +141,7 @@ int gw_reservations_set(struct gw_app *app, struct gw_reservation *v, unsigned n
 	struct gw_reservation *copy;
 	unsigned without;
 
-	qsort(v, n, sizeof(*v), by_pair);
+	qsort(v, n, sizeof(*v), by_pair_and_rank);
 	n = merge(v, n);
 	copy = malloc((n + 1) * sizeof(*copy));
 	if (!copy)

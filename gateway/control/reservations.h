@@ -20,12 +20,15 @@ struct gw_reservation {
 	struct rwy_ip src, dst;         /* src: the local host */
 	uint64_t rate_bps;              /* on the WAN, guaranteed and not exceeded; 0: none */
 	uint8_t priority;               /* below WAN_PRIORITIES */
-	uint16_t number;                /* 0: it has none */
+	bool has_dscp;                  /* of its datagrams; else as tenant and tunnel say */
+	uint8_t dscp;
+	uint16_t number; /* 0: it has none */
 	char job[CONF_NAME], tunnel[CONF_NAME];
 };
 /*
  * The present reservations, instead of those before; v is sorted and gets their numbers. Entries of
- * one pair become one, with the sum of their rates and the highest priority. Returns the number of
+ * one pair become one, with the sum of their rates, the highest priority and the DSCP of the entry
+ * with the highest priority that names one (of equals, the highest DSCP). Returns the number of
  * entries that remain in front of v, or RWY_ENOMEM: those before stay. Beyond ENG_RESERVATIONS_MAX,
  * entries have no number. Under gw_change_lock.
  */

@@ -64,6 +64,8 @@ struct gw_assignment {
 	/* of what each end sends: guaranteed and not exceeded; 0: the tenant's share */
 	uint64_t rate_bps;
 	uint8_t priority; /* below WAN_PRIORITIES */
+	bool has_dscp;    /* of its datagrams on the WAN; needs a rate */
+	uint8_t dscp;
 };
 /*
  * All of them anew, after the tunnels are there; those of tunnels that are not only admit. Under

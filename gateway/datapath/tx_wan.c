@@ -93,8 +93,8 @@ static bool says_one(const struct vxlan_dscp *d)
 	return d->map[0] == d->map[63];
 }
 
-/* Returns DSCP << 2 of a datagram: its tenant's policy, or else its tunnel's, for the packet
- * inside. */
+/* Returns DSCP << 2 of a datagram: its reservation's, or else its tenant's policy, or else its
+ * tunnel's, for the packet inside. */
 static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const struct wan_tx *tx)
 {
 	const struct tenant *who = tx->class_id ? tenant_by_index(w->ts, tx->class_id) : NULL;
@@ -103,6 +103,8 @@ static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const
 	                        ? tx->buf->data + (tx->buf->kind == RWY_BUF_TENANT ? VNI_LEN : 0)
 	                        : NULL;
 
+	if (tx->has_dscp)
+		return (uint8_t)(tx->dscp << 2);
 	if (who && says_one(&who->cfg.dscp) && !tx->congested)
 		d = &who->cfg.dscp;
 	else if (who && says_one(&who->cfg.dscp_congested) && tx->congested)

@@ -540,17 +540,21 @@ def test_reservations():
     with Server() as s:
         assert s.get("/v1/reservations") == {"reservations": []}
         assert "JOB" in s.cli("reservations --interval 0.1").stdout
+        assert "roceway_job" not in s.request("/metrics")[2]
     with Server("siblings=1") as s:
         assert s.get("/v1/reservations")["reservations"][0] == {
             "job": "train", "vni": 0, "source": "10.1.0.10", "destination": "10.2.0.10", "source_qpn": 0, "destination_qpn": 0, "tunnel": "b1",
             "rate_bps": 6521740, "priority": 0, "enforced": True, "sent_bytes": 100000, "sent_guaranteed_bytes": 100000, "waiting": True,
             "limited": True}
         text = s.cli("reservations --interval 0.2").stdout
-        row = re.search(r"^train +0 +10\.1\.0\.10 +10\.2\.0\.10 +b1 +0 +6\.52 Mbps +([\d.]+) ([kM])bps +at its rate$", text, re.M)
+        row = re.search(r"^train +0 +10\.1\.0\.10 +10\.2\.0\.10 +b1 +0 +- +6\.52 Mbps +([\d.]+) ([kM])bps +at its rate$", text, re.M)
         assert row and 0 < float(row[1]) * {"k": 1e3, "M": 1e6}[row[2]] <= 8 * 100_000 / 0.2, text  # 100 kB in 0.2 s or more
-        assert re.search(r"10\.2\.0\.10 QP 77 +b1 +3 .*NOT ENFORCED$", text, re.M), text
+        assert re.search(r"10\.2\.0\.10 QP 77 +b1 +3 +46 .*NOT ENFORCED$", text, re.M), text
         fits(text)
         fits(s.cli("reservations --detail").stdout)
+        metrics = s.request("/metrics")[2]
+        assert 'roceway_job_planned_bits_per_second{job="train"} 13043480' in metrics, metrics[-2000:]  # of both pairs
+        assert re.search(r'^roceway_job_sent_bytes_total{job="train"} [1-9]\d*00000$', metrics, re.M), metrics[-2000:]
         for wrong in "0", "61", "nan", "1s", "":
             r = s.cli(f"reservations --interval={wrong}", 2)
             assert "--interval: expected seconds from 0.1 to 60" in r.stderr, (wrong, r)

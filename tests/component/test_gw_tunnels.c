@@ -18,9 +18,10 @@
 #include "rwy/endian.h"
 #include "tests/component/ov_lab.h"
 
-#define WAIT     5000     /* ms, limit for expected frames */
-#define RESERVED 80000000 /* bit/s */
-#define SPORT    0xc123
+#define WAIT          5000     /* ms, limit for expected frames */
+#define RESERVED      80000000 /* bit/s */
+#define RESERVED_DSCP 44       /* of nothing else here */
+#define SPORT         0xc123
 
 static struct ov_lab lab;
 static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -299,7 +300,9 @@ static int assign_red(struct gw_app *app, enum fp_site s, struct conf_error *err
 	                                      .dst = ov_host(s == FP_A ? FP_B : FP_A, 1),
 	                                      .tunnel = "u",
 	                                      .job = "j",
-	                                      .rate_bps = RESERVED},
+	                                      .rate_bps = RESERVED,
+	                                      .has_dscp = true,
+	                                      .dscp = RESERVED_DSCP},
 	    {.vni = ov_vni[OV_BLUE],
 	        .src = ov_host(FP_A, 1),
 	        .dst = ov_host(FP_B, 1),
@@ -336,7 +339,7 @@ static int assign_none(struct gw_app *app, enum fp_site s, struct conf_error *er
 static void test_assigned(void **state)
 {
 	uint32_t blue = 300, red = 3000, qpn = 0x101;
-	uint64_t sent, reserved;
+	uint64_t sent, reserved, marked;
 
 	(void)state;
 	good(add_u);
@@ -346,10 +349,13 @@ static void test_assigned(void **state)
 		sent = SUM(FP_A, 1, tx_data);
 		qpn += 0x10;
 		reserved = reserved_sent();
+		marked = lab.wan_dscp[FP_A][RESERVED_DSCP];
 		exchange(OV_RED, qpn, red++);
 		assert_true(SUM(FP_A, 1, tx_data) > sent);
 		assert_true(reserved_sent() > reserved);
+		assert_true(lab.wan_dscp[FP_A][RESERVED_DSCP] > marked);
 		sent = SUM(FP_A, 1, tx_data);
+		marked = lab.wan_dscp[FP_A][RESERVED_DSCP];
 		exchange(OV_BLUE, qpn, blue++);
 		assert_int_equal(SUM(FP_A, 1, tx_data), sent);
 		good(assign_none);
@@ -358,6 +364,7 @@ static void test_assigned(void **state)
 		exchange(OV_RED, qpn, red++);
 		assert_int_equal(SUM(FP_A, 1, tx_data), sent);
 		assert_int_equal(reserved_sent(), reserved);
+		assert_int_equal(lab.wan_dscp[FP_A][RESERVED_DSCP], marked);
 	}
 	good(del_u);
 	until_gone();

@@ -40,7 +40,7 @@ static const char file[] =
 	"'10.1.0.7/32'}]}"
 #define ASG                                                                                                  \
 	"{'job': 'j', 'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': 'b2', "         \
-	"'rate_bps': 4000000, 'priority': 3, 'source_qpn': 17}"
+	"'rate_bps': 4000000, 'priority': 3, 'dscp': 46, 'carrier': 'native', 'source_qpn': 17}"
 #define SIB                                                                                                  \
 	"{'name': 'a2', 'address': '10.1.0.2', 'state': 'lost', 'tunnels': [{'peer': 'b1', 'weight': "       \
 	"70000}], 'pairs': [{'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.13'}, {'vni': 7, "      \
@@ -119,6 +119,8 @@ static void test_good(void **state)
 	assert_int_equal(d.assignment[0].source_qpn, 17);
 	assert_int_equal(d.assignment[0].rate_bps, 4000000);
 	assert_int_equal(d.assignment[0].priority, 3);
+	assert_true(d.assignment[0].has_dscp);
+	assert_int_equal(d.assignment[0].dscp, 46);
 	assert_string_equal(d.assignment[0].job, "j");
 	assert_int_equal(d.assignment[0].destination_qpn, 0);
 	assert_int_equal(t->weight, 3);
@@ -133,10 +135,30 @@ static void test_good(void **state)
 		fail_msg("%s", err.msg);
 	assert_int_equal(d.conf->tunnel[1].prefixes, 0);
 	document_fini(&d);
+	if (parse(&d,
+	        DOC(TUN2, "",
+	            "{'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': 'b2'}"),
+	        &err))
+		fail_msg("%s", err.msg);
+	assert_false(d.assignment[0].has_dscp);
+	document_fini(&d);
 	if (parse(&d, DOC("", "", ""), &err))
 		fail_msg("%s", err.msg);
 	assert_int_equal(d.conf->tunnels, 1);
 	document_fini(&d);
+	/* Without a carrier that it names, too, no pair has a DSCP of its own in a stream of all. */
+	assert_int_equal(
+	    parse(&d,
+	        DOC("{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', "
+	            "'carrier': 'tcp', 'rate_bps': 1000000000, 'dscp': 0, 'weight': 1, "
+	            "'prefixes': ['10.2.0.0/24']}",
+	            "",
+	            "{'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': "
+	            "'b1', 'rate_bps': 4000000, 'dscp': 46}"),
+	        &err),
+	    RWY_EINVAL);
+	assert_non_null(
+	    strstr(err.msg, "assignments[0]: expected a native tunnel for `dscp`; b1 goes by tcp"));
 }
 
 /* Substitutes in DOC(TUN, TEN, ASG). */
@@ -178,6 +200,13 @@ static const struct {
     {"'rate_bps': 4000000", "'rate_bps': -1", "assignments[0]: expected a number from 0 to 100000000000000"},
     {"'rate_bps': 4000000", "'rate_bps': '4M'", "for `rate_bps`"},
     {"'priority': 3", "'priority': 8", "assignments[0]: expected a number from 0 to 7 for `priority`"},
+    {"'dscp': 46", "'dscp': 64", "assignments[0]: expected a number from 0 to 63 for `dscp`"},
+    {"'rate_bps': 4000000, ", "", "assignments[0]: expected a `rate_bps` with `dscp`"},
+    {"'dscp': 46, 'carrier': 'native'", "'carrier': 'tcp'",
+        "assignments[0]: expected a tunnel by tcp; b2 goes by native"},
+    {"'dscp': 46, 'carrier': 'native'", "'carrier': 7", "assignments[0]: expected text for `carrier`"},
+    {"'native', 'rate_bps': 1000000000", "'tcp', 'rate_bps': 1000000000",
+        "assignments[0]: expected a tunnel by native; b2 goes by tcp"},
     {"'job': 'j'", "'job': 7", "assignments[0]: expected text for `job`"},
 };
 

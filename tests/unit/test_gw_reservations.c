@@ -111,6 +111,29 @@ static void test_one_pair(void **state)
 	free(all);
 }
 
+/* Of two jobs for one pair the one with the higher priority says the DSCP, if it names one. */
+static void test_dscp(void **state)
+{
+	struct gw_reservation v[6] = {of(1, 10), of(1, 5), of(1, 7), of(2, 1), of(2, 1), of(3, 1)};
+
+	v[0] = (struct gw_reservation){
+	    .src = v[0].src, .dst = v[0].dst, .rate_bps = 10, .priority = 2, .has_dscp = true, .dscp = 10};
+	v[1].has_dscp = true;
+	v[1].dscp = 46;
+	v[2].priority = 5;
+	v[3].has_dscp = v[4].has_dscp = true;
+	v[3].dscp = 26;
+	assert_int_equal(gw_reservations_set(&app, v, 6), 3);
+	assert_true(v[0].has_dscp);
+	assert_int_equal(v[0].dscp, 10);
+	assert_int_equal(v[0].priority, 5);
+	assert_int_equal(v[0].rate_bps, 22);
+	assert_true(v[1].has_dscp);
+	assert_int_equal(v[1].dscp, 26);
+	assert_false(v[2].has_dscp);
+	assert_int_equal(gw_reservations_set(&app, v, 0), 0);
+}
+
 /* More than there are numbers: the others have none, and the next set is as good as ever. */
 static void test_many(void **state)
 {
@@ -133,7 +156,7 @@ static void test_many(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {T(test_numbers), T(test_one_pair), T(test_many)};
+	const struct CMUnitTest tests[] = {T(test_numbers), T(test_one_pair), T(test_dscp), T(test_many)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,6 +230,42 @@ static void test_parent(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
+/* What a datagram tells of its class: the parent's number, since that is the tenant's, and the DSCP
+ * of the class itself. */
+static void test_told(void **state)
+{
+	struct wan_class_cfg c = {
+	    .guarantee_Bps = RATE / 5, .limit_Bps = RATE / 5, .weight = 1, .has_dscp = true, .dscp = 46};
+	unsigned with = 0, without = 0;
+	struct wan_tx tx[32];
+	struct wan_pair p;
+	unsigned n;
+
+	start(&p, 4, 400);
+	set(&p, 3, 0, 0, 1);
+	c.parent = 3;
+	assert_int_equal(wan_class_set(p.end[0].t, RESERVED, &c), 0);
+	wan_tx_class(out(&p, 0)->tx, RESERVED);
+	wan_tx_class(out(&p, 1)->tx, 3);
+	for (rwy_time end = p.now + 20 * RWY_MS; p.now < end; wan_pair_run(&p, p.now + RWY_MS / 10)) {
+		n = wan_poll(p.end[0].t, tx, 32, p.now + RWY_MS / 20);
+		for (unsigned i = 0; i < n; i++) {
+			if (!tx[i].buf)
+				assert_false(tx[i].has_dscp);
+			if (!tx[i].class_id)
+				continue;
+			assert_int_equal(tx[i].class_id, 3);
+			with += tx[i].has_dscp;
+			without += !tx[i].has_dscp;
+			assert_true(!tx[i].has_dscp || tx[i].dscp == 46);
+		}
+	}
+	assert_true(with && without);
+	c.dscp = 64;
+	assert_false(wan_class_ok(&c));
+	assert_true(wan_pair_finish(&p));
+}
+
 /* A small flow with a guarantee beside many greedy ones: it does not wait for them. */
 static void test_latency(void **state)
 {
@@ -322,6 +358,7 @@ int main(void)
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_priority),
 	    cmocka_unit_test(test_parent),
+	    cmocka_unit_test(test_told),
 	    cmocka_unit_test(test_latency),
 	    cmocka_unit_test(test_lost),
 	    cmocka_unit_test(test_arguments),

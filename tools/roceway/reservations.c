@@ -52,7 +52,7 @@ static const char *state_of(const json_t *o)
 static void print_table(const json_t *before, const json_t *after, double seconds)
 {
 	static const char *const columns[] = {"JOB", ">VNI", "~SOURCE", "~DESTINATION", "TUNNEL", ">PRIORITY",
-	    ">PLANNED", ">NOW", "STATE", NULL};
+	    ">DSCP", ">PLANNED", ">NOW", "STATE", NULL};
 	struct table *t = table_new(columns);
 	const json_t *o;
 	size_t i;
@@ -67,6 +67,10 @@ static void print_table(const json_t *before, const json_t *after, double second
 		print_end(t, o, "destination", "destination_qpn");
 		table_add(t, "%s", js(o, "tunnel"));
 		table_add(t, "%lld", ji(o, "priority"));
+		if (json_object_get(o, "dscp"))
+			table_add(t, "%lld", ji(o, "dscp"));
+		else
+			table_add(t, "-");
 		table_add(t, "%s", say_bits(jn(o, "rate_bps") / 8));
 		table_add(t, "%s", say_bits((sent > 0 ? sent : 0) / seconds));
 		table_add(t, "%s", state_of(o));
@@ -141,6 +145,7 @@ const struct cli_cmd cmd_reservations = {.name = "reservations",
     .text = "rates that jobs' plans give to pairs of hosts, and what these send",
     .more = "PLANNED is on the WAN: guaranteed while the tunnel can send it, and no more is sent.\n"
             "SOURCE is a host of this site. NOW is what it sends to DESTINATION.\n"
+            "DSCP: the plan's; without one (-) tenant and tunnel say it.\n"
             "STATE: at its rate, when only the planned rate holds it back.\n",
     .opts = options,
     .run = run_reservations};

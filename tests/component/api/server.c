@@ -307,6 +307,8 @@ unsigned gw_reservations_get(struct gw_app *app, struct gw_reservation_info **ou
 	(*out)[1].r.number = 0;
 	(*out)[1].r.dst_qpn = 77;
 	(*out)[1].r.priority = 3;
+	(*out)[1].r.has_dscp = true;
+	(*out)[1].r.dscp = 46;
 	return 2;
 }
 

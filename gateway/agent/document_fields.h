@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads fields of a controller's document, and names what is wrong. Private to document.c. */
+#ifndef GATEWAY_AGENT_DOCUMENT_FIELDS_H
+#define GATEWAY_AGENT_DOCUMENT_FIELDS_H
+
+#include <jansson.h>
+
+#include "conf/conf.h"
+
+/* Fills err. Returns RWY_EINVAL. */
+int document_fail(struct conf_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Checks that every key of o is one of `keys` ("a b c") and that those before '|' are present. */
+int document_keys(const json_t *o, const char *what, const char *keys, struct conf_error *err);
+/* RWY_EINVAL: there is no such text, or it has a zero byte. */
+int document_text(
+    const json_t *o, const char *what, const char *key, const char **out, struct conf_error *err);
+/* RWY_EINVAL: there is no such number, or it is out of range. */
+int document_number(const json_t *o, const char *what, const char *key, uint64_t lo, uint64_t hi,
+    uint64_t *out, struct conf_error *err);
+/* Reads an address of either family. */
+bool document_ip(const char *text, struct rwy_ip *out);
+
+#endif
