@@ -10,6 +10,7 @@
 
 #include "controller/fleet/fleet.h"
 #include "controller/state/ctlr.h"
+#include "controller/state/pinned.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
@@ -93,8 +94,21 @@ static json_t *tunnel_for(const struct ctlr *c, const struct ctlr_gateway *g, co
 	    c->conf->security == CONF_SEC_KEYS ? "keys" : "none");
 }
 
-static json_t *assignment_json(
-    const struct ctlr_job *j, const json_t *row, bool first, const char *pair, const char *slash)
+/* What the job wants of the tunnel. It changes to the carrier of its jobs with the next change of
+ * the tunnel; until then an assignment that named it would be refused. */
+static void put_wishes(json_t *a, const json_t *job, const struct ctlr_tunnel *t)
+{
+	const enum plan_carrier wants = ctlr_pinned_wanted(job);
+
+	if (wants == PLAN_ANY || wants != t->carrier)
+		return;
+	json_object_set_new(a, "carrier", json_string(plan_carrier_name(wants)));
+	if (json_object_get(job, "dscp"))
+		json_object_set_new(a, "dscp", json_copy(json_object_get(job, "dscp")));
+}
+
+static json_t *assignment_json(const struct ctlr_job *j, const struct ctlr_tunnel *t, const json_t *row,
+    bool first, const char *pair, const char *slash)
 {
 	json_t *a = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "job", j->name, "vni", (json_int_t)j->vni,
 	    "source", json_copy(json_object_get(row, first ? "source" : "destination")), "destination",
@@ -104,6 +118,7 @@ static json_t *assignment_json(
 
 	const uint64_t priority = mdl_number_of(json_object_get(j->json, "job"), "priority");
 
+	put_wishes(a, json_object_get(j->json, "job"), t);
 	if (priority)
 		json_object_set_new(a, "priority", json_integer((json_int_t)priority));
 	if (mdl_number_of(row, "source_qpn")) {
@@ -139,7 +154,7 @@ static void job_assignments(struct ctlr *c, struct ctlr_gateway *g, json_t *list
 			t = ctlr_tunnel_of_pair(c, pair);
 			if (!t || !ctlr_tunnel_up(t)) /* a broken job's pair that has no tunnel */
 				continue;
-			json_array_append_new(list, assignment_json(j, row, first, pair, slash));
+			json_array_append_new(list, assignment_json(j, t, row, first, pair, slash));
 		}
 	}
 	free(all);
@@ -170,6 +185,8 @@ static json_t *sibling_for(struct ctlr *c, struct ctlr_gateway *s)
 		json_object_del(p, "tunnel");
 		json_object_del(p, "rate_bps");
 		json_object_del(p, "priority");
+		json_object_del(p, "carrier");
+		json_object_del(p, "dscp");
 		if (p)
 			json_array_append_new(pairs, p);
 	}

@@ -16,6 +16,7 @@
 #include "controller/state/change.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
+#include "controller/state/pinned.h"
 #include "controller/state/reserved.h"
 
 /* --- the job as posted ------------------------------------------------------------------------ */
@@ -33,6 +34,8 @@ static bool job_sensible(struct ctlr_req *r, const struct model_job *m)
 		return ctlr_req_fail(r, 400, "demand", "demand: a split has its own"), false;
 	if (!ctlr_split_sensible(r, m))
 		return false;
+	if (m->has_dscp && m->has_carrier && m->carrier != MODEL_NATIVE)
+		return ctlr_req_fail(r, 400, "dscp", "dscp: expected the carrier native, or none"), false;
 	if (*m->name && *r->arg[0] && strcmp(m->name, r->arg[0]) != 0)
 		return ctlr_req_fail(r, 400, "name", "name: the path says %s", r->arg[0]), false;
 	if (!*m->name && !*r->arg[0])
@@ -257,6 +260,7 @@ static uint32_t job_vni(const struct ctlr *c, const json_t *record)
 static void job_free(struct ctlr *c, struct ctlr_job *j)
 {
 	ctlr_reserved_set_job(c, j, false);
+	ctlr_pinned_set_job(c, j, false);
 	ctlr_job_set_routes(c, j, false);
 	ctlr_containers_set_job(c, j, false);
 	plan_book_release(c->book, j->claim, j->claims);
@@ -328,6 +332,7 @@ void ctlr_job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	if (plan_book_claim(c->book, j->claim, j->claims))
 		j->claims = 0;
 	ctlr_reserved_set_job(c, j, true);
+	ctlr_pinned_set_job(c, j, true);
 	ctlr_containers_set_job(c, j, true);
 	ctlr_job_set_routes(c, j, true);
 }

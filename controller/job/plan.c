@@ -14,6 +14,7 @@
 #include "controller/plan/job.h"
 #include "controller/server/req.h"
 #include "controller/state/path.h"
+#include "controller/state/pinned.h"
 #include "controller/state/route_index.h"
 
 struct world {
@@ -94,14 +95,26 @@ static bool world_pair_up(void *ctx, const char *first, const char *second)
 	return t && ctlr_tunnel_up(t);
 }
 
+static bool world_pair_takes(void *ctx, const char *first, const char *second, enum plan_carrier carrier)
+{
+	const struct world *w = ctx;
+	const enum plan_carrier held = ctlr_pinned_get(w->c, first, second, w->old);
+
+	return held == PLAN_ANY || held == carrier;
+}
+
 /* A new job may come before its tunnels. A job that moves needs a tunnel that is up. */
-static const struct plan_world_ops world_ops = {
-    .site_of = world_site, .gateways = world_gateways, .path = world_path, .routes = world_routes};
+static const struct plan_world_ops world_ops = {.site_of = world_site,
+    .gateways = world_gateways,
+    .path = world_path,
+    .routes = world_routes,
+    .pair_takes = world_pair_takes};
 static const struct plan_world_ops world_ops_again = {.site_of = world_site,
     .gateways = world_gateways,
     .path = world_path,
     .routes = world_routes,
-    .pair_up = world_pair_up};
+    .pair_up = world_pair_up,
+    .pair_takes = world_pair_takes};
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
@@ -280,11 +293,14 @@ static json_t *plan_pairs(struct ctlr *c, struct ctlr_req *r, const char *name, 
 	const struct ctlr_tenant *nt = *m->tenant ? ctlr_map_find(&c->tenants, m->tenant) : NULL;
 	struct world w = {c, nt ? nt->vni : 0, old, r, NULL};
 	struct plan_pair *now = current_pairs(c, old, pairs, n);
+	const enum plan_carrier carrier = ctlr_pinned_wanted(posted);
 	const struct plan_job job = {.name = name,
 	    .grain = grain[m->granularity],
 	    .vni = w.vni,
 	    .pairs = pairs,
 	    .n = n > 0 ? (unsigned)n : 0,
+	    .has_carrier = carrier != PLAN_ANY,
+	    .carrier = carrier,
 	    .now = now};
 	struct plan_job_result *res = NULL;
 	json_t *record = NULL;
@@ -406,11 +422,14 @@ static json_t *plan_pairs_again(struct ctlr *c, const struct ctlr_job *j, const 
 	struct plan_pair *now =
 	    others ? current_pairs(c, j, pairs, (int)n) : calloc((size_t)n + 1, sizeof(*now));
 	struct world w = {c, j->vni, j, NULL, network};
+	const enum plan_carrier carrier = ctlr_pinned_wanted(json_object_get(j->json, "job"));
 	const struct plan_job job = {.name = j->name,
 	    .grain = grain[m->granularity],
 	    .vni = j->vni,
 	    .pairs = pairs,
 	    .n = n,
+	    .has_carrier = carrier != PLAN_ANY,
+	    .carrier = carrier,
 	    .now = now};
 	struct plan_job_result *res = NULL;
 

@@ -169,15 +169,18 @@ struct model_failure {                     /* containers, or all of these server
 };
 
 #define MODEL_PRIORITY_MAX 7
+#define MODEL_DSCP_MAX     63
 
 struct model_job {
 	char name[MDL_NAME], tenant[MDL_NAME];
 	uint8_t granularity; /* enum model_granularity */
 	uint64_t duration_ms;
 	uint64_t priority;     /* of its rates at the gateways; higher first */
+	uint64_t dscp;         /* of its datagrams on the WAN */
+	uint8_t carrier;       /* enum model_carrier: its tunnels' */
 	struct mdl_list pairs; /* struct model_pair */
 	struct mdl_list ranks; /* struct model_rank */
-	bool ring, has_demand, has_split;
+	bool ring, has_demand, has_split, has_dscp, has_carrier;
 	struct model_demand demand;
 	struct model_split split;
 	struct mdl_list containers; /* struct model_container */

@@ -162,7 +162,9 @@ static unsigned make_mesh(const struct work *w, const struct plan_job_group *g, 
 			b = &g->gw[1][j];
 			p[n] = (struct plan_pair){a->id, b->id, 0};
 			if (a->caps.bandwidth_bps[c] && b->caps.bandwidth_bps[c] &&
-			    (!w->world->pair_up || w->world->pair_up(w->ctx, a->name, b->name)))
+			    (!w->world->pair_up || w->world->pair_up(w->ctx, a->name, b->name)) &&
+			    (!w->job->has_carrier || !w->world->pair_takes ||
+			        w->world->pair_takes(w->ctx, a->name, b->name, (enum plan_carrier)c)))
 				p[n].weight = plan_pair_weight(a->weight, b->weight);
 		}
 	}
@@ -381,7 +383,9 @@ static void claim_earlier_groups(const struct plan_job_result *r, struct plan_jo
 
 static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 {
-	struct plan_question q = {.demand_bps = g->want.bandwidth_bps, .pinned = PLAN_ANY};
+	struct plan_question q = {
+	    .demand_bps = g->want.bandwidth_bps, .pinned = w->job->has_carrier ? w->job->carrier : PLAN_ANY};
+	const enum plan_job_fail none_fits = w->job->has_carrier ? PLAN_JOB_CARRIER : PLAN_JOB_NO_CARRIER;
 	struct plan_hyst none = {0};
 	unsigned side, k;
 	int rc;
@@ -414,7 +418,7 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 			break;
 	}
 	if (g->decision.carrier == PLAN_ANY) {
-		fail(g, PLAN_JOB_NO_CARRIER);
+		fail(g, none_fits);
 		return 0;
 	}
 	if (k)
@@ -425,7 +429,7 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 	rc = spread_rows(w, g, group);
 	if (rc == RWY_EINVAL) {
 		/* both sites have it, but no two gateways with a weight */
-		fail(g, PLAN_JOB_NO_CARRIER);
+		fail(g, none_fits);
 		g->fits.bandwidth_bps = 0;
 		return 0;
 	}

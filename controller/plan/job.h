@@ -77,6 +77,9 @@ struct plan_world_ops {
 	int (*routes)(void *ctx, const char *first, const char *second, struct plan_route *out, unsigned max);
 	/* True if a tunnel can connect these two gateways. A NULL pointer: all pairs can. */
 	bool (*pair_up)(void *ctx, const char *first, const char *second);
+	/* True unless other jobs hold these gateways' tunnel to another carrier. Asked for a job
+	 * that names a carrier. A NULL pointer: no job does. */
+	bool (*pair_takes)(void *ctx, const char *first, const char *second, enum plan_carrier carrier);
 };
 
 #define PLAN_SITE_GATEWAYS_MAX 64
@@ -87,6 +90,8 @@ struct plan_job {
 	uint32_t vni;
 	const struct plan_job_pair *pairs;
 	unsigned n;
+	bool has_carrier; /* it goes by `carrier` or not at all */
+	enum plan_carrier carrier;
 	/* For a job that is planned again: the gateways that each pair has now (the weight is
 	 * ignored; 0: none). Pairs keep their gateways if the shares allow it; with `stay` even if
 	 * they do not. NULL: a new job. */
@@ -99,6 +104,8 @@ struct plan_job {
 	X(PLAN_JOB_NO_SITE, "no-site", "an address belongs to no site")                                      \
 	X(PLAN_JOB_NO_GATEWAY, "no-gateway", "a site has no gateway that is up")                             \
 	X(PLAN_JOB_NO_CARRIER, "no-carrier", "no carrier is common to the sites' gateways")                  \
+	X(PLAN_JOB_CARRIER, "carrier",                                                                       \
+	    "the job's carrier is not possible here, or other jobs hold the tunnels to another one")         \
 	X(PLAN_JOB_GATEWAY, "gateway", "a gateway lacks the bandwidth")                                      \
 	X(PLAN_JOB_GOODPUT, "goodput", "no carrier reaches the bandwidth over this path")                    \
 	X(PLAN_JOB_DELAY, "delay", "the path is longer than requested, or not measured")                     \

@@ -217,7 +217,7 @@ struct ctlr {
 
 	pthread_mutex_t lock;
 	struct ctlr_map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routes,
-	    reservations, reserved, containers;
+	    reservations, reserved, pinned, containers;
 	struct ctlr_lpm lpm;  /* (VNI, prefix) -> struct ctlr_site */
 	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant; fleet/tenant.c */
 	struct plan_book *book;
@@ -265,6 +265,8 @@ struct ctlr_gateway *ctlr_gateway_need(struct ctlr *c, const char *name);
 void ctlr_gateway_set_site(struct ctlr *c, struct ctlr_gateway *g, struct ctlr_site *s);
 /* Frees the gateway with its tunnels and sessions. */
 void ctlr_gateway_free(struct ctlr *c, struct ctlr_gateway *g);
+/* The name of the tunnel of two gateways, in any order: "GATEWAY/GATEWAY". */
+void ctlr_tunnel_key(char out[2 * MDL_NAME], const char *a, const char *b);
 /* The tunnel of two gateways, in any order; NULL: there is none. */
 struct ctlr_tunnel *ctlr_tunnel_find(struct ctlr *c, const char *a, const char *b);
 /* Finds or makes it; NULL: out of memory. */

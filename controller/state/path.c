@@ -7,6 +7,7 @@
 
 #include "controller/state/ctlr.h"
 #include "controller/state/path.h"
+#include "controller/state/pinned.h"
 #include "controller/state/reserved.h"
 
 #define GATEWAYS_MAX 64
@@ -165,5 +166,5 @@ void ctlr_path_question(struct ctlr *c, const struct ctlr_tunnel *t, struct plan
 	ctlr_path_caps(t->end[0], &q->source);
 	ctlr_path_caps(t->end[1], &q->destination);
 	ctlr_path_get(c, t, 0, &q->path, now);
-	q->pinned = PLAN_ANY;
+	q->pinned = ctlr_pinned_get(c, t->end[0]->name, t->end[1]->name, NULL);
 }

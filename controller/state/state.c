@@ -115,7 +115,7 @@ void ctlr_gateway_free(struct ctlr *c, struct ctlr_gateway *g)
 
 /* --- tunnels ---------------------------------------------------------------------------------- */
 
-static void tunnel_key(char out[2 * MDL_NAME], const char *a, const char *b)
+void ctlr_tunnel_key(char out[2 * MDL_NAME], const char *a, const char *b)
 {
 	const bool first = strcmp(a, b) < 0;
 
@@ -126,7 +126,7 @@ struct ctlr_tunnel *ctlr_tunnel_find(struct ctlr *c, const char *a, const char *
 {
 	char key[2 * MDL_NAME];
 
-	tunnel_key(key, a, b);
+	ctlr_tunnel_key(key, a, b);
 	return ctlr_map_find(&c->tunnels, key);
 }
 
@@ -139,7 +139,7 @@ struct ctlr_tunnel *ctlr_tunnel_need(struct ctlr *c, struct ctlr_gateway *a, str
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
-	tunnel_key(t->name, a->name, b->name);
+	ctlr_tunnel_key(t->name, a->name, b->name);
 	if (ctlr_map_add(&c->tunnels, &t->node, t->name)) {
 		free(t);
 		return NULL;
@@ -211,6 +211,7 @@ void ctlr_state_free(struct ctlr *c)
 		free(s);
 	}
 	ctlr_reserved_free(c);
+	ctlr_map_free(&c->pinned); /* its entries were freed with the jobs */
 	ctlr_lpm_free(&c->lpm);
 	ctlr_map_free(&c->gateways);
 	ctlr_map_free(&c->sites);

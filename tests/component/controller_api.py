@@ -24,6 +24,7 @@ from ctlr.networks import (  # noqa: E402, F401
     test_two_networks_between_two_sites_are_placed_together,
     test_what_was_granted_and_not_kept_is_given_back_after_a_crash, test_whatever_happens_the_network_has_what_the_jobs_say, two_replicas_and_a_network)
 from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_wrong_permits_are_refused  # noqa: E402, F401
+from ctlr.shapes import test_a_job_names_dscp_and_carrier  # noqa: E402, F401
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)
 from ctlr.ranks import (  # noqa: E402, F401
@@ -251,7 +252,7 @@ BODIES = [
      {"class": "reserved", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1, "loss_ppm": 1, "ttl_ms": 1000}),
     ("PUT", "/v1/sites/{name}", "op", "Site", {"prefixes": ["10.9.0.0/16"], "location": "x", "latitude_udeg": 1, "longitude_udeg": 1, "peers": ["b"],
                                                "weighting": "least"}),
-    ("PUT", "/v1/jobs/{name}", "sched", "Job", {"granularity": "nic", "duration_ms": 5, "pairs": [
+    ("PUT", "/v1/jobs/{name}", "sched", "Job", {"granularity": "nic", "duration_ms": 5, "dscp": 1, "carrier": "native", "pairs": [
         {"source": "10.1.0.1", "destination": "10.2.0.1", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1}]}),
     ("POST", "/v1/jobs", "sched", "Job", {"name": "j", "ring": True, "ranks": [{"rank": 0, "address": "10.1.0.1", "stage": 0},
                                                                                {"rank": 1, "address": "10.2.0.1", "stage": 1}],

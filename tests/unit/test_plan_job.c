@@ -34,6 +34,7 @@ struct world {
 	uint64_t gw_bps[3][2];                /* 0: does not exist */
 	uint64_t tcp_bps;                     /* besides native, of every gateway */
 	uint32_t rtt_us, jitter_us, loss_ppm; /* rtt 0: not measured */
+	enum plan_carrier held;               /* other jobs hold the tunnel of the first two gateways to it */
 	bool network;
 	struct plan_route route[4]; /* between any two sites */
 	unsigned n_routes;
@@ -106,14 +107,23 @@ static int routes(void *ctx, const char *first, const char *second, struct plan_
 	return (int)w->n_routes;
 }
 
+static bool pair_takes(void *ctx, const char *first, const char *second, enum plan_carrier carrier)
+{
+	const struct world *w = ctx;
+
+	return w->held == PLAN_ANY || w->held == carrier || first[strlen(first) - 1] != '0' ||
+	       second[strlen(second) - 1] != '0';
+}
+
 static const struct plan_world_ops ops = {
-    .site_of = site_of, .gateways = gateways, .path = path, .routes = routes};
+    .site_of = site_of, .gateways = gateways, .path = path, .routes = routes, .pair_takes = pair_takes};
 
 static struct world world(void)
 {
 	struct world w = {.gw_bps = {{300 * G, 100 * G}, {100 * G, 0}, {300 * G, 100 * G}},
 	    .rtt_us = 20000,
-	    .jitter_us = 40};
+	    .jitter_us = 40,
+	    .held = PLAN_ANY};
 
 	return w;
 }
@@ -254,6 +264,51 @@ static void test_again(void **state)
 }
 
 /* The demand reported as fitting is accepted, and no more. */
+/* A job that names a carrier goes by it where gateways have it and no other job holds their tunnel
+ * to another one, or not at all. */
+static void test_carrier(void **state)
+{
+	struct plan_job_pair pairs[4];
+	struct plan_job job = {.name = "j",
+	    .grain = PLAN_GRAIN_ADDRESS,
+	    .pairs = pairs,
+	    .n = 4,
+	    .has_carrier = true,
+	    .carrier = PLAN_TCP};
+	struct world w = world();
+	struct plan_job_result *r;
+
+	fill(pairs, 4, 1, 3, (struct plan_triple){G, 0, 0});
+	r = plan(&w, &job); /* nobody has it */
+	assert_int_equal(r->fail, PLAN_JOB_CARRIER);
+	plan_job_free(r);
+	w.tcp_bps = 100 * G;
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	assert_int_equal(r->groups[0].decision.carrier, PLAN_TCP);
+	plan_job_free(r);
+	w.held = PLAN_NATIVE; /* around that tunnel */
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(r->rows[i].first || r->rows[i].second);
+	plan_job_free(r);
+	w.gw_bps[0][1] = w.gw_bps[2][1] = 0; /* there is no other */
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_CARRIER);
+	assert_int_equal(r->groups[0].fits.bandwidth_bps, 0);
+	plan_job_free(r);
+	job.carrier = PLAN_NATIVE;
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	plan_job_free(r);
+	job.has_carrier = false; /* it takes the tunnel as it is */
+	w.held = PLAN_TCP;
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	plan_job_free(r);
+}
+
 static void test_fits_is_true(void **state)
 {
 	struct plan_job_pair pairs[4];
@@ -627,6 +682,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_again),
+	    cmocka_unit_test(test_carrier),
 	    cmocka_unit_test(test_fits_is_true),
 	    cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_grains),

@@ -110,6 +110,16 @@ static void print_plan(const json_t *job, const json_t *plan)
 	table_print(t);
 }
 
+static void print_number(const char *name, const json_t *o, const char *key)
+{
+	char text[24];
+
+	if (!json_object_get(o, key))
+		return;
+	snprintf(text, sizeof(text), "%lld", ji(o, key));
+	print_fact(name, FACT, text);
+}
+
 void explain_print_job(const json_t *j, const json_t *events)
 {
 	const json_t *job = json_object_get(j, "job"), *network = json_object_get(j, "network");
@@ -123,6 +133,10 @@ void explain_print_job(const json_t *j, const json_t *events)
 		print_fact("because", FACT, js(j, "reason"));
 	if (*js(job, "tenant"))
 		print_fact("tenant", FACT, js(job, "tenant"));
+	print_number("priority", job, "priority");
+	print_number("DSCP", job, "dscp");
+	if (*js(job, "carrier"))
+		print_fact("only by", FACT, js(job, "carrier"));
 	print_fact("spread by", FACT, *js(job, "granularity") ? js(job, "granularity") : "address-pair");
 	print_fact(
 	    "ends", FACT, ji(job, "duration_ms") ? say_time(jn(job, "duration_ms") / 1e3) : "when withdrawn");

@@ -128,7 +128,8 @@ async function jobs(rest, signal) {
 async function job(name, signal) {
   const j = await get(`/v1/jobs/${encodeURIComponent(name)}`, signal);
   const qpns = j.plan.some((p) => p.source_qpn) ? [col('QPNs', (p) => p.source_qpn, (p) => h('code', null, p.source_qpn ? `${p.source_qpn} → ${p.destination_qpn}` : 'others'))] : [];
-  return [`Job ${j.name}`, h('p', { class: 'verdict' }, pill(j.state, j.state === 'planned' ? 'good' : 'bad'), ' ', j.reason || ''),
+  const asked = [`priority ${j.job.priority || 0}`, 'dscp' in j.job && `DSCP ${j.job.dscp}`, j.job.carrier && `by ${j.job.carrier} only`].filter(Boolean).join(', ');
+  return [`Job ${j.name}`, h('p', { class: 'verdict' }, pill(j.state, j.state === 'planned' ? 'good' : 'bad'), ' ', j.reason || ''), h('p', null, asked),
     table('plan', [col('From, to', (p) => `${p.source} ${p.destination}`, flow), ...qpns, col('Gateways', (p) => p.pair), col('Carrier', (p) => p.carrier),
       number('Gateway', (p) => p.gateway_bps, f.rate), number('WAN edge', (p) => p.edge_bps, f.rate)], j.plan, { none: 'The plan is empty.' }),
     j.network ? [h('h2', null, 'Tunnels in networks'), reserved(j.network)] : null, h('p', null, h('a', { href: '#/jobs' }, 'All jobs'))];
