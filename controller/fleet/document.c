@@ -96,11 +96,12 @@ static json_t *tunnel_for(const struct ctlr *c, const struct ctlr_gateway *g, co
 
 /* What the job wants of the tunnel. It changes to the carrier of its jobs with the next change of
  * the tunnel; until then an assignment that named it would be refused. */
-static void put_wishes(json_t *a, const json_t *job, const struct ctlr_tunnel *t)
+static void put_wishes(json_t *a, const struct ctlr_job *j, const struct ctlr_tunnel *t)
 {
+	const json_t *job = json_object_get(j->json, "job");
 	const enum plan_carrier wants = ctlr_pinned_wanted(job);
 
-	if (wants == PLAN_ANY || wants != t->carrier)
+	if (wants == PLAN_ANY || wants != t->carrier || json_object_get(j->json, "preempted"))
 		return;
 	json_object_set_new(a, "carrier", json_string(plan_carrier_name(wants)));
 	if (json_object_get(job, "dscp"))
@@ -116,9 +117,12 @@ static json_t *assignment_json(const struct ctlr_job *j, const struct ctlr_tunne
 	    first ? json_string(slash + 1) : json_stringn(pair, (size_t)(slash - pair)), "rate_bps",
 	    json_copy(json_object_get(row, "gateway_bps")));
 
-	const uint64_t priority = mdl_number_of(json_object_get(j->json, "job"), "priority");
+	const uint64_t priority = ctlr_job_priority(j);
 
-	put_wishes(a, json_object_get(j->json, "job"), t);
+	put_wishes(a, j, t);
+	/* Others have its room: it gets the tenant's share. */
+	if (json_object_get(j->json, "preempted"))
+		json_object_set_new(a, "rate_bps", json_integer(0));
 	if (priority)
 		json_object_set_new(a, "priority", json_integer((json_int_t)priority));
 	if (mdl_number_of(row, "source_qpn")) {

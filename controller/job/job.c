@@ -11,6 +11,7 @@
 
 #include "controller/job/query.h"
 #include "controller/job/jobs.h"
+#include "controller/job/shape.h"
 #include "controller/job/split.h"
 #include "controller/server/req.h"
 #include "controller/state/change.h"
@@ -32,7 +33,7 @@ static bool job_sensible(struct ctlr_req *r, const struct model_job *m)
 		return ctlr_req_fail(r, 400, "demand", "demand, ring: are for ranks"), false;
 	if (m->has_split && m->has_demand)
 		return ctlr_req_fail(r, 400, "demand", "demand: a split has its own"), false;
-	if (!ctlr_split_sensible(r, m))
+	if (!ctlr_split_sensible(r, m) || !ctlr_shape_sensible(r, m))
 		return false;
 	if (m->has_dscp && m->has_carrier && m->carrier != MODEL_NATIVE)
 		return ctlr_req_fail(r, 400, "dscp", "dscp: expected the carrier native, or none"), false;
@@ -59,22 +60,22 @@ static bool job_sensible(struct ctlr_req *r, const struct model_job *m)
 
 const char *ctlr_job_state(const json_t *record)
 {
-	return json_object_get(record, "reason") ? "broken"
-	       : ctlr_split_missing(record)      ? "waiting"
-	                                         : "planned";
+	return json_object_get(record, "preempted") ? "preempted"
+	       : json_object_get(record, "reason")  ? "broken"
+	       : ctlr_split_missing(record)         ? "waiting"
+	                                            : "planned";
 }
 
 static json_t *job_json(const char *name, const json_t *record)
 {
-	json_t *reason = json_object_get(record, "reason");
+	static const char *const also[] = {"reason", "network", "deadline_ms", "preempts", "preempted"};
 	json_t *j = json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state", ctlr_job_state(record), "job",
 	    json_deep_copy(json_object_get(record, "job")), "plan",
 	    json_deep_copy(json_object_get(record, "plan")));
 
-	if (reason)
-		json_object_set_new(j, "reason", json_deep_copy(reason));
-	if (json_object_get(record, "network"))
-		json_object_set_new(j, "network", json_deep_copy(json_object_get(record, "network")));
+	for (unsigned i = 0; i < sizeof(also) / sizeof(also[0]); i++)
+		if (json_object_get(record, also[i]))
+			json_object_set_new(j, also[i], json_deep_copy(json_object_get(record, also[i])));
 	return j;
 }
 
@@ -92,6 +93,38 @@ static void reply_planned(void *ctx, int rc, uint64_t rev)
 		ctlr_req_fail(r, 409, "", "the job was withdrawn meanwhile");
 }
 
+/* What a job is once another one has taken its room: its pairs have routes and no rates, and it is
+ * planned again as soon as it fits. */
+static json_t *preempted_record(const struct ctlr_job *j, const char *by)
+{
+	json_t *record = json_deep_copy(j->json);
+
+	json_object_set_new(record, "claims", json_array());
+	json_object_set_new(record, "reason", json_sprintf("preempted by %s", by));
+	json_object_set_new(
+	    record, "preempted", json_pack("{s:s, s:I}", "by", by, "at_ms", (json_int_t)ctlr_wall_ms()));
+	json_object_del(record, "preempts");
+	return record;
+}
+
+/* In one change with the job that needs it, so that nobody sees the one without the other. */
+static void preempt(struct ctlr *c, struct ctlr_change *ch, const char *name, const json_t *record)
+{
+	char key[STORE_KEY_MAX];
+	json_t *of;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "preempts"), i, of)
+	{
+		const struct ctlr_job *j = ctlr_map_find(&c->jobs, json_string_value(of));
+
+		if (!j)
+			continue;
+		snprintf(key, sizeof(key), "job/%.31s", j->name);
+		ctlr_change_put(ch, key, preempted_record(j, name));
+	}
+}
+
 /* Stores a job; networks get back the tunnels that the new record no longer has. */
 enum ctlr_outcome ctlr_job_store(
     struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record)
@@ -107,6 +140,7 @@ enum ctlr_outcome ctlr_job_store(
 	if (json_array_size(all))
 		ctlr_reservation_put(c, ch, r->arg[1], ctlr_reservation_without(all, record));
 	json_decref(all);
+	preempt(c, ch, r->arg[1], record);
 	snprintf(key, sizeof(key), "job/%.31s", r->arg[1]);
 	ctlr_change_put(ch, key, record);
 	return ctlr_req_commit_then(r, ch, reply_planned);
@@ -289,7 +323,8 @@ static void log_change(struct ctlr *c, const char *name, const json_t *was, cons
 		ctlr_event(
 		    c, EVENT_INFO, "job", name, "%zu of its %zu pairs moved to other gateways", moved, n);
 	if (reason && !json_equal(reason, json_object_get(was, "reason")))
-		ctlr_event(c, EVENT_WARNING, "job", name, "broken: %s", json_string_value(reason));
+		ctlr_event(c, EVENT_WARNING, "job", name, "%s%s",
+		    json_object_get(is, "preempted") ? "" : "broken: ", json_string_value(reason));
 	if (!reason && json_object_get(was, "reason"))
 		ctlr_event(c, EVENT_INFO, "job", name, "fits again");
 }

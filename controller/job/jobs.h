@@ -25,12 +25,13 @@ json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, cons
  * r->arg[2]: not empty for a job that was there. old: the present job, or NULL. */
 enum ctlr_outcome ctlr_job_store(
     struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record);
-/* "planned", "waiting" or "broken". */
+/* "planned", "waiting", "preempted" or "broken". */
 const char *ctlr_job_state(const json_t *record);
-/* The pairs that a job asks for; the caller frees them. table: of its ranks, for a split. r NULL:
- * no request waits. Returns how many, or a negative RWY_E*, and r has the reply. pairs.c */
-int ctlr_job_pairs(
-    struct ctlr_req *r, const struct model_job *m, const json_t *table, struct plan_job_pair **out);
+/* The pairs that a job asks for; the caller frees them. table: of its ranks, for a split. since_ms:
+ * when its time began (shape.h). r NULL: no request waits. Returns how many, or a negative RWY_E*,
+ * and r has the reply. pairs.c */
+int ctlr_job_pairs(struct ctlr_req *r, const struct model_job *m, const json_t *table, uint64_t since_ms,
+    struct plan_job_pair **out);
 /* A new record for a job that lost tunnels or is broken. Pairs whose tunnel is up stay. If the job
  * does not fit any more, the record has a `reason`, and its pairs are placed where a tunnel is up.
  * table: other ranks than it has (split.h); its reference stays the caller's; NULL: none. NULL: out

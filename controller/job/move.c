@@ -81,6 +81,16 @@ static void put_touches(struct ctlr_change *ch, json_t *touch)
 	}
 }
 
+static int by_priority(const void *va, const void *vb)
+{
+	const struct ctlr_job *a = *(struct ctlr_job *const *)va, *b = *(struct ctlr_job *const *)vb;
+	const uint64_t x = ctlr_job_priority(a), y = ctlr_job_priority(b);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
 struct move {
 	const struct ctlr_job *job;
 	struct plan_claim *claim;
@@ -101,6 +111,17 @@ static void book_move(struct ctlr *c, const struct move *m, bool forth)
 		ctlr_event(c, EVENT_ERROR, "job", m->job->name, "out of memory");
 }
 
+/* Those of the highest priority first, so that they get the room that there is. */
+static void sort_by_priority(struct ctlr_job **all)
+{
+	size_t n = 0;
+
+	while (all && all[n])
+		n++;
+	if (n)
+		qsort(all, n, sizeof(*all), by_priority);
+}
+
 unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 {
 	struct move m[MOVES_MAX];
@@ -110,6 +131,7 @@ unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 	struct ctlr_job **all = ctlr_jobs_by_name(c);
 	size_t rows = 0;
 
+	sort_by_priority(all);
 	for (struct ctlr_job **p = all; p && *p; p++) {
 		struct ctlr_job *j = *p;
 

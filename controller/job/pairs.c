@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "controller/job/jobs.h"
+#include "controller/job/shape.h"
 #include "controller/job/split.h"
 #include "controller/server/req.h"
 
@@ -14,11 +15,12 @@ static uint32_t saturate32(uint64_t v)
 }
 
 /* r NULL: no request waits for the result. */
-static int from_ranks(struct ctlr_req *r, const struct model_job *m, struct plan_job_pair **out)
+static int from_ranks(
+    struct ctlr_req *r, const struct model_job *m, uint64_t since_ms, struct plan_job_pair **out)
 {
 	const struct model_rank *from = m->ranks.at;
-	const struct plan_triple want = {
-	    m->demand.bandwidth_bps, saturate32(m->demand.delay_us), saturate32(m->demand.jitter_us)};
+	const struct plan_triple want = {ctlr_shape_of(m, 0, since_ms).bandwidth_bps,
+	    saturate32(m->demand.delay_us), saturate32(m->demand.jitter_us)};
 	const unsigned max = 2 * m->ranks.n;
 	struct plan_rank *rank = calloc(m->ranks.n, sizeof(*rank));
 	uint32_t bad = 0;
@@ -46,7 +48,8 @@ static int from_ranks(struct ctlr_req *r, const struct model_job *m, struct plan
 	return n;
 }
 
-static int from_pairs(struct ctlr_req *r, const struct model_job *m, struct plan_job_pair **out)
+static int from_pairs(
+    struct ctlr_req *r, const struct model_job *m, uint64_t since_ms, struct plan_job_pair **out)
 {
 	const struct model_pair *from = m->pairs.at;
 
@@ -59,19 +62,19 @@ static int from_pairs(struct ctlr_req *r, const struct model_job *m, struct plan
 	for (unsigned i = 0; i < m->pairs.n; i++) {
 		(void)ctlr_lpm_ip(from[i].source, &(*out)[i].a);
 		(void)ctlr_lpm_ip(from[i].destination, &(*out)[i].b);
-		(*out)[i].want = (struct plan_triple){
-		    from[i].bandwidth_bps, saturate32(from[i].delay_us), saturate32(from[i].jitter_us)};
+		(*out)[i].want = (struct plan_triple){ctlr_shape_of(m, i, since_ms).bandwidth_bps,
+		    saturate32(from[i].delay_us), saturate32(from[i].jitter_us)};
 		(*out)[i].a_qpn = (uint32_t)from[i].source_qpn;
 		(*out)[i].b_qpn = (uint32_t)from[i].destination_qpn;
 	}
 	return (int)m->pairs.n;
 }
 
-int ctlr_job_pairs(
-    struct ctlr_req *r, const struct model_job *m, const json_t *table, struct plan_job_pair **out)
+int ctlr_job_pairs(struct ctlr_req *r, const struct model_job *m, const json_t *table, uint64_t since_ms,
+    struct plan_job_pair **out)
 {
 	*out = NULL;
 	if (m->has_split)
 		return ctlr_split_pairs(r, m, table, out);
-	return m->ranks.n ? from_ranks(r, m, out) : from_pairs(r, m, out);
+	return m->ranks.n ? from_ranks(r, m, since_ms, out) : from_pairs(r, m, since_ms, out);
 }

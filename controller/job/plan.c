@@ -8,7 +8,10 @@
 
 #include "conf/schema.h"
 #include "controller/job/query.h"
+#include "controller/job/answer.h"
 #include "controller/job/jobs.h"
+#include "controller/job/room.h"
+#include "controller/job/shape.h"
 #include "controller/job/split.h"
 #include "controller/plan/book.h"
 #include "controller/plan/job.h"
@@ -23,6 +26,9 @@ struct world {
 	const struct ctlr_job *old;
 	struct ctlr_req *r; /* the request that asks networks; NULL: networks are not asked */
 	json_t *network;    /* made by networks for the job; it stays */
+	/* jobs whose claims count as free */
+	struct ctlr_job *const *without;
+	unsigned n_without;
 };
 
 /* --- the planner's questions ------------------------------------------------------------------ */
@@ -35,17 +41,27 @@ static const char *world_site(void *ctx, const struct rwy_ip *a)
 	return s ? s->name : NULL;
 }
 
+static uint64_t claim_of(const struct ctlr_job *j, const char *name)
+{
+	uint64_t bps = 0;
+
+	for (unsigned i = 0; j && i < j->claims; i++)
+		if (!strcmp(j->claim[i].name, name))
+			bps += j->claim[i].bps;
+	return bps;
+}
+
 static uint64_t claimed_by_others(const struct world *w, const char *gateway)
 {
 	char name[3 * PLAN_NAME_MAX];
-	uint64_t bps;
+	uint64_t bps, own;
 
 	plan_book_gateway(name, sizeof(name), gateway);
 	bps = plan_book_claimed(w->c->book, name);
-	for (unsigned i = 0; w->old && i < w->old->claims; i++)
-		if (!strcmp(w->old->claim[i].name, name))
-			bps -= bps < w->old->claim[i].bps ? bps : w->old->claim[i].bps;
-	return bps;
+	own = claim_of(w->old, name);
+	for (unsigned i = 0; i < w->n_without; i++)
+		own += claim_of(w->without[i], name);
+	return bps > own ? bps - own : 0;
 }
 
 static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway *out, unsigned max)
@@ -116,137 +132,6 @@ static const struct plan_world_ops world_ops_again = {.site_of = world_site,
     .pair_up = world_pair_up,
     .pair_takes = world_pair_takes};
 
-/* --- the answer ------------------------------------------------------------------------------- */
-
-static json_t *ip_json(const struct rwy_ip *a)
-{
-	char text[MDL_ADDR];
-
-	conf_print_ip(a, text, sizeof(text));
-	return json_string(text);
-}
-
-static json_t *row_json(const struct plan_job_result *res, const struct plan_job_row *row,
-    const struct plan_job_pair *p, const struct ctlr *c)
-{
-	const struct plan_job_group *g = &res->groups[row->group];
-	const struct plan_policy *policy = &c->conf->policy;
-	const enum plan_carrier k = g->decision.carrier;
-	const struct rwy_ip *a = row->swapped ? &p->b : &p->a, *b = row->swapped ? &p->a : &p->b;
-
-	json_t *j = json_pack("{s:o, s:o, s:s, s:I, s:I}", "source", ip_json(a), "destination", ip_json(b),
-	    "carrier", plan_carrier_name(k), "gateway_bps",
-	    (json_int_t)plan_gateway_bps(p->want.bandwidth_bps, policy->gateway_ppm[k]), "edge_bps",
-	    (json_int_t)plan_edge_bps(p->want.bandwidth_bps, policy->gateway_ppm[k], policy->wan_ppm));
-
-	if (p->a_qpn && p->b_qpn) {
-		json_object_set_new(j, "source_qpn", json_integer(row->swapped ? p->b_qpn : p->a_qpn));
-		json_object_set_new(j, "destination_qpn", json_integer(row->swapped ? p->a_qpn : p->b_qpn));
-	}
-	/* otherwise each queue pair has its own */
-	if (row->first < g->n_gw[0] && row->second < g->n_gw[1])
-		json_object_set_new(
-		    j, "pair", json_sprintf("%s/%s", g->gw[0][row->first].name, g->gw[1][row->second].name));
-	return j;
-}
-
-/* True if the plan has no decision for this row: no gateway, no tunnel, or no site. */
-static bool is_unplaced(const struct plan_job_result *res, const struct plan_job_row *row)
-{
-	const struct plan_job_group *g = row->group < 0 ? NULL : &res->groups[row->group];
-
-	for (unsigned i = 0; g && i < g->n_gw[0]; i++)
-		if (g->gw_bps[0][i])
-			return false;
-	return true;
-}
-
-static void add_claim(json_t *claims, const char *name, json_int_t bps)
-{
-	json_array_append_new(claims, json_pack("{s:s, s:I}", "name", name, "bps", bps));
-}
-
-/* Adds the claims of the tunnels as networks made them, whatever the plan would be now. */
-static void add_network_claims(json_t *claims, json_t *network)
-{
-	char name[5 * PLAN_NAME_MAX];
-	json_t *n, *leg;
-	size_t i, k;
-
-	json_array_foreach(network, i, n) json_array_foreach(json_object_get(n, "legs"), k, leg)
-	{
-		plan_book_route(name, sizeof(name), json_string_value(json_object_get(n, "first")),
-		    json_string_value(json_object_get(n, "second")),
-		    json_string_value(json_object_get(leg, "edge")),
-		    json_string_value(json_object_get(leg, "path")));
-		add_claim(claims, name, json_integer_value(json_object_get(leg, "bandwidth_bps")));
-	}
-}
-
-/* Makes the record. network: its reference is taken over. was: the row of each pair in the present
- * record, which it keeps if it has no new one; NULL: a new job. */
-static json_t *record_json(const struct ctlr *c, const struct plan_job_result *res,
-    const struct plan_job_pair *pairs, json_t *posted, json_t **was, json_t *network)
-{
-	const uint64_t duration = (uint64_t)json_integer_value(json_object_get(posted, "duration_ms"));
-	json_t *plan = json_array(), *claims = json_array(), *j;
-
-	for (unsigned i = 0; i < res->n_rows; i++)
-		if (!is_unplaced(res, &res->rows[i]))
-			json_array_append_new(plan, row_json(res, &res->rows[i], &pairs[i], c));
-		else if (was && was[i])
-			json_array_append(plan, was[i]);
-	for (unsigned i = 0; i < res->n_claims; i++)
-		if (strncmp(res->claims[i].name, "net/", 4) != 0)
-			add_claim(claims, res->claims[i].name, (json_int_t)res->claims[i].bps);
-	if (res->fail == PLAN_JOB_FITS)
-		add_network_claims(claims, network);
-	j = json_pack("{s:O, s:o, s:o, s:I}", "job", posted, "plan", plan, "claims", claims, "until_ms",
-	    (json_int_t)(duration ? ctlr_wall_ms() + duration : 0));
-	if (network)
-		json_object_set_new(j, "network", network);
-	return j;
-}
-
-/* The demand that would fit. Delay and jitter only where they were measured or promised. */
-static json_t *fits_json(const struct plan_job_group *g, const struct plan_job_pair *p)
-{
-	const bool network = g->fail == PLAN_JOB_NETWORK;
-	json_t *j = json_pack("{s:o, s:o, s:o, s:I}", "source", ip_json(&p->a), "destination", ip_json(&p->b),
-	    "reason",
-	    json_sprintf("%s%s%s", plan_job_fail_text(g->fail), network ? ": " : "",
-	        network ? plan_place_fail_text(g->placement.fail) : ""),
-	    "bandwidth_bps", (json_int_t)g->fits.bandwidth_bps);
-
-	if (g->fits.delay_us)
-		json_object_set_new(j, "delay_us", json_integer(g->fits.delay_us));
-	if (g->fits.jitter_us)
-		json_object_set_new(j, "jitter_us", json_integer(g->fits.jitter_us));
-	return j;
-}
-
-/* Refuses the job: one line for each pair of sites that does not fit, with its first pair of
- * addresses. */
-static void refuse_job(
-    struct ctlr_req *r, const struct plan_job_result *res, const struct plan_job_pair *pairs)
-{
-	json_t *fits = json_array(), *j;
-	bool listed[4096] = {false};
-
-	for (unsigned i = 0; i < res->n_rows; i++) {
-		const int32_t k = res->rows[i].group;
-
-		if (k < 0 || k >= 4096 || listed[k] || res->groups[k].fail == PLAN_JOB_FITS)
-			continue;
-		listed[k] = true;
-		json_array_append_new(fits, fits_json(&res->groups[k], &pairs[i]));
-	}
-	j = json_pack("{s:s, s:o}", "error", plan_job_fail_text(res->fail), "fits", fits);
-	if (res->fail == PLAN_JOB_NO_SITE)
-		json_object_set_new(j, "field", json_sprintf("pairs[%u]", res->fail_pair));
-	ctlr_req_reply(r, 409, j);
-}
-
 /* The gateways that the job's pairs have now. NULL: out of memory, or it had none. */
 static struct plan_pair *current_pairs(
     struct ctlr *c, const struct ctlr_job *old, const struct plan_job_pair *pairs, int n)
@@ -287,11 +172,104 @@ static void record_add_ranks(json_t *record, json_t *table, bool waits)
 		json_object_set_new(record, "reason", ctlr_split_reason(record));
 }
 
+/* A plan that may be tried again without some other jobs. */
+struct attempt {
+	struct world *w;
+	const struct plan_job *job;
+	struct plan_job_result *res; /* the last one */
+};
+
+static int try_plan(struct attempt *a, struct ctlr_job *const *without, unsigned n)
+{
+	plan_job_free(a->res);
+	a->res = NULL;
+	a->w->without = without;
+	a->w->n_without = n;
+	return plan_job_new(&a->res, a->job, &a->w->c->conf->policy, &world_ops, a->w, ctlr_now());
+}
+
+static bool fits_without(void *ctx, struct ctlr_job *const *without, unsigned n)
+{
+	struct attempt *a = ctx;
+
+	return !try_plan(a, without, n) && a->res->fail == PLAN_JOB_FITS;
+}
+
+static bool lacks_room(const struct plan_job_result *res)
+{
+	return res->fail == PLAN_JOB_GATEWAY || res->fail == PLAN_JOB_GOODPUT ||
+	       res->fail == PLAN_JOB_NO_CARRIER;
+}
+
+static bool has_network(const struct plan_job_result *res)
+{
+	for (unsigned i = 0; i < res->n_groups; i++)
+		if (res->groups[i].has_network)
+			return true;
+	return false;
+}
+
+/* Plans without jobs of a lower priority. Returns the names of those that have to go; NULL: it does
+ * not fit without them either, and the attempt is as before. */
+static json_t *preempt(struct attempt *a, const struct model_job *m)
+{
+	struct ctlr_job *out[ROOM_PREEMPT_MAX];
+	const unsigned n = ctlr_room_preempt(a->w->c, a->w->old, m->priority, fits_without, a, out);
+	json_t *names = n && !try_plan(a, out, n) ? json_array() : NULL;
+
+	for (unsigned i = 0; names && i < n; i++)
+		json_array_append_new(names, json_string(out[i]->name));
+	if (!names)
+		(void)try_plan(a, NULL, 0);
+	return names;
+}
+
+/* With an absolute deadline a later begin is another demand. */
+static uint64_t later(struct attempt *a, const struct model_job *m)
+{
+	const uint64_t at =
+	    m->deadline_ms || !lacks_room(a->res) ? 0 : ctlr_room_later(a->w->c, a->w->old, fits_without, a);
+
+	(void)try_plan(a, NULL, 0);
+	return at;
+}
+
+static void refuse(struct attempt *a, struct ctlr_req *r, const struct model_job *m)
+{
+	const uint64_t at = later(a, m);
+
+	if (a->res)
+		ctlr_answer_refuse(r, a->res, a->job->pairs, m, at);
+	else
+		ctlr_req_fail(r, 503, "", "out of memory");
+}
+
+/* The record of the attempt, or NULL with a reply, or NULL without one: networks must be asked. */
+static json_t *decide(struct attempt *a, struct ctlr_req *r, const struct model_job *m, json_t *posted)
+{
+	json_t *names = NULL, *record;
+
+	if (ctlr_query_missing(r) && a->res->fail != PLAN_JOB_NO_SITE && a->res->fail != PLAN_JOB_NO_GATEWAY)
+		return NULL; /* the networks' paths decide */
+	if (m->preempt && lacks_room(a->res) && !has_network(a->res))
+		names = preempt(a, m);
+	if (!a->res || a->res->fail != PLAN_JOB_FITS) {
+		refuse(a, r, m);
+		json_decref(names);
+		return NULL;
+	}
+	record = ctlr_answer_record(a->w->c, a->res, a->job->pairs, posted, NULL,
+	    ctlr_query_network(a->w->c, r, a->job->name, a->res, ctlr_query_made(r)));
+	if (names)
+		json_object_set_new(record, "preempts", names);
+	return record;
+}
+
 static json_t *plan_pairs(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
     json_t *posted, const struct ctlr_job *old, struct plan_job_pair *pairs, int n)
 {
 	const struct ctlr_tenant *nt = *m->tenant ? ctlr_map_find(&c->tenants, m->tenant) : NULL;
-	struct world w = {c, nt ? nt->vni : 0, old, r, NULL};
+	struct world w = {.c = c, .vni = nt ? nt->vni : 0, .old = old, .r = r};
 	struct plan_pair *now = current_pairs(c, old, pairs, n);
 	const enum plan_carrier carrier = ctlr_pinned_wanted(posted);
 	const struct plan_job job = {.name = name,
@@ -302,22 +280,16 @@ static json_t *plan_pairs(struct ctlr *c, struct ctlr_req *r, const char *name, 
 	    .has_carrier = carrier != PLAN_ANY,
 	    .carrier = carrier,
 	    .now = now};
-	struct plan_job_result *res = NULL;
+	struct attempt a = {.w = &w, .job = &job};
 	json_t *record = NULL;
-	int rc = n > 0 ? plan_job_new(&res, &job, &c->conf->policy, &world_ops, &w, ctlr_now()) : RWY_EINVAL;
+	int rc = n > 0 ? try_plan(&a, NULL, 0) : RWY_EINVAL;
 
 	if (rc && !r->status)
 		ctlr_req_fail(r, rc == RWY_ENOMEM ? 503 : 400, "", "%s",
 		    rc == RWY_ENOMEM ? "out of memory" : "expected at least one pair");
-	else if (!rc && ctlr_query_missing(r) && res->fail != PLAN_JOB_NO_SITE &&
-	         res->fail != PLAN_JOB_NO_GATEWAY)
-		record = NULL; /* the networks' paths decide */
-	else if (!rc && res->fail != PLAN_JOB_FITS)
-		refuse_job(r, res, pairs);
 	else if (!rc)
-		record = record_json(
-		    c, res, pairs, posted, NULL, ctlr_query_network(c, r, name, res, ctlr_query_made(r)));
-	plan_job_free(res);
+		record = decide(&a, r, m, posted);
+	plan_job_free(a.res);
 	free(now);
 	return record;
 }
@@ -332,12 +304,13 @@ json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, cons
 
 	if (m->has_split && !table)
 		return NULL;
-	n = ctlr_job_pairs(r, m, table, &pairs);
+	n = ctlr_job_pairs(r, m, table, ctlr_shape_since(r), &pairs);
 	if (m->has_split && n == 0)
 		record = record_without_pairs(m, posted, waits);
 	else
 		record = plan_pairs(c, r, name, m, posted, old, pairs, n);
 	record_add_ranks(record, table, waits);
+	ctlr_shape_put(record, m, ctlr_shape_since(r));
 	free(pairs);
 	return record;
 }
@@ -383,15 +356,6 @@ static void match_rows(const struct ctlr_job *j, const struct plan_job_pair *pai
 	}
 }
 
-static json_t *reason_json(const struct plan_job_result *res)
-{
-	for (unsigned i = 0; i < res->n_groups; i++)
-		if (res->groups[i].fail == res->fail)
-			return json_sprintf("%s and %s: %s", res->groups[i].first, res->groups[i].second,
-			    plan_job_fail_text(res->fail));
-	return json_string(plan_job_fail_text(res->fail));
-}
-
 /* Plans with all pairs in place that can stay; if that does not fit, by shares; if that does not
  * fit either, returns the first plan. */
 static struct plan_job_result *plan_staying(struct plan_job job, struct world *w)
@@ -413,6 +377,19 @@ static struct plan_job_result *plan_staying(struct plan_job job, struct world *w
 	return res;
 }
 
+/* A preempted job stays one until it fits. */
+static void put_reason(json_t *record, const json_t *old, const struct plan_job_result *res)
+{
+	json_t *preempted = json_object_get(old, "preempted");
+
+	if (preempted) {
+		json_object_set(record, "preempted", preempted);
+		json_object_set(record, "reason", json_object_get(old, "reason"));
+	} else {
+		json_object_set_new(record, "reason", ctlr_answer_reason(res));
+	}
+}
+
 /* The plan of a job's pairs, kept where they are. others: they are not the pairs that it has. */
 static json_t *plan_pairs_again(struct ctlr *c, const struct ctlr_job *j, const struct model_job *m,
     struct plan_job_pair *pairs, unsigned n, bool others)
@@ -421,7 +398,7 @@ static json_t *plan_pairs_again(struct ctlr *c, const struct ctlr_job *j, const 
 	json_t **was = calloc((size_t)n + 1, sizeof(*was));
 	struct plan_pair *now =
 	    others ? current_pairs(c, j, pairs, (int)n) : calloc((size_t)n + 1, sizeof(*now));
-	struct world w = {c, j->vni, j, NULL, network};
+	struct world w = {.c = c, .vni = j->vni, .old = j, .network = network};
 	const enum plan_carrier carrier = ctlr_pinned_wanted(json_object_get(j->json, "job"));
 	const struct plan_job job = {.name = j->name,
 	    .grain = grain[m->granularity],
@@ -441,9 +418,11 @@ static json_t *plan_pairs_again(struct ctlr *c, const struct ctlr_job *j, const 
 	if (res) {
 		if (network)
 			network = ctlr_query_network(c, NULL, j->name, res, network);
-		record = record_json(c, res, pairs, json_object_get(j->json, "job"), was, network);
+		record = ctlr_answer_record(c, res, pairs, json_object_get(j->json, "job"), was, network);
 		if (res->fail != PLAN_JOB_FITS)
-			json_object_set_new(record, "reason", reason_json(res));
+			put_reason(record, j->json, res);
+		else if (json_object_get(j->json, "preempts"))
+			json_object_set(record, "preempts", json_object_get(j->json, "preempts"));
 	}
 	plan_job_free(res);
 	free(was);
@@ -461,13 +440,13 @@ json_t *ctlr_job_plan_again(struct ctlr *c, const struct ctlr_job *j, json_t *ta
 
 	if (mdl_read(json_object_get(j->json, "job"), &model_job_table, &m, &err))
 		return NULL;
-	n = ctlr_job_pairs(NULL, &m, ranks, &pairs);
+	n = ctlr_job_pairs(NULL, &m, ranks, mdl_number_of(j->json, "since_ms"), &pairs);
 	if (n > 0)
 		record = plan_pairs_again(c, j, &m, pairs, (unsigned)n, table != NULL);
 	else if (n == 0 && table) /* all of it is at one site */
 		record = record_without_pairs(&m, json_object_get(j->json, "job"), false);
 	if (record) {
-		json_object_set(record, "until_ms", json_object_get(j->json, "until_ms"));
+		ctlr_shape_keep(record, j->json);
 		record_add_ranks(record, json_incref(ranks), false);
 	}
 	mdl_free(&model_job_table, &m);

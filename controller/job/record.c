@@ -78,6 +78,20 @@ static bool claim_ok(const json_t *claim)
 	return json_is_string(json_object_get(claim, "name")) && rate_ok(json_object_get(claim, "bps"));
 }
 
+static bool shape_ok(const json_t *record)
+{
+	const json_t *since = json_object_get(record, "since_ms"),
+	             *deadline = json_object_get(record, "deadline_ms"),
+	             *preempted = json_object_get(record, "preempted"),
+	             *preempts = json_object_get(record, "preempts");
+
+	return !since == !deadline && (!since || (is_amount(since) && is_amount(deadline))) &&
+	       (!preempts || json_is_array(preempts)) &&
+	       (!preempted ||
+	           (json_is_string(json_object_get(preempted, "by")) &&
+	               is_amount(json_object_get(preempted, "at_ms")) && json_object_get(record, "reason")));
+}
+
 bool ctlr_job_record_ok(const json_t *record)
 {
 	const json_t *job = json_object_get(record, "job"), *plan = json_object_get(record, "plan");
@@ -86,7 +100,7 @@ bool ctlr_job_record_ok(const json_t *record)
 	bool ok =
 	    json_is_object(job) && json_is_array(plan) && json_is_array(claims) &&
 	    is_amount(json_object_get(record, "until_ms")) && (!reason || json_is_string(reason)) &&
-	    (!network || json_is_array(network)) &&
+	    (!network || json_is_array(network)) && shape_ok(record) &&
 	    (json_object_get(record, "ranks") ? ctlr_split_table_ok(job, json_object_get(record, "ranks"))
 	                                      : !json_object_get(job, "split"));
 

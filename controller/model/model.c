@@ -35,9 +35,10 @@
 		.item = kind                                                                                 \
 	}
 
-#define BPS_MAX MODEL_BPS_MAX
-#define US_MAX  3600000000u
-#define GEN_MAX ((uint64_t)INT64_MAX)
+#define BPS_MAX   MODEL_BPS_MAX
+#define US_MAX    3600000000u
+#define GEN_MAX   ((uint64_t)INT64_MAX)
+#define BYTES_MAX 1000000000000000000
 
 /* --- registration ----------------------------------------------------------------------------- */
 
@@ -226,7 +227,10 @@ TABLE(model_site, "a site");
 static const struct mdl_field model_pair_field[] = {
     KIND(model_pair, source, REQ, MDL_IP),
     KIND(model_pair, destination, REQ, MDL_IP),
-    INT(model_pair, bandwidth_bps, REQ, 1, BPS_MAX),
+    INT(model_pair, bandwidth_bps, 0, 1, BPS_MAX),
+    INT(model_pair, bytes, 0, 1, BYTES_MAX),
+    INT(model_pair, period_us, 0, 1, US_MAX),
+    INT(model_pair, window_us, 0, 1, US_MAX),
     INT(model_pair, delay_us, 0, 0, US_MAX),
     INT(model_pair, jitter_us, 0, 0, US_MAX),
     INT(model_pair, source_qpn, 0, 1, 0xffffff),
@@ -242,7 +246,10 @@ static const struct mdl_field model_rank_field[] = {
 static TABLE(model_rank, "a rank");
 
 static const struct mdl_field model_demand_field[] = {
-    INT(model_demand, bandwidth_bps, REQ, 1, BPS_MAX),
+    INT(model_demand, bandwidth_bps, 0, 1, BPS_MAX),
+    INT(model_demand, bytes, 0, 1, BYTES_MAX),
+    INT(model_demand, period_us, 0, 1, US_MAX),
+    INT(model_demand, window_us, 0, 1, US_MAX),
     INT(model_demand, delay_us, 0, 0, US_MAX),
     INT(model_demand, jitter_us, 0, 0, US_MAX),
 };
@@ -318,7 +325,10 @@ static const struct mdl_field model_job_field[] = {
     KIND(model_job, tenant, 0, MDL_NAMED),
     WORD(model_job, granularity, 0, MODEL_GRAINS),
     INT(model_job, duration_ms, 0, 0, 31536000000),
+    INT(model_job, deadline_ms, 0, 1, GEN_MAX),
+    INT(model_job, within_ms, 0, 1, 31536000000),
     INT(model_job, priority, 0, 0, MODEL_PRIORITY_MAX),
+    KIND(model_job, preempt, 0, MDL_BOOL),
     {.name = "dscp",
         .type = MDL_INT,
         .flags = MDL_PRESENCE,

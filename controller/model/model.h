@@ -117,6 +117,8 @@ struct model_site {
 struct model_pair {
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	uint64_t bandwidth_bps, delay_us, jitter_us;
+	/* instead of a rate: bytes by the job's deadline, or in each period */
+	uint64_t bytes, period_us, window_us;
 	uint64_t source_qpn, destination_qpn; /* 0: not given */
 };
 
@@ -128,6 +130,7 @@ struct model_rank {
 
 struct model_demand {
 	uint64_t bandwidth_bps, delay_us, jitter_us;
+	uint64_t bytes, period_us, window_us; /* as of a pair */
 };
 
 /* How a training job is cut: pipeline x data x tensor ranks, some at each site. */
@@ -175,12 +178,13 @@ struct model_job {
 	char name[MDL_NAME], tenant[MDL_NAME];
 	uint8_t granularity; /* enum model_granularity */
 	uint64_t duration_ms;
-	uint64_t priority;     /* of its rates at the gateways; higher first */
-	uint64_t dscp;         /* of its datagrams on the WAN */
-	uint8_t carrier;       /* enum model_carrier: its tunnels' */
-	struct mdl_list pairs; /* struct model_pair */
-	struct mdl_list ranks; /* struct model_rank */
-	bool ring, has_demand, has_split, has_dscp, has_carrier;
+	uint64_t deadline_ms, within_ms; /* of bytes: wall clock; since the request */
+	uint64_t priority;               /* of its rates at the gateways; higher first */
+	uint64_t dscp;                   /* of its datagrams on the WAN */
+	uint8_t carrier;                 /* enum model_carrier: its tunnels' */
+	struct mdl_list pairs;           /* struct model_pair */
+	struct mdl_list ranks;           /* struct model_rank */
+	bool ring, has_demand, has_split, has_dscp, has_carrier, preempt;
 	struct model_demand demand;
 	struct model_split split;
 	struct mdl_list containers; /* struct model_container */

@@ -65,6 +65,7 @@ struct ctlr_req {
 	bool unsure;          /* the store's answer was lost once */
 	uint64_t after, saw;  /* saw: the revision that the handler knew */
 	rwy_time came, until; /* time of its last byte; end of its wait */
+	uint64_t since_ms;    /* job/shape.h; 0: not asked for yet */
 	struct ctlr_req *next;
 	struct ctlr_site *site;
 	ctlr_req_news *news;                   /* of a long poll; poll.h */

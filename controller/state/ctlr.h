@@ -181,6 +181,11 @@ struct ctlr_job {
 	uint64_t mod_rev, until_ms; /* until_ms: wall clock; 0: no end */
 };
 
+static inline uint64_t ctlr_job_priority(const struct ctlr_job *j)
+{
+	return mdl_number_of(json_object_get(j->json, "job"), "priority");
+}
+
 struct ctlr_push { /* a report by a network's controller */
 	struct ctlr_map_node node;
 	char key[3 * MDL_NAME];

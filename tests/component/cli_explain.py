@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -60,6 +61,9 @@ class World:
         self.op.post("/v1/jobs", {"name": "train", "granularity": "qp", "pairs": [
             {"source": "10.1.0.1", "destination": "10.2.0.1", "source_qpn": 700 + i, "destination_qpn": 800 + i, "bandwidth_bps": 4 * 10**9, "delay_us": 20_000}
             for i in range(2)]}, 201)
+        self.op.post("/v1/jobs", {"name": "weights", "pairs": [{"source": "10.1.0.30", "destination": "10.2.0.30", "bytes": 10**9}], "within_ms": 3600_000,
+                                  "priority": 2, "dscp": 46}, 201)
+        self.op.post("/v1/jobs", {"name": "bursts", "pairs": [{"source": "10.1.0.31", "destination": "10.2.0.31", "bytes": 10**5, "period_us": 20_000}], "carrier": "native"}, 201)
         self.op.post("/v1/jobs", {"name": "huge", "pairs": [{"source": "10.1.0.1", "destination": "10.2.0.1", "bandwidth_bps": 10**12}]}, 409)
         opened = [{"id": f"s{i}", "source": "10.1.0.1", "destination": "10.2.0.1", "source_qpn": 700 + i, "destination_qpn": 800 + i} for i in range(2)]
         opened += [{"id": "plain", "source": "10.1.0.5", "destination": "10.2.0.5"}, {"id": "six", "source": V6, "destination": "10.2.0.6", "tunnel": "gw-b1"},
@@ -137,6 +141,13 @@ def test_a_session_of_a_job_names_it_and_its_network():
     text = run("10.1.0.1 10.2.0.1 701")
     told(text, "session gw-a1:s1", "QPNs 701 and 801", "job: the plan of its job names", "In the network, for job train", "train~a~b", "fibres", "pe-1", "15.5 ms")
     assert run("10.1.0.1 10.2.0.1 0x321").splitlines()[0] == text.splitlines()[0]  # the other end's QPN
+
+
+def test_a_job_of_bytes_tells_until_when():
+    said = world.op.get("/v1/jobs/weights")
+    ends = datetime.fromtimestamp(said["deadline_ms"] // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
+    told(run("--job weights"), "priority 2", "DSCP 46", f"ends {ends}", "10.1.0.30 10.2.0.30 954 MiB gw-")
+    told(run("--job bursts"), "only by native", "ends when withdrawn", "97.7 KiB / 20 ms gw-")
 
 
 def test_no_decision_is_explained_too():

@@ -59,6 +59,13 @@ class World:
         self.operator.post("/v1/jobs", {"name": "backup", "pairs": [{"source": "10.2.0.9", "destination": "10.3.0.9", "bandwidth_bps": 11 * 10**9, "delay_us": 20_000}]}, 201)
         self.operator.post("/v1/jobs", {"name": "rings", "granularity": "qp", "pairs": [
             {"source": "10.1.0.1", "destination": "10.2.0.1", "source_qpn": 700 + i, "destination_qpn": 800 + i, "bandwidth_bps": 10**8} for i in range(4)]}, 201)
+        bulk = [{"source": f"10.1.1.{i}", "destination": f"10.3.1.{i}", "bandwidth_bps": 10**9} for i in range(8)]
+        for i in range(10):
+            if self.operator.ask("POST", "/v1/jobs", {"name": f"bulk{i}", "pairs": bulk})[0] == 409:
+                break  # the gateways are full
+        self.urgent = self.operator.post("/v1/jobs", {"name": "urgent", "pairs": bulk, "priority": 5, "preempt": True}, 201)
+        self.operator.post("/v1/jobs", {"name": "weights", "pairs": [{"source": "10.1.0.40", "destination": "10.2.0.40", "bytes": 235 * 10**9}], "within_ms": 3600_000,
+                                        "priority": 3, "dscp": 46}, 201)
         self.gateways["guiyang-1"].open(("10.2.0.9", "10.3.0.9"))
         self.gateways["hohhot-1"].open(*((f"10.1.0.{i}", f"10.3.0.{i}") for i in range(20, 32)))
         self.operator.put("/v1/sites/shanghai", {**self.site("shanghai"), "location": EVIL})
@@ -123,6 +130,9 @@ def test_tenants():
 def test_jobs():
     shown("jobs", "train", "planned", "8", "guiyang – shanghai: 12.1 Gbit/s, multi-path")
     shown("jobs/train", "10.2.0.1 → 10.1.0.1", "native")
+    shown("jobs/weights", "pairs of 235 GB, until 20", "priority 3, DSCP 46")
+    shown("jobs/urgent", f"it took the room of {', '.join(world.urgent['preempts'])}")
+    shown(f"jobs/{world.urgent['preempts'][0]}", "preempted by urgent")
     shown("jobs/rings", "802 → 702", "native")
     shown("jobs/backup", "Tunnels in networks", "backup~guiyang~shanghai", "fibres", "pe-1", "south", "multi-path", "15.5 ms")
     shown("sessions/guiyang-1:10.2.0.9-10.3.0.9", "In the network, for job backup", "several paths at an edge, shared by their bandwidth", "pe-2")

@@ -51,6 +51,17 @@ static const json_t *asked(const json_t *job, const json_t *row)
 	return json_object_get(job, "demand");
 }
 
+/* Bytes, with the time between bursts; or a rate. */
+static void add_asked(struct table *t, const json_t *a)
+{
+	if (ji(a, "period_us"))
+		table_add(t, "%s / %s", say_bytes(jn(a, "bytes")), explain_us(a, "period_us"));
+	else if (ji(a, "bytes"))
+		table_add(t, "%s", say_bytes(jn(a, "bytes")));
+	else
+		table_add(t, "%s", explain_bps(a, "bandwidth_bps"));
+}
+
 static const char *at_most(const json_t *o, const char *key)
 {
 	return ji(o, key) ? explain_us(o, key) : "any";
@@ -97,7 +108,7 @@ static void print_plan(const json_t *job, const json_t *plan)
 		if (qpns)
 			table_add(t, ji(row, "source_qpn") ? "%lld %lld" : "others", ji(row, "source_qpn"),
 			    ji(row, "destination_qpn"));
-		table_add(t, "%s", explain_bps(a, "bandwidth_bps"));
+		add_asked(t, a);
 		if (delay)
 			table_add(t, "%s", at_most(a, "delay_us"));
 		if (jitter)
@@ -138,8 +149,11 @@ void explain_print_job(const json_t *j, const json_t *events)
 	if (*js(job, "carrier"))
 		print_fact("only by", FACT, js(job, "carrier"));
 	print_fact("spread by", FACT, *js(job, "granularity") ? js(job, "granularity") : "address-pair");
-	print_fact(
-	    "ends", FACT, ji(job, "duration_ms") ? say_time(jn(job, "duration_ms") / 1e3) : "when withdrawn");
+	if (ji(j, "deadline_ms"))
+		print_fact("ends", FACT, explain_when(j, "deadline_ms"));
+	else
+		print_fact("ends", FACT,
+		    ji(job, "duration_ms") ? say_time(jn(job, "duration_ms") / 1e3) : "when withdrawn");
 	putchar('\n');
 	print_plan(job, plan);
 	json_array_foreach((json_t *)network, i, n)

@@ -120,7 +120,8 @@ async function jobs(rest, signal) {
   return ['Jobs', table('jobs', [
     col('Job', (j) => j.name, (j) => h('a', { href: `#/jobs/${encodeURIComponent(j.name)}` }, j.name)), col('State', (j) => j.state, (j) => pill(j.state, j.state === 'planned' ? 'good' : 'bad')),
     col('Tenant', (j) => j.job.tenant, (j) => f.text(j.job.tenant)), number('Pairs', (j) => j.plan.length, f.count), number('At gateways', (j) => j.plan.reduce((a, p) => a + p.gateway_bps, 0), f.rate),
-    number('At edges', (j) => j.plan.reduce((a, p) => a + p.edge_bps, 0), f.rate), col('In networks', (j) => (j.network || []).map((n) => n.shape).join(' '), (j) => f.text((j.network || []).map((n) => `${n.first} – ${n.second}: ${f.rate(n.bandwidth_bps)}, ${n.shape}`).join('; '))),
+    number('At edges', (j) => j.plan.reduce((a, p) => a + p.edge_bps, 0), f.rate), number('Priority', (j) => j.job.priority || 0, f.count),
+    col('Until', (j) => j.deadline_ms, (j) => f.text(j.deadline_ms && f.when(j.deadline_ms))), col('In networks', (j) => (j.network || []).map((n) => n.shape).join(' '), (j) => f.text((j.network || []).map((n) => `${n.first} – ${n.second}: ${f.rate(n.bandwidth_bps)}, ${n.shape}`).join('; '))),
     col('Spread by', (j) => j.job.granularity || 'address-pair'), col('Reason', (j) => j.reason, (j) => f.text(j.reason), 'wide'),
   ], items, { none: 'No jobs. A scheduler posts them to /v1/jobs.' })];
 }
@@ -128,7 +129,10 @@ async function jobs(rest, signal) {
 async function job(name, signal) {
   const j = await get(`/v1/jobs/${encodeURIComponent(name)}`, signal);
   const qpns = j.plan.some((p) => p.source_qpn) ? [col('QPNs', (p) => p.source_qpn, (p) => h('code', null, p.source_qpn ? `${p.source_qpn} → ${p.destination_qpn}` : 'others'))] : [];
-  const asked = [`priority ${j.job.priority || 0}`, 'dscp' in j.job && `DSCP ${j.job.dscp}`, j.job.carrier && `by ${j.job.carrier} only`].filter(Boolean).join(', ');
+  const often = (d) => (d.period_us ? ` each ${f.time(d.period_us)}, through in ${f.time(d.window_us || d.period_us)}` : '');
+  const sizes = new Set([...(j.job.pairs || []), j.job.demand || {}].filter((d) => d.bytes).map((d) => f.bytes(d.bytes) + often(d)));
+  const asked = [sizes.size && `pairs of ${[...sizes].slice(0, 3).join('; ')}`, j.deadline_ms && `until ${f.when(j.deadline_ms)}`, `priority ${j.job.priority || 0}`,
+    'dscp' in j.job && `DSCP ${j.job.dscp}`, j.job.carrier && `by ${j.job.carrier} only`, j.preempts && `it took the room of ${j.preempts.join(', ')}`].filter(Boolean).join(', ');
   return [`Job ${j.name}`, h('p', { class: 'verdict' }, pill(j.state, j.state === 'planned' ? 'good' : 'bad'), ' ', j.reason || ''), h('p', null, asked),
     table('plan', [col('From, to', (p) => `${p.source} ${p.destination}`, flow), ...qpns, col('Gateways', (p) => p.pair), col('Carrier', (p) => p.carrier),
       number('Gateway', (p) => p.gateway_bps, f.rate), number('WAN edge', (p) => p.edge_bps, f.rate)], j.plan, { none: 'The plan is empty.' }),

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Room that other jobs leave: see room.h. More room never makes a job fit less, so the number of
+ * jobs to go is found by halving. */
+#include "controller/job/room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_end(const void *va, const void *vb)
+{
+	const struct ctlr_job *a = *(struct ctlr_job *const *)va, *b = *(struct ctlr_job *const *)vb;
+
+	if (a->until_ms != b->until_ms)
+		return a->until_ms < b->until_ms ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static int by_priority(const void *va, const void *vb)
+{
+	const struct ctlr_job *a = *(struct ctlr_job *const *)va, *b = *(struct ctlr_job *const *)vb;
+	const uint64_t x = ctlr_job_priority(a), y = ctlr_job_priority(b);
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	if (a->mod_rev != b->mod_rev)
+		return a->mod_rev > b->mod_rev ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* How many of the n jobs, from the first on, are enough; 0: not even all. */
+static unsigned enough(struct ctlr_job *const *v, unsigned n, ctlr_room_fits *fits, void *ctx)
+{
+	unsigned lo = 1, hi = n;
+
+	if (!n || !fits(ctx, v, n))
+		return 0;
+	while (lo < hi) {
+		const unsigned mid = lo + (hi - lo) / 2;
+
+		if (fits(ctx, v, mid))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+uint64_t ctlr_room_later(struct ctlr *c, const struct ctlr_job *but, ctlr_room_fits *fits, void *ctx)
+{
+	struct ctlr_job **v = ctlr_jobs_by_name(c);
+	unsigned n = 0, k;
+	uint64_t at;
+
+	for (struct ctlr_job **p = v; p && *p; p++)
+		if (*p != but && (*p)->until_ms && (*p)->claims)
+			v[n++] = *p;
+	if (n)
+		qsort(v, n, sizeof(*v), by_end);
+	k = enough(v, n, fits, ctx);
+	at = k ? v[k - 1]->until_ms : 0;
+	free(v);
+	return at;
+}
+
+/* Drops those from the list that need not go: a later one may have made an earlier one needless. */
+static unsigned drop_needless(struct ctlr_job **v, unsigned n, ctlr_room_fits *fits, void *ctx)
+{
+	struct ctlr_job *one;
+
+	for (unsigned i = n - 1; i-- > 0;) {
+		one = v[i];
+		memmove(&v[i], &v[i + 1], (n - i - 1) * sizeof(*v));
+		if (fits(ctx, v, n - 1)) {
+			n--;
+			continue;
+		}
+		memmove(&v[i + 1], &v[i], (n - i - 1) * sizeof(*v));
+		v[i] = one;
+	}
+	return n;
+}
+
+unsigned ctlr_room_preempt(struct ctlr *c, const struct ctlr_job *but, uint64_t priority,
+    ctlr_room_fits *fits, void *ctx, struct ctlr_job **out)
+{
+	struct ctlr_job **v = ctlr_jobs_by_name(c);
+	unsigned n = 0, k;
+
+	for (struct ctlr_job **p = v; p && *p; p++)
+		if (*p != but && (*p)->claims && ctlr_job_priority(*p) < priority &&
+		    !json_object_get((*p)->json, "network"))
+			v[n++] = *p;
+	if (n)
+		qsort(v, n, sizeof(*v), by_priority);
+	k = enough(v, n, fits, ctx);
+	k = k ? drop_needless(v, k, fits, ctx) : 0;
+	k = k <= ROOM_PREEMPT_MAX ? k : 0;
+	if (k)
+		memcpy(out, v, k * sizeof(*out));
+	free(v);
+	return k;
+}
