@@ -224,20 +224,29 @@ static bool has_credit(const struct wan_txflow *f)
 }
 
 /* A flow that may go on although bulk flows have no credit left; NULL: none. */
-static struct wan_txflow *ahead_of_bulk(const struct wan_tunnel *t)
+static struct wan_txflow *ahead_of_bulk(struct wan_tunnel *t, rwy_time now)
 {
-	struct wan_txflow *f = wan_sched_ahead(&t->sched);
+	struct wan_txflow *f = wan_sched_ahead(&t->sched, now);
 
 	return f && has_credit(f) ? f : NULL;
+}
+
+/* Such a flow waits for nothing, as far as the last turn knows. */
+static bool goes_ahead(const struct wan_sched *s)
+{
+	const struct wan_txflow *f = s->ahead_at ? NULL : wan_sched_ahead_first(s);
+
+	return f && has_credit(f);
 }
 
 static struct wan_txflow *next_flow(struct wan_tunnel *t, rwy_time now)
 {
 	struct wan_txflow *f = wan_sched_pick(&t->sched, now);
 
+	t->sched.ahead_at = 0;
 	if (!f || has_credit(f))
 		return f;
-	f = ahead_of_bulk(t);
+	f = ahead_of_bulk(t, now);
 	if (f)
 		wan_sched_ahead_pick(&t->sched, f);
 	return f;
@@ -285,5 +294,5 @@ bool wan_data_waiting(const struct wan_tunnel *t)
 	/* Credit is shared by the tunnel: when it is too small for one flow's next buffer, it is so
 	 * for most others. */
 	f = s->heap[WAN_HEAP_SHARE].v[0]->head;
-	return f && (!wan_tx_sendable(f) || has_credit(f) || ahead_of_bulk(t));
+	return f && (!wan_tx_sendable(f) || has_credit(f) || goes_ahead(s));
 }

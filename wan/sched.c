@@ -340,15 +340,18 @@ static rwy_time limit_at(struct wan_class *c, rwy_time now)
 	return c->limit.at;
 }
 
-static bool over_limit(struct wan_sched *s, struct wan_class *c, rwy_time now)
+/* The same with its parent's limit. */
+static rwy_time limits_at(struct wan_class *c, rwy_time now)
 {
 	rwy_time at = limit_at(c, now);
 
-	if (c->parent) {
-		rwy_time parent_at = limit_at(c->parent, now);
+	return c->parent ? rwy_time_max(at, limit_at(c->parent, now)) : at;
+}
 
-		at = parent_at > at ? parent_at : at;
-	}
+static bool over_limit(struct wan_sched *s, struct wan_class *c, rwy_time now)
+{
+	const rwy_time at = limits_at(c, now);
+
 	if (at <= now)
 		return false;
 	leave(s, c);
@@ -445,6 +448,7 @@ void wan_sched_ahead_add(struct wan_sched *s, struct wan_txflow *f)
 	f->ahead = true;
 	f->ahead_next = NULL;
 	f->ahead_prev = s->ahead_tail;
+	s->ahead_at = 0;
 	if (s->ahead_tail)
 		s->ahead_tail->ahead_next = f;
 	else
@@ -467,13 +471,31 @@ void wan_sched_ahead_remove(struct wan_sched *s, struct wan_txflow *f)
 		s->ahead_tail = f->ahead_prev;
 }
 
-struct wan_txflow *wan_sched_ahead(const struct wan_sched *s)
+struct wan_txflow *wan_sched_ahead_first(const struct wan_sched *s)
 {
 	struct wan_txflow *f = s->ahead_head;
 
 	while (f && !wan_tx_sendable(f))
 		f = f->ahead_next;
 	return f;
+}
+
+struct wan_txflow *wan_sched_ahead(struct wan_sched *s, rwy_time now)
+{
+	struct wan_txflow *f = s->ahead_head;
+	rwy_time at, first = RWY_NEVER;
+
+	s->ahead_at = 0;
+	for (; f; f = f->ahead_next) {
+		if (!wan_tx_sendable(f))
+			continue;
+		at = limits_at(f->class, now);
+		if (at <= now)
+			return f;
+		first = rwy_time_min(first, at);
+	}
+	s->ahead_at = first == RWY_NEVER ? 0 : first;
+	return NULL;
 }
 
 void wan_sched_ahead_pick(struct wan_sched *s, struct wan_txflow *f)

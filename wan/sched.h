@@ -68,6 +68,7 @@ struct wan_sched {
 	bool by_guarantee;                /* the class was chosen for its guarantee */
 	/* flows with data to send that are not bulk: they go on when bulk flows have no credit */
 	struct wan_txflow *ahead_head, *ahead_tail;
+	rwy_time ahead_at; /* until then limits stop all that could go ahead; 0: they do not */
 	uint64_t vtime;
 };
 
@@ -81,8 +82,10 @@ struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now);
 void wan_sched_ahead_add(struct wan_sched *s, struct wan_txflow *f);
 /* Removes it. Does nothing when it is not listed. */
 void wan_sched_ahead_remove(struct wan_sched *s, struct wan_txflow *f);
-/* The first of them that can send; NULL: none. */
-struct wan_txflow *wan_sched_ahead(const struct wan_sched *s);
+/* The first of them that can send, whatever its limits; NULL: none. */
+struct wan_txflow *wan_sched_ahead_first(const struct wan_sched *s);
+/* The first of them that can send and is below its limits; NULL: none. Sets ahead_at. */
+struct wan_txflow *wan_sched_ahead(struct wan_sched *s, rwy_time now);
 /* It is served instead of the picked flow. */
 void wan_sched_ahead_pick(struct wan_sched *s, struct wan_txflow *f);
 /* Fills in what a datagram with data of the class says of it. */
@@ -94,15 +97,18 @@ static inline void wan_sched_tell(const struct wan_class *c, struct wan_tx *tx)
 }
 /* Charges bytes sent from the picked flow. */
 void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes);
-/* wan_sched_any: a listed class is below its limit. wan_sched_next: when the first waiting class
- * may go on; RWY_NEVER: none waits. */
+/* wan_sched_any: a listed class is below its limit. wan_sched_next: when the first class that waits
+ * for its limit may go on; RWY_NEVER: none does. */
 static inline bool wan_sched_any(const struct wan_sched *s)
 {
 	return s->heap[WAN_HEAP_SHARE].n;
 }
 static inline rwy_time wan_sched_next(const struct wan_sched *s)
 {
-	return s->heap[WAN_HEAP_PARKED].n ? s->heap[WAN_HEAP_PARKED].v[0]->key[WAN_HEAP_PARKED] : RWY_NEVER;
+	rwy_time at =
+	    s->heap[WAN_HEAP_PARKED].n ? s->heap[WAN_HEAP_PARKED].v[0]->key[WAN_HEAP_PARKED] : RWY_NEVER;
+
+	return s->ahead_at ? rwy_time_min(at, s->ahead_at) : at;
 }
 
 #endif

@@ -130,6 +130,37 @@ static void test_bulk_credit(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
+/* Such a flow goes on as fast as the limit of its class lets it, and not faster, although nothing
+ * else can send. */
+static void test_bulk_limit(void **state)
+{
+	struct wan_class_cfg slow = {.guarantee_Bps = 70000, .limit_Bps = 70000, .weight = 1};
+	struct wan_pair p;
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.rx_bytes = 1600 * 700;
+	start_cfg(&p, &c, 0, 5 * RWY_MS);
+	wan_pair_streams(&p, 3, 10000, 700, 700, 10000);
+	p.stream[2].total = 0;
+	p.end[1].stall = true;
+	while (!p.stream[0].tx || !p.stream[2].tx)
+		assert_true(wan_pair_step(&p, p.now + RWY_MS));
+	assert_int_equal(wan_class_set(p.end[0].t, 1, &slow), 0);
+	wan_tx_class(p.stream[2].tx, 1);
+	wan_tx_bulk(p.stream[0].tx);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(p.stream[0].got, 1400);
+	p.stream[2].total = 10000;
+	wan_pair_settle(&p, RWY_SEC);
+	assert_in_range(p.stream[2].got, 60, 110); /* 100 less what headers take */
+	wan_pair_settle(&p, 3 * RWY_SEC);
+	assert_int_equal(p.stream[2].got, 200);
+	p.end[1].stall = false;
+	assert_true(wan_pair_run(&p, p.now + 200 * RWY_SEC));
+	assert_true(wan_pair_finish(&p));
+}
+
 /* A sender that ignores credit: its data is dropped, counted, and not acknowledged. */
 static void test_beyond_credit(void **state)
 {
@@ -518,6 +549,7 @@ int main(void)
 	    cmocka_unit_test(test_flow_credit),
 	    cmocka_unit_test(test_tunnel_credit),
 	    cmocka_unit_test(test_bulk_credit),
+	    cmocka_unit_test(test_bulk_limit),
 	    cmocka_unit_test(test_beyond_credit),
 	    cmocka_unit_test(test_fragments),
 	    cmocka_unit_test(test_fragment_count),
