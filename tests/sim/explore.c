@@ -455,7 +455,7 @@ static void run_world(struct run *r, const struct how *how)
 	uint64_t faults = r->faults;
 
 	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at =
-	    r->begin_at = r->pair_at = r->cable_at = r->dies_at = r->mute_at = RWY_NEVER;
+	    r->begin_at = r->pair_at = r->cable_at = r->dies_at = r->mute_at = r->rate_at = RWY_NEVER;
 	if (faults & F_PATHS)
 		sim_paths_draw(r);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
@@ -472,6 +472,8 @@ static void run_world(struct run *r, const struct how *how)
 		sim_drains_begin(r);
 	if (faults & F_HOSTILE)
 		sim_hostile_draw(r);
+	if (faults & F_RATES)
+		sim_rates_begin(r);
 	warm_up(r);
 	r->near = sim_early(r->cfg.ack_mode) ? ~0u : 0;
 	if (faults & F_MOVES)
@@ -541,6 +543,10 @@ static uint64_t complete_faults(uint64_t faults)
 	if (faults & F_STANDBY)
 		faults &= ~(uint64_t)(F_KEYS | F_MOVES | F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_HOSTILE |
 		                      F_POOL | F_CHANGES | F_SQUEEZE | F_TOLD | F_BEHIND);
+	/* A reservation makes hosts wait: not for those that give up soon, or beside one that is judged
+	 * by its time. */
+	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE))
+		faults &= ~F_RATES;
 	if (faults & F_POOL) /* its bounds follow from the buffers */
 		faults &= ~(uint64_t)F_BOUNDS;
 	return faults;

@@ -68,11 +68,13 @@ enum faults {
 #define F_LATE (1u << 31)
 /* Each site has a pair of gateways, of which one dies, stands still, or loses the other. */
 #define F_STANDBY ((uint64_t)1 << 32)
+/* Reservations of pairs of hosts and of queue pairs come, change and go. */
+#define F_RATES ((uint64_t)1 << 33)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
 	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
-	    F_LATE)
+	    F_LATE | F_RATES)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -150,6 +152,9 @@ struct run {
 	rwy_time path_at;
 	struct sim_rng path_rng;
 	unsigned path_bad;
+	/* F_RATES: the next change, and its own draws. */
+	rwy_time rate_at;
+	struct sim_rng rate_rng;
 	/* F_LATE, for each host; its own draws; when each queue pair begins (RWY_NEVER: it has), and
 	 * the first of them. */
 	struct sim_late late[2][SIM_HOSTS];
@@ -241,6 +246,10 @@ void sim_moves_tick(struct run *r, rwy_time now);
 /* paths.c: a tunnel of several paths. */
 void sim_paths_draw(struct run *r);
 void sim_paths_tick(struct run *r, rwy_time now);
+
+/* rates.c: reservations. */
+void sim_rates_begin(struct run *r);
+void sim_rates_tick(struct run *r, rwy_time now);
 
 /* pairs.c: pairs of gateways. */
 void sim_pairs_draw(struct run *r);

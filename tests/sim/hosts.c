@@ -205,6 +205,7 @@ static void tick(void *ctx, rwy_time now)
 	sim_paths_tick(r, now);
 	sim_drains_tick(r, now);
 	sim_pairs_tick(r, now);
+	sim_rates_tick(r, now);
 	if (r->outage && now >= r->fault_end) {
 		r->outage = false;
 		sim_wan_down(r->w, false);
@@ -236,6 +237,7 @@ static rwy_time next(void *ctx)
 	at = rwy_time_min(at, rwy_time_min(r->path_at, r->begin_at));
 	at = rwy_time_min(at, rwy_time_min(r->pair_at, r->cable_at));
 	at = rwy_time_min(at, rwy_time_min(r->dies_at, r->mute_at));
+	at = rwy_time_min(at, r->rate_at);
 	return r->silent ? at : rwy_time_min(at, rwy_time_min(r->change_at, r->recv_at));
 }
 

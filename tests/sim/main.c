@@ -189,6 +189,9 @@ static const struct {
     {222, F_STANDBY},
     /* a standby got a copy of ATOMICs that were answered before, and waited for their responses */
     {102, F_STANDBY | F_CRASH_BOTH},
+    /* responses that went on where requests had no credit took no notice of their reservation */
+    {42, F_RATES | F_POOL},
+    {323, F_RATES | F_POOL},
 };
 
 /*
@@ -249,6 +252,8 @@ static void help(void)
 	    "536870912 the tunnel has keys; --aes: real ones, in all seeds with keys\n"
 	    "1073741824 one to four paths, one of them dead, lossy or longer at a time\n"
 	    "2147483648 hosts answer nothing for up to 2.5 s, then all at once\n"
+	    "4294967296 pairs of gateways\n"
+	    "8589934592 reservations that come, change and go\n"
 	    "only on request:\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
 	    "--unmended: seeds of these that fail, and why\n");
@@ -290,6 +295,13 @@ static const uint64_t fifth_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LA
     F_OUTAGE, F_MASS, F_PAUSE, F_NIC | F_CRASH_FAR, F_TENANTS, F_REUSE, F_RNR, F_BOUNDS};
 #define FIFTH_KINDS (sizeof(fifth_kinds) / sizeof(*fifth_kinds))
 #define FIFTH_EACH  6 /* seeds */
+
+/* Kinds of sixth worlds: reservations. */
+static const uint64_t sixth_kinds[] = {0, F_LAN_LOSS, F_REUSE, F_OUTAGE, F_CRASH_FAR, F_TENANTS, F_CRASH_NEAR,
+    F_TENANTS | F_CHANGES, F_MOVES, F_PATHS, F_POOL, F_MASS, F_PAUSE, F_CAUSAL, F_SLOW, F_BOUNDS, F_DRAIN,
+    F_LATE, F_CM, F_STANDBY, F_CRASH_BOTH};
+#define SIXTH_KINDS (sizeof(sixth_kinds) / sizeof(*sixth_kinds))
+#define SIXTH_EACH  8 /* seeds */
 
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
 #define JOBS_MAX    256
@@ -392,6 +404,16 @@ static uint64_t fifth_faults_of(const struct plan *p, uint64_t seed)
 	return F_STANDBY | fifth_kinds[seed / FIFTH_EACH % FIFTH_KINDS] | p->with;
 }
 
+/* The same of its sixth world. */
+static uint64_t sixth_faults_of(const struct plan *p, uint64_t seed)
+{
+	uint64_t n = seed / SIXTH_EACH;
+
+	if (p->faults >= 0 || seed % SIXTH_EACH)
+		return 0;
+	return F_RATES | sixth_kinds[n % SIXTH_KINDS] | (n / SIXTH_KINDS % 2 ? F_KEYS : 0) | p->with;
+}
+
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, uint64_t faults)
 {
 	struct how how = p->how;
@@ -436,6 +458,8 @@ static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 				run_one(p, sh, job, seed, fourth_faults_of(p, seed));
 			if (fifth_faults_of(p, seed))
 				run_one(p, sh, job, seed, fifth_faults_of(p, seed));
+			if (sixth_faults_of(p, seed))
+				run_one(p, sh, job, seed, sixth_faults_of(p, seed));
 			if (i % 10000 == 9999)
 				fprintf(stderr, "seed %llu, %llu failed\n", (unsigned long long)seed,
 				    (unsigned long long)sh->failed);

@@ -172,6 +172,20 @@ bool sim_tenant_gone(struct world *w, unsigned site, unsigned t)
 	return !s->tenant_at[t].removing;
 }
 
+void sim_steer(struct world *w, unsigned site, const struct eng_steer_cfg *v, unsigned n)
+{
+	struct eng_steering *old = w->steering[site];
+
+	if (eng_steering_new(&w->steering[site], v, n) != 0)
+		abort();
+	for (unsigned i = site; i < w->gateways; i += 2)
+		if (w->site[i].e) {
+			eng_steering_set(w->site[i].e, w->steering[site]);
+			w->site[i].next = 0;
+		}
+	eng_steering_free(old);
+}
+
 static void pair_cfg(struct eng_cfg *c)
 {
 	struct wan_cfg *wan = &c->tunnel[CABLE].wan;
@@ -242,6 +256,8 @@ static void start(struct site *s)
 		if (s->tenant_at[t].there)
 			tenant_give(s, t);
 	}
+	eng_steering_set(s->e, w->steering[s->idx]);
+	s->rates = (struct sim_rates){0};
 	s->next = eng_next(s->e);
 	free(c);
 }
@@ -309,6 +325,8 @@ uint64_t sim_end(struct world *w)
 		eng_free(w->site[i].e);
 		left += w->site[i].bufs;
 	}
+	for (unsigned i = 0; i < 2; i++)
+		eng_steering_free(w->steering[i]);
 	sim_links_fini(&w->links);
 	free(w);
 	return left;
@@ -339,9 +357,13 @@ static void poll(struct site *s, rwy_time now)
 {
 	struct world *w = s->w;
 
+	if (w->steering[s->idx])
+		sim_rates_before(s->e, &s->rates, now);
 	if (s->stream)
 		eng_stream_room(s->e, 0, SIM_CARRIER_ROOM - s->stream_n, UINT64_MAX);
 	eng_poll(s->e, now);
+	if (w->steering[s->idx] && !w->accounts)
+		w->accounts = sim_rates_after(s->e, &s->rates, now);
 	if (s->replaced) {
 		stop_gateway(s, RESTART);
 		memset(s->journal, 0, sizeof(s->journal)); /* gw_jfile_close: the other one knows better */
@@ -353,6 +375,8 @@ static void poll(struct site *s, rwy_time now)
 	w->accounts = sim_accounts_check(s->e, s->bufs, &s->common);
 	if (++s->polls % WALK == 0 && !w->accounts)
 		w->accounts = sim_accounts_walk(s->e);
+	if (s->polls % WALK == 0 && w->steering[s->idx] && !w->accounts)
+		w->accounts = sim_rates_walk(s->e, &s->rates, now);
 }
 
 const char *sim_accounts(const struct world *w)

@@ -93,6 +93,8 @@ const char *sim_accounts(const struct world *w);
  * being removed. */
 struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t);
 void sim_tenant_apply(struct world *w, unsigned site, unsigned t);
+/* The assignments of the site's gateways, instead of those before; also after a restart. */
+void sim_steer(struct world *w, unsigned site, const struct eng_steer_cfg *v, unsigned n);
 /* True if nothing is left of a removed tenant; asks the engine. */
 bool sim_tenant_gone(struct world *w, unsigned site, unsigned t);
 void sim_wan_down(struct world *w, bool down);

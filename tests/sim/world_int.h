@@ -4,6 +4,7 @@
 #define TESTS_SIM_WORLD_INT_H
 
 #include "tests/sim/accounts.h"
+#include "tests/sim/rates.h"
 #include "tests/sim/world.h"
 
 #define SIM_GATEWAYS      4               /* of sites 0 and 1; the second ones of pairs there */
@@ -26,6 +27,7 @@ struct site {
 	rwy_time next; /* result of the last eng_next() */
 	unsigned polls;
 	struct sim_common common;
+	struct sim_rates rates;
 	unsigned ring; /* packets that wait for the end of a pause */
 	struct sim_tenant tenant_at[SIM_TENANTS + 1];
 	uint8_t world_of[SIM_TENANT_IDX];              /* by engine index: the world's tenant */
@@ -47,8 +49,9 @@ struct world {
 	struct sim_links links;
 	uint64_t hash, streamed, no_buffer;
 	bool two_served;
-	const char *accounts; /* what was wrong with them first, or NULL */
-	uint32_t set;         /* number of the carrier's incarnation; 0: none yet */
+	const char *accounts;             /* what was wrong with them or with reservations first, or NULL */
+	struct eng_steering *steering[2]; /* of each site; NULL: no assignments */
+	uint32_t set;                     /* number of the carrier's incarnation; 0: none yet */
 	/* keys.c: the next handshake; when a site learns that the other one has its keys */
 	rwy_time keys_at, use_at[2];
 	struct sim_rng key_rng;
