@@ -83,7 +83,7 @@ static void flow_times(struct out *o, struct fct *f, const char *which)
 }
 
 struct sums {
-	double goodput, jain, least, most, fct_us, done, tx_resent, cnps;
+	double goodput, jain, least, most, fct_us, last_us, done, tx_resent, cnps;
 };
 
 static struct sums flows(const struct work *w)
@@ -106,6 +106,8 @@ static struct sums flows(const struct work *w)
 		if (f->done) {
 			r.done++;
 			r.fct_us += (double)(f->done - f->began) / 1e3;
+			if ((double)(f->done - w->dc->zero) - s->start > r.last_us * 1e3)
+				r.last_us = ((double)(f->done - w->dc->zero) - s->start) / 1e3;
 		}
 	}
 	if (!w->flows)
@@ -201,6 +203,7 @@ static void all(struct out *o, struct work *w, double wall)
 	put(o, "jain", f.jain, "fairness among them");
 	put(o, "flows_done", f.done, "with fsize: ended");
 	put(o, "flows_fct_us", f.fct_us, "with fsize: mean time");
+	put(o, "flows_last_us", f.last_us, "with fsize: from start until the last one ended");
 	flow_times(o, &w->flow_fct[0], "flow_arrival");
 	flow_times(o, &w->flow_fct[1], "flow_completion");
 	fct(o, &w->fct[0], "intra");
