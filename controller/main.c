@@ -15,6 +15,7 @@
 #include "controller/fleet/fleet.h"
 #include "controller/job/reservation.h"
 #include "controller/job/jobs.h"
+#include "controller/job/react.h"
 #include "controller/job/network.h"
 #include "controller/server/endpoint.h"
 #include "controller/server/metrics.h"
@@ -148,7 +149,9 @@ static void main_tick(void)
 	ctlr_lock(&ctlr);
 	ctlr_tunnels_tick(&ctlr, now);
 	ctlr_job_tick(&ctlr);
+	ctlr_job_react_tick(&ctlr, now);
 	ctlr_reservation_tick(&ctlr, now);
+	ctlr_ask_tick(&ctlr, now);
 	ctlr_unlock(&ctlr);
 }
 

@@ -54,6 +54,7 @@ static const struct key keys[] = {
     {"policy", "gain", K_PPM, .offset = AT(policy.gain_ppm)},
     {"policy", "confirm", K_DUR, .offset = AT(policy.confirm), .min = 0, .max = 3600 * RWY_SEC},
     {"policy", "hold", K_DUR, .offset = AT(policy.hold), .min = 0, .max = 86400 * RWY_SEC},
+    {"policy", "ask_networks", K_DUR, .offset = AT(ask_networks), .min = 100 * RWY_MS, .max = 3600 * RWY_SEC},
     {"policy", "wan_efficiency", K_PPM, .offset = AT(policy.wan_ppm)},
     {"policy", "native_efficiency", K_PPM, .offset = AT(policy.gateway_ppm[PLAN_NATIVE])},
     {"policy", "tcp_efficiency", K_PPM, .offset = AT(policy.gateway_ppm[PLAN_TCP])},
@@ -288,6 +289,7 @@ static void defaults(struct ctlr_conf *c)
 	c->sessions = 1000000;
 	snprintf(c->prefix, sizeof(c->prefix), "/roceway/");
 	plan_policy_default(&c->policy);
+	c->ask_networks = 10 * RWY_SEC;
 }
 
 int ctlr_conf_parse(

@@ -56,6 +56,7 @@ struct ctlr_conf {
 	rwy_dur request;             /* time for a client to send a request */
 	unsigned connections, sessions;
 	struct plan_policy policy;
+	rwy_dur ask_networks; /* how often they are asked for the tunnels that they made */
 	struct ctlr_provider provider[CTLR_PROVIDERS_MAX];
 	unsigned providers;
 };

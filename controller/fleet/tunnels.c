@@ -67,14 +67,6 @@ static bool is_notable(uint64_t was, uint64_t is)
 	return diff > was / (1000000 / NOTABLE_PPM) || (!was != !is);
 }
 
-static bool is_responsible(const struct ctlr *c, const struct ctlr_tunnel *t)
-{
-	for (unsigned i = 0; i < 2; i++)
-		if (t->end[i]->up && ctlr_replica_alive(c, t->end[i]->owner))
-			return !strcmp(t->end[i]->owner, c->conf->name);
-	return false;
-}
-
 struct batch {
 	struct ctlr *c;
 	struct ctlr_change *ch;
@@ -171,7 +163,7 @@ static void decide_tunnel(struct ctlr *c, struct ctlr_tunnel *t, struct batch **
 	uint32_t weight;
 
 	t->again = 0;
-	if (t->changing || !is_responsible(c, t) || !batch_room(c, b))
+	if (t->changing || !ctlr_tunnel_is_ours(c, t) || !batch_room(c, b))
 		return;
 	if (!ctlr_sites_want(t->end[0]->site, t->end[1]->site)) {
 		batch_send(c, b); /* a removal needs a change of its own */

@@ -16,18 +16,17 @@ static json_t *ip_json(const struct rwy_ip *a)
 	return json_string(text);
 }
 
-static json_t *row_json(const struct plan_job_result *res, const struct plan_job_row *row,
-    const struct plan_job_pair *p, const struct ctlr *c)
+static json_t *row_json(
+    const struct plan_job_result *res, const struct plan_job_row *row, const struct plan_job_pair *p)
 {
 	const struct plan_job_group *g = &res->groups[row->group];
-	const struct plan_policy *policy = &c->conf->policy;
 	const enum plan_carrier k = g->decision.carrier;
 	const struct rwy_ip *a = row->swapped ? &p->b : &p->a, *b = row->swapped ? &p->a : &p->b;
 
 	json_t *j = json_pack("{s:o, s:o, s:s, s:I, s:I}", "source", ip_json(a), "destination", ip_json(b),
 	    "carrier", plan_carrier_name(k), "gateway_bps",
-	    (json_int_t)plan_gateway_bps(p->want.bandwidth_bps, policy->gateway_ppm[k]), "edge_bps",
-	    (json_int_t)plan_edge_bps(p->want.bandwidth_bps, policy->gateway_ppm[k], policy->wan_ppm));
+	    (json_int_t)plan_gateway_bps(p->want.bandwidth_bps, g->decision.a_ppm), "edge_bps",
+	    (json_int_t)plan_edge_bps(p->want.bandwidth_bps, g->decision.a_ppm, g->decision.b_ppm));
 
 	if (p->a_qpn && p->b_qpn) {
 		json_object_set_new(j, "source_qpn", json_integer(row->swapped ? p->b_qpn : p->a_qpn));
@@ -73,15 +72,15 @@ static void add_network_claims(json_t *claims, json_t *network)
 	}
 }
 
-json_t *ctlr_answer_record(const struct ctlr *c, const struct plan_job_result *res,
-    const struct plan_job_pair *pairs, json_t *posted, json_t **was, json_t *network)
+json_t *ctlr_answer_record(const struct plan_job_result *res, const struct plan_job_pair *pairs,
+    json_t *posted, json_t **was, json_t *network)
 {
 	const uint64_t duration = (uint64_t)json_integer_value(json_object_get(posted, "duration_ms"));
 	json_t *plan = json_array(), *claims = json_array(), *j;
 
 	for (unsigned i = 0; i < res->n_rows; i++)
 		if (!is_unplaced(res, &res->rows[i]))
-			json_array_append_new(plan, row_json(res, &res->rows[i], &pairs[i], c));
+			json_array_append_new(plan, row_json(res, &res->rows[i], &pairs[i]));
 		else if (was && was[i])
 			json_array_append(plan, was[i]);
 	for (unsigned i = 0; i < res->n_claims; i++)

@@ -9,8 +9,8 @@
 
 /* Makes a job's record. network: its reference is taken over. was: the row of each pair in the
  * present record, which it keeps if it has no new one; NULL: a new job. */
-json_t *ctlr_answer_record(const struct ctlr *c, const struct plan_job_result *res,
-    const struct plan_job_pair *pairs, json_t *posted, json_t **was, json_t *network);
+json_t *ctlr_answer_record(const struct plan_job_result *res, const struct plan_job_pair *pairs,
+    json_t *posted, json_t **was, json_t *network);
 /* Refuses the job: one line for each pair of sites that does not fit, with its first pair of
  * addresses. later_ms: wall clock, when it would fit as it is; 0: nobody knows. */
 void ctlr_answer_refuse(struct ctlr_req *r, const struct plan_job_result *res,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/job/jobs.h"
+#include "controller/job/react.h"
 #include "controller/state/change.h"
 #include "controller/state/event.h"
 
@@ -43,6 +44,12 @@ static bool lost_a_pair(struct ctlr *c, const struct ctlr_job *j)
 			return true;
 	}
 	return false;
+}
+
+/* A job that does not fit is tried again. */
+static bool is_tried(struct ctlr *c, const struct ctlr_job *j)
+{
+	return json_object_get(j->json, "reason") && !ctlr_job_react_holds(c, j);
 }
 
 /* Touches the gateways that lose a pair: nothing else in their documents changes. */
@@ -135,13 +142,15 @@ unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 	for (struct ctlr_job **p = all; p && *p; p++) {
 		struct ctlr_job *j = *p;
 
-		if (!lost_a_pair(c, j) && !(broken && json_object_get(j->json, "reason")))
+		if (!lost_a_pair(c, j) && !j->stale && !(broken && is_tried(c, j)))
 			continue;
 		if (n == MOVES_MAX || rows > ROWS_MAX) {
 			c->jobs_look = true; /* the next tick has the others */
 			break;
 		}
 		record = ctlr_job_plan_again(c, j, NULL);
+		if (j->stale && json_object_get(record, "reason"))
+			json_object_set_new(record, "measured_ms", json_integer((json_int_t)ctlr_wall_ms()));
 		if (!record || json_equal(record, j->json)) {
 			json_decref(record);
 			continue;

@@ -116,6 +116,10 @@ static void call_provider(struct ctlr_network *n, struct ctlr_network_call *call
 	case NETWORK_DROP:
 		call->rc = ops->drop(n->p, call->name, &call->err);
 		return;
+	case NETWORK_ASK:
+		call->n = ops->has(n->p, call->name, &call->err);
+		call->rc = call->n < 0 ? call->n : 0;
+		return;
 	}
 	rwy_unreachable();
 }
@@ -223,6 +227,11 @@ int ctlr_network_find(const struct ctlr *c, const char *name)
 		if (!strcmp(c->conf->provider[i].name, name))
 			return (int)i;
 	return -1;
+}
+
+bool ctlr_network_tells(const struct ctlr *c, unsigned net)
+{
+	return c->networks[net].p->ops->has;
 }
 
 bool ctlr_network_forgets(const struct ctlr *c, unsigned net)

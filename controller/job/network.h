@@ -13,7 +13,7 @@
 #define NETWORK_STOPS (-220) /* the controller stops; nothing was asked */
 #define NETWORK_BUSY  (-221) /* the queue is full, or the wait was too long; nothing was asked */
 
-enum ctlr_network_what { NETWORK_QUERY, NETWORK_MAKE, NETWORK_DROP };
+enum ctlr_network_what { NETWORK_QUERY, NETWORK_MAKE, NETWORK_DROP, NETWORK_ASK };
 
 struct ctlr_network_call;
 /* Called once, locked. The call is freed afterwards. */
@@ -28,8 +28,8 @@ struct ctlr_network_call {
 	/* QUERY: the answer; MAKE: the routes of the legs. Room for PLAN_ROUTES_MAX */
 	struct plan_route *route;
 	struct plan_placement placement; /* MAKE: the legs */
-	int n;                           /* QUERY: number of routes */
-	int rc;                          /* 0, PROVIDER_E or NETWORK_ */
+	int n;  /* QUERY: number of routes; ASK: 1: the tunnel is there, 0: it is not */
+	int rc; /* 0, PROVIDER_E or NETWORK_ */
 	struct provider_err err;
 	ctlr_network_cb *done;
 	void *ctx;
@@ -63,6 +63,8 @@ bool ctlr_network_sure(const struct ctlr *c, unsigned net);
 int ctlr_network_find(const struct ctlr *c, const char *name);
 /* True if the network's tunnels end with this process, so that each replica makes them. */
 bool ctlr_network_forgets(const struct ctlr *c, unsigned net);
+/* True if the network can be asked for a tunnel (NETWORK_ASK). */
+bool ctlr_network_tells(const struct ctlr *c, unsigned net);
 /* The call's outcome as text: "network NAME: TEXT". */
 void ctlr_network_text(const struct ctlr *c, const struct ctlr_network_call *call, char *out, size_t len);
 

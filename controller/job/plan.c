@@ -258,7 +258,7 @@ static json_t *decide(struct attempt *a, struct ctlr_req *r, const struct model_
 		json_decref(names);
 		return NULL;
 	}
-	record = ctlr_answer_record(a->w->c, a->res, a->job->pairs, posted, NULL,
+	record = ctlr_answer_record(a->res, a->job->pairs, posted, NULL,
 	    ctlr_query_network(a->w->c, r, a->job->name, a->res, ctlr_query_made(r)));
 	if (names)
 		json_object_set_new(record, "preempts", names);
@@ -377,7 +377,7 @@ static struct plan_job_result *plan_staying(struct plan_job job, struct world *w
 	return res;
 }
 
-/* A preempted job stays one until it fits. */
+/* A preempted job stays one until it fits, and one that the path broke is known as such. */
 static void put_reason(json_t *record, const json_t *old, const struct plan_job_result *res)
 {
 	json_t *preempted = json_object_get(old, "preempted");
@@ -387,6 +387,8 @@ static void put_reason(json_t *record, const json_t *old, const struct plan_job_
 		json_object_set(record, "reason", json_object_get(old, "reason"));
 	} else {
 		json_object_set_new(record, "reason", ctlr_answer_reason(res));
+		if (json_object_get(old, "measured_ms"))
+			json_object_set(record, "measured_ms", json_object_get(old, "measured_ms"));
 	}
 }
 
@@ -418,7 +420,7 @@ static json_t *plan_pairs_again(struct ctlr *c, const struct ctlr_job *j, const 
 	if (res) {
 		if (network)
 			network = ctlr_query_network(c, NULL, j->name, res, network);
-		record = ctlr_answer_record(c, res, pairs, json_object_get(j->json, "job"), was, network);
+		record = ctlr_answer_record(res, pairs, json_object_get(j->json, "job"), was, network);
 		if (res->fail != PLAN_JOB_FITS)
 			put_reason(record, j->json, res);
 		else if (json_object_get(j->json, "preempts"))

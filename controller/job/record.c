@@ -83,10 +83,11 @@ static bool shape_ok(const json_t *record)
 	const json_t *since = json_object_get(record, "since_ms"),
 	             *deadline = json_object_get(record, "deadline_ms"),
 	             *preempted = json_object_get(record, "preempted"),
-	             *preempts = json_object_get(record, "preempts");
+	             *preempts = json_object_get(record, "preempts"),
+	             *measured = json_object_get(record, "measured_ms");
 
 	return !since == !deadline && (!since || (is_amount(since) && is_amount(deadline))) &&
-	       (!preempts || json_is_array(preempts)) &&
+	       (!preempts || json_is_array(preempts)) && (!measured || is_amount(measured)) &&
 	       (!preempted ||
 	           (json_is_string(json_object_get(preempted, "by")) &&
 	               is_amount(json_object_get(preempted, "at_ms")) && json_object_get(record, "reason")));

@@ -337,6 +337,19 @@ void ctlr_reservation_tick(struct ctlr *c, rwy_time now)
 	}
 }
 
+bool ctlr_reservation_again(struct ctlr *c, const char *job)
+{
+	const struct ctlr_job *j = ctlr_map_find(&c->jobs, job);
+	struct ctlr_reservation *g;
+
+	if (!j || !json_object_get(j->json, "network") || ctlr_reservation_locked(c, job, NULL))
+		return false;
+	g = reservation_need(c, job);
+	if (g)
+		rewrite_reservation(c, g, ctlr_reservation_tunnels(c, job, j->json));
+	return g;
+}
+
 /* --- from the store --------------------------------------------------------------------------- */
 
 /* The store may have a record of another version, or a foreign one. */

@@ -51,6 +51,10 @@ json_t *ctlr_reservation_without(const json_t *tunnels, const json_t *record);
 /* Settles records that are left over, and tries again after failures. */
 void ctlr_reservation_tick(struct ctlr *c, rwy_time now);
 
+/* A network has lost a tunnel of the job: all of them are settled again. false: somebody works on
+ * them, or there is no such job. */
+bool ctlr_reservation_again(struct ctlr *c, const char *job);
+
 /* A job's record changed; was or is NULL: it is new, or deleted. Every replica tells networks that
  * forget. */
 void ctlr_reservation_mirror(struct ctlr *c, const char *job, const json_t *was, const json_t *is);

@@ -202,6 +202,20 @@ static int net_drop(struct provider *p, const char *name, struct provider_err *e
 	return status == 200 || status == 204 || status == 404 ? 0 : refused(h, status, err);
 }
 
+static int net_has(struct provider *p, const char *name, struct provider_err *err)
+{
+	struct http_net *h = (struct http_net *)p;
+	char where[1024];
+	int status;
+
+	status = path_of(where, sizeof(where), "/v1/tunnels", name, NULL, err);
+	if (status == 0)
+		status = network_ask(h, "GET", where, NULL, err);
+	if (status == 200 || status == 404)
+		return status == 200;
+	return refused(h, status, err);
+}
+
 static const char *const options[] = {"url: of the network's controller",
     "ca: certificates that sign its own", "cert: our certificate", "key: of our certificate",
     "timeout_ms: of a request, 1 to 60000, default 3000", NULL};
@@ -215,4 +229,5 @@ const struct provider_ops provider_http = {
     .routes = net_routes,
     .make = net_make,
     .drop = net_drop,
+    .has = net_has,
 };

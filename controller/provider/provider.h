@@ -61,6 +61,9 @@ struct provider_ops {
 	    const struct plan_route *routes, const struct plan_placement *pl, struct provider_err *err);
 	/* Removes a tunnel. A name that does not exist is no error. */
 	int (*drop)(struct provider *p, const char *name, struct provider_err *err);
+	/* 1: the tunnel is there; 0: it is not; or an error. NULL: nobody but this process can lose
+	 * it. */
+	int (*has)(struct provider *p, const char *name, struct provider_err *err);
 };
 
 struct provider {

@@ -30,6 +30,14 @@ bool ctlr_replica_alive(const struct ctlr *c, const char *name)
 	return !strcmp(name, c->conf->name) || ctlr_map_find(&c->replicas, name);
 }
 
+bool ctlr_tunnel_is_ours(const struct ctlr *c, const struct ctlr_tunnel *t)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (t->end[i]->up && ctlr_replica_alive(c, t->end[i]->owner))
+			return !strcmp(t->end[i]->owner, c->conf->name);
+	return false;
+}
+
 /* --- gateways --------------------------------------------------------------------------------- */
 
 /* The time when a gateway's lease runs out. After a start it includes the grace: the gateway must

@@ -179,6 +179,10 @@ struct ctlr_job {
 	unsigned claims;
 	uint32_t vni;
 	uint64_t mod_rev, until_ms; /* until_ms: wall clock; 0: no end */
+	/* job/react.h: since when it would be planned otherwise (0: it would not); whether its plan
+	 * is to be made anew */
+	rwy_time differs_at;
+	bool stale;
 };
 
 static inline uint64_t ctlr_job_priority(const struct ctlr_job *j)
@@ -245,6 +249,10 @@ struct ctlr {
 	/* jobs must be checked; a change of jobs is submitted and not yet applied */
 	bool jobs_look, jobs_changing;
 	rwy_time jobs_at, jobs_broken_at;
+	/* job/react.h: when the next job is looked at, and when networks are asked; the last jobs
+	 * of both */
+	rwy_time react_at, ask_at;
+	char reacted[MDL_NAME], asked[MDL_NAME];
 	size_t swept, swept_gateways;
 };
 
@@ -303,6 +311,9 @@ int ctlr_load_all(struct ctlr *c); /* reads and applies everything; takes the lo
 void ctlr_apply_record(struct ctlr *c, const struct store_kv *kv); /* locked */
 /* True if the replica's lease is valid. Locked. */
 bool ctlr_replica_alive(const struct ctlr *c, const char *name);
+/* True if this replica decides about the tunnel: the first of its gateways that is up talks to
+ * it. */
+bool ctlr_tunnel_is_ours(const struct ctlr *c, const struct ctlr_tunnel *t);
 
 /* --- writer.c --------------------------------------------------------------------------------- */
 

@@ -271,7 +271,9 @@ static void test_http(void **state)
 	assert_int_equal(free_at(p, "a", "b", 0), 50 * G);
 	assert_int_equal(free_at(p, "a", "b", 1), 25 * G);
 	assert_int_equal(place(p, "t2", "a", "b", 76 * G), RWY_EAGAIN);
+	assert_int_equal(p->ops->has(p, "t1", &err), 1);
 	assert_int_equal(p->ops->drop(p, "t1", &err), 0);
+	assert_int_equal(p->ops->has(p, "t1", &err), 0);
 	assert_int_equal(p->ops->drop(p, "t1", &err), 0);
 	assert_int_equal(free_at(p, "a", "b", 0), 100 * G);
 	/* Another tunnel was faster: refused once, asked again, placed on the rest. */
@@ -280,6 +282,7 @@ static void test_http(void **state)
 	assert_int_equal(p->ops->drop(p, "contested", &err), 0);
 	/* A name with all kinds of characters. */
 	assert_int_equal(place(p, "t/../ \"\\?", "a", "b", G), 0);
+	assert_int_equal(p->ops->has(p, "t/../ \"\\?", &err), 1);
 	assert_int_equal(p->ops->drop(p, "t/../ \"\\?", &err), 0);
 	assert_int_equal(free_at(p, "a", "b", 1), 50 * G);
 	p->ops->close(p);

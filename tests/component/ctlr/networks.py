@@ -466,3 +466,31 @@ def test_two_networks_between_two_sites_are_placed_together(w):
     w.sched.put("/v1/jobs/j", job(140 * G, n=8), 201)
     stop()
     network.kill()
+
+
+def test_a_tunnel_that_a_network_lost_is_made_again(w):
+    net = Network()
+    w.ctl.config.write_text(w.ctl.config.read_text() + "policy: {ask_networks: 200ms}\n")
+    configure(w, net.yaml)
+    w.sites()
+    gws = w.gateways("gw-a1", "gw-b1", **{g: {"bandwidth": BIG} for g in ("gw-a1", "gw-b1")})
+    stop = w.keep_alive(*gws)
+    until(lambda: [t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"])
+    before = w.sched.put("/v1/jobs/j1", job(20 * G), 201)
+    (name,) = net.tunnels()
+    made = net.tunnels()[name]
+    until(lambda: len(net.calls(f"GET /v1/tunnels/{name}")) > 2)  # asked, and nothing else
+    assert len(net.calls("PUT")) == 1
+    # a network that fails says nothing of its tunnels
+    net.behave(tunnels="broken")
+    until(lambda: [e for e in w.op.get("/v1/events?limit=1000")["events"] if e["name"] == "net-1"])
+    net.behave(tunnels="")
+    assert len(net.calls("PUT")) == 1
+    net.behave(forget=name)
+    until(lambda: net.tunnels() == {name: made})
+    until(lambda: w.op.get("/v1/jobs/j1") == before)
+    texts = [e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if e["name"] == "j1"]
+    assert f"network net-1 has lost its tunnel {name}: it is made again" in texts, texts
+    w.sched.delete("/v1/jobs/j1")
+    until(lambda: net.tunnels() == {})
+    stop()

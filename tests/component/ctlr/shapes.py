@@ -196,3 +196,50 @@ def test_a_job_preempts_those_of_a_lower_priority(w):
     until(lambda: states()["young"] == states()["old"] == "planned")
     assert "preempted" not in w.sched.get("/v1/jobs/young") and all(r > 3 * G for r in rate("young"))
     stop()
+
+
+def measure(gws, **more):
+    """What a gateway sees of the path between the two."""
+    a, b = gws
+    a.client.post(a.path("/links"), {"lease": a.lease, "links": [
+        {"peer": "gw-b1", "carrier": "native", "rtt_us": 20000, "rtt_min_us": 20000, "jitter_us": 100, "loss_ppm": 0, "burst": 1, "bandwidth_bps": 0, "age_ms": 0, **more}]})
+
+
+def test_a_plan_follows_what_is_measured(w):
+    w.ctl.stop()
+    w.ctl.config.write_text(w.ctl.config.read_text() + "policy: {confirm: 1s, hold: 1500ms}\n")
+    w.ctl.start()
+    w.connect()
+    gws, stop = world(w)
+    measure(gws)
+    w.sched.put("/v1/jobs/j", {"pairs": [pair(1, bandwidth_bps=2 * G, delay_us=15000)]}, 201)
+
+    def job():
+        return w.sched.get("/v1/jobs/j")
+    edge = job()["plan"][0]["edge_bps"]
+    rev = w.op.get("/v1/routes?site=a")["generation"]
+    # a little loss changes little, and nothing is stored
+    measure(gws, loss_ppm=20000)
+    time.sleep(2.5)
+    assert job()["plan"][0]["edge_bps"] == edge and w.op.get("/v1/routes?site=a")["generation"] == rev
+    # a quarter is lost: the network carries what is sent again
+    measure(gws, loss_ppm=250000)
+    until(lambda: 1.3 * edge < job()["plan"][0]["edge_bps"] < 1.4 * edge)
+    assert job()["state"] == "planned"
+    # it carries less than the job asked for, and does again
+    measure(gws, bandwidth_bps=G)
+    until(lambda: job()["state"] == "broken")
+    assert "no carrier reaches the bandwidth" in job()["reason"], job()
+    assert job()["plan"][0]["pair"] == "gw-a1/gw-b1"
+    measure(gws)
+    until(lambda: job()["state"] == "planned")
+    assert "reason" not in job() and abs(job()["plan"][0]["edge_bps"] / edge - 1) < 0.01
+    # it became longer than the job bears
+    measure(gws, rtt_us=40000)
+    until(lambda: job()["state"] == "broken")
+    assert "longer than requested" in job()["reason"], job()
+    measure(gws)
+    until(lambda: job()["state"] == "planned")
+    texts = [e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if e["name"] == "j"]
+    assert sum("broken" in t for t in texts) == sum("fits again" in t for t in texts) == 2, texts
+    stop()

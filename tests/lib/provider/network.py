@@ -4,8 +4,8 @@
 # docs/controller-planning.md over sites a and b, in memory. Prints its port. What makes it
 # misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch"; a tunnel called
 # "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made. POST
-# /test/behave: {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above,
-# "refuse", "late" (done, but nothing is said) or "". What is slow or late waits until the client
+# /test/behave: {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS], "forget": TUNNEL}, HOW one of
+# the above, "refuse", "late" (done, but nothing is said) or "". What is slow or late waits until the client
 # has given up: whose timer is shorter does not depend on the machine.
 import json
 import socket
@@ -66,6 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         if "more" in doc:
             edge, name, bps = doc.pop("more")
             PATHS[edge, name] = dict(bandwidth=bps, delay_us=15000, jitter_us=100, loss_ppm=0)
+        TUNNELS.pop(doc.pop("forget", None), None)
         BEHAVE.update(doc)
         self.answer(200, {})
 
@@ -77,6 +78,9 @@ class Handler(BaseHTTPRequestHandler):
         if u.path == "/test/calls":
             return self.answer(200, CALLS)
         CALLS.append("GET " + self.path)
+        if u.path.startswith("/v1/tunnels/"):
+            there = TUNNELS.get(unquote(u.path.rsplit("/", 1)[1]))
+            return None if self.bad("tunnels") else self.answer(200 if there else 404, there or {"error": "no such tunnel"})
         if self.bad("paths"):
             return None
         if u.path != "/v1/paths" or set(q) != {"first", "second"}:

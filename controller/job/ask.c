@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks networks for the tunnels that they made: see react.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/job/network.h"
+#include "controller/job/react.h"
+#include "controller/job/reservation.h"
+#include "controller/state/event.h"
+
+#define PER_TICK 8 /* jobs */
+
+static void on_asked(struct ctlr *c, struct ctlr_network_call *call)
+{
+	char job[MDL_NAME];
+
+	if (call->rc || call->n) /* a network that fails says nothing of its tunnels */
+		return;
+	snprintf(job, sizeof(job), "%.*s", (int)strcspn(call->name, "~"), call->name);
+	if (ctlr_reservation_again(c, job))
+		ctlr_event(c, EVENT_WARNING, "job", job,
+		    "network %s has lost its tunnel %s: it is made again", c->conf->provider[call->net].name,
+		    call->name);
+}
+
+static void ask_one(struct ctlr *c, const json_t *tunnel)
+{
+	const int net = ctlr_network_find(c, mdl_text_of(tunnel, "provider"));
+	struct ctlr_network_call *call;
+
+	if (net < 0 || !ctlr_network_tells(c, (unsigned)net))
+		return;
+	call = ctlr_network_call_new(NETWORK_ASK, (unsigned)net, mdl_text_of(tunnel, "name"),
+	    mdl_text_of(tunnel, "first"), mdl_text_of(tunnel, "second"));
+	if (!call)
+		return;
+	call->done = on_asked;
+	if (!ctlr_network_submit(c, call))
+		ctlr_network_call_free(call);
+}
+
+static void ask_job(struct ctlr *c, const struct ctlr_job *j)
+{
+	json_t *list, *t;
+	size_t i;
+
+	if (!json_object_get(j->json, "network") || ctlr_reservation_locked(c, j->name, NULL) ||
+	    !ctlr_job_is_ours(c, j))
+		return;
+	list = ctlr_reservation_tunnels(c, j->name, j->json);
+	json_array_foreach(list, i, t) ask_one(c, t);
+	json_decref(list);
+}
+
+void ctlr_ask_tick(struct ctlr *c, rwy_time now)
+{
+	struct ctlr_job *j[PER_TICK];
+	size_t n;
+
+	if (!c->conf->providers || now < c->ask_at)
+		return;
+	n = ctlr_map_page(&c->jobs, c->asked, (void **)j, PER_TICK);
+	for (size_t i = 0; i < n; i++)
+		ask_job(c, j[i]);
+	if (n == PER_TICK) {
+		memcpy(c->asked, j[n - 1]->name, sizeof(c->asked));
+		return;
+	}
+	*c->asked = 0;
+	c->ask_at = now + c->conf->ask_networks;
+}
