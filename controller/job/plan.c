@@ -51,17 +51,30 @@ static uint64_t claim_of(const struct ctlr_job *j, const char *name)
 	return bps;
 }
 
-static uint64_t claimed_by_others(const struct world *w, const char *gateway)
+static uint64_t claimed_by_others(const struct world *w, const char *name)
 {
-	char name[3 * PLAN_NAME_MAX];
-	uint64_t bps, own;
+	const uint64_t bps = plan_book_claimed(w->c->book, name);
+	uint64_t own = claim_of(w->old, name);
 
-	plan_book_gateway(name, sizeof(name), gateway);
-	bps = plan_book_claimed(w->c->book, name);
-	own = claim_of(w->old, name);
 	for (unsigned i = 0; i < w->n_without; i++)
 		own += claim_of(w->without[i], name);
 	return bps > own ? bps - own : 0;
+}
+
+static uint64_t gateway_claimed(const struct world *w, const char *gateway)
+{
+	char name[3 * PLAN_NAME_MAX];
+
+	plan_book_gateway(name, sizeof(name), gateway);
+	return claimed_by_others(w, name);
+}
+
+static uint64_t world_path_claimed(void *ctx, const char *first, const char *second)
+{
+	char name[5 * PLAN_NAME_MAX];
+
+	plan_book_path(name, sizeof(name), first, second);
+	return claimed_by_others(ctx, name);
 }
 
 static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway *out, unsigned max)
@@ -79,7 +92,7 @@ static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway 
 		out[k] = (struct plan_gateway){.id = plan_id(g[i]->name),
 		    .name = g[i]->name,
 		    .weight = weight[i],
-		    .claimed_bps = claimed_by_others(w, g[i]->name)};
+		    .claimed_bps = gateway_claimed(w, g[i]->name)};
 		ctlr_path_caps(g[i], &out[k++].caps);
 	}
 	return k;
@@ -123,11 +136,13 @@ static bool world_pair_takes(void *ctx, const char *first, const char *second, e
 static const struct plan_world_ops world_ops = {.site_of = world_site,
     .gateways = world_gateways,
     .path = world_path,
+    .path_claimed = world_path_claimed,
     .routes = world_routes,
     .pair_takes = world_pair_takes};
 static const struct plan_world_ops world_ops_again = {.site_of = world_site,
     .gateways = world_gateways,
     .path = world_path,
+    .path_claimed = world_path_claimed,
     .routes = world_routes,
     .pair_up = world_pair_up,
     .pair_takes = world_pair_takes};

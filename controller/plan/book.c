@@ -122,6 +122,11 @@ void plan_book_gateway(char *out, size_t len, const char *gateway)
 	snprintf(out, len, "gw/%s", gateway);
 }
 
+void plan_book_path(char *out, size_t len, const char *first, const char *second)
+{
+	snprintf(out, len, "path/%s/%s", first, second);
+}
+
 void plan_book_route(
     char *out, size_t len, const char *first, const char *second, const char *edge, const char *path)
 {

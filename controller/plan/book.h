@@ -21,8 +21,10 @@ RWY_MUST_CHECK int plan_book_claim(struct plan_book *b, const struct plan_claim 
 void plan_book_release(struct plan_book *b, const struct plan_claim *t, unsigned n);
 /* The rate claimed under this name, bit/s; 0: none. */
 uint64_t plan_book_claimed(const struct plan_book *b, const char *name);
-/* Names of claims: "gw/NAME", "net/FIRST/SECOND/EDGE/PATH". Always terminated, cut at len bytes. */
+/* Names of claims: "gw/NAME", "path/FIRST/SECOND", "net/FIRST/SECOND/EDGE/PATH". Always terminated,
+ * cut at len bytes. */
 void plan_book_gateway(char *out, size_t len, const char *gateway);
+void plan_book_path(char *out, size_t len, const char *first, const char *second);
 void plan_book_route(
     char *out, size_t len, const char *first, const char *second, const char *edge, const char *path);
 

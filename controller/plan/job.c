@@ -381,6 +381,22 @@ static void claim_earlier_groups(const struct plan_job_result *r, struct plan_jo
 	}
 }
 
+/* What is promised is for all jobs together. What is measured is what this traffic gets beside
+ * theirs. */
+static void leave_promise(const struct work *w, const struct plan_job_group *g, struct plan_path *path)
+{
+	const uint64_t claimed = path->cls != PLAN_INTERNET && w->world->path_claimed
+	                             ? w->world->path_claimed(w->ctx, g->first, g->second)
+	                             : 0;
+
+	for (unsigned k = 0; k < PLAN_CARRIER_COUNT; k++) {
+		struct plan_value *v = &path->by[k].bandwidth_bps;
+
+		if (v->v) /* 0 is no bound */
+			v->v = v->v > claimed ? v->v - claimed : 1;
+	}
+}
+
 static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 {
 	struct plan_question q = {
@@ -408,6 +424,7 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 			q.path.by[k].bandwidth_bps = (struct plan_value){0};
 	} else {
 		check_bounds(g, &q.path);
+		leave_promise(w, g, &q.path);
 	}
 	/* second time with all bandwidth: where nothing is left, running jobs still need a place */
 	for (k = 0; k < 2; k++) {
@@ -467,18 +484,4 @@ int plan_job_new(struct plan_job_result **out, const struct plan_job *job, const
 	else
 		*out = w.r;
 	return rc;
-}
-
-void plan_job_free(struct plan_job_result *r)
-{
-	if (!r)
-		return;
-	for (unsigned i = 0; i < r->n_groups; i++) {
-		free(r->groups[i].routes);
-		free(r->groups[i].pair_bps);
-	}
-	free(r->groups);
-	free(r->rows);
-	free(r->claims);
-	free(r);
 }

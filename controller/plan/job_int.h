@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by job.c, which plans, and job_claims.c, which lists the claims. */
+/* Shared by job.c, which plans, and job_claims.c, which lists the claims and frees plans. */
 #ifndef PLAN_JOB_INT_H
 #define PLAN_JOB_INT_H
 

@@ -34,6 +34,7 @@ struct world {
 	uint64_t gw_bps[3][2];                /* 0: does not exist */
 	uint64_t tcp_bps;                     /* besides native, of every gateway */
 	uint32_t rtt_us, jitter_us, loss_ppm; /* rtt 0: not measured */
+	uint64_t promised_bps;                /* of the path; 0: it is an internet path */
 	enum plan_carrier held;               /* other jobs hold the tunnel of the first two gateways to it */
 	bool network;
 	struct plan_route route[4]; /* between any two sites */
@@ -86,7 +87,22 @@ static void path(void *ctx, const char *first, const char *second, struct plan_p
 	    .loss_ppm = w->loss_ppm};
 
 	assert_true(plan_first_site(first, second));
+	if (w->promised_bps) {
+		o.pushed = true;
+		o.cls = PLAN_DETERMINISTIC;
+		o.has |= PLAN_HAS_BANDWIDTH;
+		o.bandwidth_bps = w->promised_bps;
+	}
 	plan_path_merge(out, &o, w->rtt_us != 0, T);
+}
+
+static uint64_t path_claimed(void *ctx, const char *first, const char *second)
+{
+	const struct world *w = ctx;
+	char name[5 * PLAN_NAME_MAX];
+
+	plan_book_path(name, sizeof(name), first, second);
+	return w->book ? plan_book_claimed(w->book, name) : 0;
 }
 
 static int routes(void *ctx, const char *first, const char *second, struct plan_route *out, unsigned max)
@@ -115,8 +131,12 @@ static bool pair_takes(void *ctx, const char *first, const char *second, enum pl
 	       second[strlen(second) - 1] != '0';
 }
 
-static const struct plan_world_ops ops = {
-    .site_of = site_of, .gateways = gateways, .path = path, .routes = routes, .pair_takes = pair_takes};
+static const struct plan_world_ops ops = {.site_of = site_of,
+    .gateways = gateways,
+    .path = path,
+    .path_claimed = path_claimed,
+    .routes = routes,
+    .pair_takes = pair_takes};
 
 static struct world world(void)
 {
@@ -307,6 +327,41 @@ static void test_carrier(void **state)
 	r = plan(&w, &job);
 	assert_int_equal(r->fail, PLAN_JOB_FITS);
 	plan_job_free(r);
+}
+
+/* What a network promises of a path is for all jobs together, and is free again after one of them. */
+static void test_promise(void **state)
+{
+	struct plan_job_pair pairs[4];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 4};
+	struct world w = world();
+	struct plan_job_result *first, *r;
+
+	w.promised_bps = 100 * G;
+	assert_int_equal(plan_book_new(&w.book), 0);
+	fill(pairs, 4, 1, 3, (struct plan_triple){15 * G, 0, 0});
+	first = plan(&w, &job);
+	assert_int_equal(first->fail, PLAN_JOB_FITS);
+	assert_int_equal(plan_book_claim(w.book, first->claims, first->n_claims), 0);
+	r = plan(&w, &job); /* 60 of 92 Gbit/s of payload are gone */
+	assert_int_equal(r->fail, PLAN_JOB_GOODPUT);
+	assert_in_range(r->groups[0].fits.bandwidth_bps, 31 * G, 32 * G);
+	plan_job_free(r);
+	fill(pairs, 4, 1, 3, (struct plan_triple){31 * G / 4, 0, 0});
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	plan_job_free(r);
+	fill(pairs, 4, 1, 2, (struct plan_triple){15 * G, 0, 0}); /* another path */
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	plan_job_free(r);
+	plan_book_release(w.book, first->claims, first->n_claims);
+	fill(pairs, 4, 1, 3, (struct plan_triple){23 * G - 1, 0, 0});
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	plan_job_free(r);
+	plan_job_free(first);
+	plan_book_free(w.book);
 }
 
 static void test_fits_is_true(void **state)
@@ -683,6 +738,7 @@ int main(void)
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_again),
 	    cmocka_unit_test(test_carrier),
+	    cmocka_unit_test(test_promise),
 	    cmocka_unit_test(test_fits_is_true),
 	    cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_grains),

@@ -243,3 +243,19 @@ def test_a_plan_follows_what_is_measured(w):
     texts = [e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if e["name"] == "j"]
     assert sum("broken" in t for t in texts) == sum("fits again" in t for t in texts) == 2, texts
     stop()
+
+
+def test_a_promise_is_for_all_jobs_together(w):
+    gws, stop = world(w)
+    w.net.put("/v1/links/a/b/net", {"class": "reserved", "bandwidth_bps": 4 * G, "delay_us": 9000, "jitter_us": 10, "loss_ppm": 0, "ttl_ms": 600000})
+    w.sched.put("/v1/jobs/first", {"pairs": [pair(1, bandwidth_bps=2 * G)], "duration_ms": 60000}, 201)
+    out = w.sched.put("/v1/jobs/second", {"pairs": [pair(2, bandwidth_bps=2 * G)]}, 409)
+    assert 1.6 * G < out["fits"][0]["bandwidth_bps"] < 1.7 * G and abs(out["later_ms"] - time.time() * 1000 - 60000) < 10000, out
+    w.sched.put("/v1/jobs/second", {"pairs": [pair(2, bandwidth_bps=out["fits"][0]["bandwidth_bps"])]}, 201)
+    w.sched.put("/v1/jobs/second", {"pairs": [pair(2, bandwidth_bps=out["fits"][0]["bandwidth_bps"] - 1)]}, 200)  # its own share counts as free
+    assert w.sched.put("/v1/jobs/third", {"pairs": [pair(3, bandwidth_bps=10**6)], "preempt": True, "priority": 1}, 201)["preempts"] == ["second"]
+    restart(w)
+    w.sched.put("/v1/jobs/fourth", {"pairs": [pair(4, bandwidth_bps=2 * G)]}, 409)
+    w.sched.delete("/v1/jobs/first")
+    until(lambda: w.sched.get("/v1/jobs/second")["state"] == "planned")
+    stop()
