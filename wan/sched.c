@@ -340,8 +340,7 @@ static rwy_time limit_at(struct wan_class *c, rwy_time now)
 	return c->limit.at;
 }
 
-/* The same with its parent's limit. */
-static rwy_time limits_at(struct wan_class *c, rwy_time now)
+rwy_time wan_sched_limits_at(struct wan_class *c, rwy_time now)
 {
 	rwy_time at = limit_at(c, now);
 
@@ -350,7 +349,7 @@ static rwy_time limits_at(struct wan_class *c, rwy_time now)
 
 static bool over_limit(struct wan_sched *s, struct wan_class *c, rwy_time now)
 {
-	const rwy_time at = limits_at(c, now);
+	const rwy_time at = wan_sched_limits_at(c, now);
 
 	if (at <= now)
 		return false;
@@ -439,70 +438,6 @@ struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now)
 		leave(s, c);
 	}
 	return NULL;
-}
-
-void wan_sched_ahead_add(struct wan_sched *s, struct wan_txflow *f)
-{
-	if (f->ahead)
-		return;
-	f->ahead = true;
-	f->ahead_next = NULL;
-	f->ahead_prev = s->ahead_tail;
-	s->ahead_at = 0;
-	if (s->ahead_tail)
-		s->ahead_tail->ahead_next = f;
-	else
-		s->ahead_head = f;
-	s->ahead_tail = f;
-}
-
-void wan_sched_ahead_remove(struct wan_sched *s, struct wan_txflow *f)
-{
-	if (!f->ahead)
-		return;
-	f->ahead = false;
-	if (f->ahead_prev)
-		f->ahead_prev->ahead_next = f->ahead_next;
-	else
-		s->ahead_head = f->ahead_next;
-	if (f->ahead_next)
-		f->ahead_next->ahead_prev = f->ahead_prev;
-	else
-		s->ahead_tail = f->ahead_prev;
-}
-
-struct wan_txflow *wan_sched_ahead_first(const struct wan_sched *s)
-{
-	struct wan_txflow *f = s->ahead_head;
-
-	while (f && !wan_tx_sendable(f))
-		f = f->ahead_next;
-	return f;
-}
-
-struct wan_txflow *wan_sched_ahead(struct wan_sched *s, rwy_time now)
-{
-	struct wan_txflow *f = s->ahead_head;
-	rwy_time at, first = RWY_NEVER;
-
-	s->ahead_at = 0;
-	for (; f; f = f->ahead_next) {
-		if (!wan_tx_sendable(f))
-			continue;
-		at = limits_at(f->class, now);
-		if (at <= now)
-			return f;
-		first = rwy_time_min(first, at);
-	}
-	s->ahead_at = first == RWY_NEVER ? 0 : first;
-	return NULL;
-}
-
-void wan_sched_ahead_pick(struct wan_sched *s, struct wan_txflow *f)
-{
-	s->by_guarantee = false;
-	wan_sched_ahead_remove(s, f); /* by turns */
-	wan_sched_ahead_add(s, f);
 }
 
 static void pay_guarantee(struct wan_sched *s, struct wan_class *c, uint32_t bytes)

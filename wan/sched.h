@@ -78,7 +78,10 @@ void wan_sched_fini(struct wan_sched *s);
 void wan_sched_add(struct wan_sched *s, struct wan_txflow *f);
 /* Returns the flow to send from, which stays listed; NULL: no flow may send now. */
 struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now);
-/* Keeps f, which has data to send and is not bulk, among those that go on without bulk flows. */
+/* When the limits of a class and of its parent let it go on; not after now: they do. */
+rwy_time wan_sched_limits_at(struct wan_class *c, rwy_time now);
+/* sched_ahead.c: keeps f, which has data to send and is not bulk, among those that go on without
+ * bulk flows. */
 void wan_sched_ahead_add(struct wan_sched *s, struct wan_txflow *f);
 /* Removes it. Does nothing when it is not listed. */
 void wan_sched_ahead_remove(struct wan_sched *s, struct wan_txflow *f);
