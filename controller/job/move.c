@@ -52,6 +52,13 @@ static bool is_tried(struct ctlr *c, const struct ctlr_job *j)
 	return json_object_get(j->json, "reason") && !ctlr_job_react_holds(c, j);
 }
 
+/* Nothing to store. A job that is broken as before is not stored for another loss of its path. */
+static bool is_as_before(const struct ctlr_job *j, const json_t *record)
+{
+	return json_equal(record, j->json) ||
+	       (json_object_get(j->json, "reason") && !ctlr_job_differs(j->json, record));
+}
+
 /* Touches the gateways that lose a pair: nothing else in their documents changes. */
 static void touch_losers(json_t *touch, const json_t *was, const json_t *is)
 {
@@ -151,7 +158,8 @@ unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 		record = ctlr_job_plan_again(c, j, NULL);
 		if (j->stale && json_object_get(record, "reason"))
 			json_object_set_new(record, "measured_ms", json_integer((json_int_t)ctlr_wall_ms()));
-		if (!record || json_equal(record, j->json)) {
+		if (!record || is_as_before(j, record)) {
+			j->stale = false;
 			json_decref(record);
 			continue;
 		}

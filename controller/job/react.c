@@ -43,20 +43,25 @@ static bool is_notable(const json_t *was, const json_t *is, const char *key)
 	return d > a / (1000000 / NOTABLE_PPM);
 }
 
-/* The new plan says something else: whether the job fits, a carrier, or a rate. */
-static bool differs(const json_t *was, const json_t *is)
+static bool same(const json_t *a, const json_t *b, const char *key)
+{
+	const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+
+	return x && y ? json_equal(x, y) : x == y;
+}
+
+bool ctlr_job_differs(const json_t *was, const json_t *is)
 {
 	json_t *old = json_object_get(was, "plan"), *plan = json_object_get(is, "plan"), *row;
 	size_t i;
 
-	if (!json_object_get(was, "reason") != !json_object_get(is, "reason") ||
-	    json_array_size(old) != json_array_size(plan))
+	if (!same(was, is, "reason") || json_array_size(old) != json_array_size(plan))
 		return true;
 	json_array_foreach(plan, i, row)
 	{
 		const json_t *before = json_array_get(old, i);
 
-		if (!json_equal(json_object_get(before, "carrier"), json_object_get(row, "carrier")) ||
+		if (!same(before, row, "pair") || !same(before, row, "carrier") ||
 		    is_notable(before, row, "gateway_bps") || is_notable(before, row, "edge_bps"))
 			return true;
 	}
@@ -75,7 +80,7 @@ static void look_at(struct ctlr *c, struct ctlr_job *j, rwy_time now)
 {
 	json_t *record = follows(c, j) ? ctlr_job_plan_again(c, j, NULL) : NULL;
 
-	if (!record || !differs(j->json, record)) {
+	if (!record || !ctlr_job_differs(j->json, record)) {
 		j->differs_at = 0;
 	} else if (!j->differs_at) {
 		j->differs_at = now;

@@ -11,6 +11,9 @@
  * one? If that is so for policy.confirm, it is marked `stale`, and move.c stores the new plan.
  */
 void ctlr_job_react_tick(struct ctlr *c, rwy_time now);
+/* True if the new record says something else than the old one: whether the job fits or why not,
+ * gateways, a carrier, or a rate by more than a tenth. */
+bool ctlr_job_differs(const json_t *was, const json_t *is);
 /* True if a job that the path's measurements broke is not to be tried again yet, or by another
  * replica, which does not know them. */
 bool ctlr_job_react_holds(struct ctlr *c, const struct ctlr_job *j);

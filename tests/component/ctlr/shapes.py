@@ -231,6 +231,11 @@ def test_a_plan_follows_what_is_measured(w):
     until(lambda: job()["state"] == "broken")
     assert "no carrier reaches the bandwidth" in job()["reason"], job()
     assert job()["plan"][0]["pair"] == "gw-a1/gw-b1"
+    # it is tried again, and a little more loss is nothing to store
+    rev = w.op.get("/v1/routes?site=a")["generation"]
+    measure(gws, bandwidth_bps=G, loss_ppm=1000)
+    time.sleep(3)
+    assert w.op.get("/v1/routes?site=a")["generation"] == rev and job()["state"] == "broken"
     measure(gws)
     until(lambda: job()["state"] == "planned")
     assert "reason" not in job() and abs(job()["plan"][0]["edge_bps"] / edge - 1) < 0.01
