@@ -141,6 +141,7 @@ static struct wan_f_hello hello(const struct wan_tunnel *t, bool timer, rwy_time
 	    .ack_delay_us = (uint32_t)(t->cfg.max_ack_delay / RWY_US),
 	    .rx_bytes = t->cfg.rx_bytes,
 	    .rx_cost = t->cfg.rx_cost,
+	    .more = WAN_HELLO_RUN,
 	};
 }
 
@@ -304,6 +305,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->peer.pcp = f->flags & WAN_HELLO_PCP;
 	t->fec.peer = f->flags & WAN_HELLO_FEC;
 	t->peer.order = f->flags & WAN_HELLO_ORDER;
+	t->peer.run = f->more & WAN_HELLO_RUN;
 	t->mtu_min = t->fec.mtu = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
 	t->index = t->fec.index = wan_hs_index(t, f->epoch);
 }

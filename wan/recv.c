@@ -94,8 +94,8 @@ static bool frame_flow(struct in *i, uint8_t type, rwy_time now)
 	return true;
 }
 
-/* DATA or DGRAM: the payload is the rest of the datagram. The buffer is handed on; its headers
- * become headroom. */
+/* DATA, DGRAM or RUN: the payload is the rest of the datagram. The buffer is handed on; its headers
+ * become headroom. The packets of a RUN get buffers of their own. */
 static bool frame_data(struct in *i, rwy_time now)
 {
 	struct wan_f_data d;
@@ -106,10 +106,14 @@ static bool frame_data(struct in *i, rwy_time now)
 		return false;
 	uint32_t skip = (uint32_t)(payload - b->data);
 
+	i->at = i->end;
+	if (d.run) {
+		i->again = wan_run_rx(i->t, &d, payload, now) == WAN_ACCEPT_RETRY;
+		return true;
+	}
 	b->data += skip;
 	b->len -= skip;
 	b->headroom = (uint16_t)(b->headroom + skip);
-	i->at = i->end;
 	i->b = NULL;
 	if (d.dgram)
 		wan_dgram_rx(i->t, &d, b, now);
@@ -162,7 +166,7 @@ static bool frame(struct in *i, rwy_time now)
 	}
 	if (type >= WAN_F_DATA) {
 		i->eliciting = true;
-		return type <= (WAN_F_DGRAM | WAN_DATA_FRAG) && frame_data(i, now);
+		return (type <= (WAN_F_DGRAM | WAN_DATA_FRAG) || type == WAN_F_RUN) && frame_data(i, now);
 	}
 	i->at++;
 	if (type == WAN_F_ACK || type == WAN_F_ACK_ECN)

@@ -83,6 +83,7 @@ struct wan_peer {
 	uint32_t mtu;
 	bool pcp;   /* it reads the PCP of packets; older gateways do not */
 	bool order; /* it understands order between flows */
+	bool run;   /* it reads RUN */
 };
 
 /* Sending by the reliable carrier: stream.c. */
@@ -272,7 +273,7 @@ void wan_ctl_rate_dirty(struct wan_rxflow *f);
 /* A RESET of this flow number is due. */
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
 
-/* reasm.c: reassembles fragments into one buffer, the only copy that the transport makes */
+/* reasm.c: reassembles fragments into one buffer */
 struct rwy_buf *wan_reasm_new(struct wan_tunnel *t, const struct wan_f_data *d);
 /* Adds a fragment's bytes. Returns false: it does not belong to this buffer, or is a duplicate. */
 bool wan_reasm_add(struct rwy_buf *part, const struct wan_f_data *d, const uint8_t *bytes, size_t len);
@@ -382,6 +383,12 @@ static inline uint8_t wan_pcp_for(const struct wan_tunnel *t, const struct rwy_b
 }
 /* True if data could be sent now but for pacing and window. */
 bool wan_data_waiting(const struct wan_tunnel *t);
+
+/* run_rx.c: several small packets of a flow in one datagram */
+/* A run was received, its packets begin at p. RETRY: a packet could not be kept, and none behind
+ * it; those before it are handed over, and are duplicates when the datagram comes again. */
+enum wan_accept wan_run_rx(
+    struct wan_tunnel *t, const struct wan_f_data *run, const uint8_t *p, rwy_time now);
 
 /* recv.c */
 extern const struct wan_fec_ops wan_recv_fec_ops; /* ctx: the tunnel */

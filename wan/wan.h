@@ -446,7 +446,7 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(drop_bad_frame, "frame malformed")                                                                 \
 	X(drop_unknown_flow, "data for a flow that was refused or closed")                                   \
 	X(drop_no_credit, "data beyond the advertised credit")                                               \
-	X(drop_no_buffer, "no buffer to reassemble a fragment")                                              \
+	X(drop_no_buffer, "no buffer to reassemble a fragment, or for a packet of a run")                    \
 	X(drop_dgram_queue, "best-effort packet dropped: too many wait")                                     \
 	X(stream_sent, "datagrams given to the reliable carrier")                                            \
 	X(stream_received, "datagrams accepted from the reliable carrier")                                   \

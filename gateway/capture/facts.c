@@ -171,7 +171,7 @@ void gw_cap_facts_frame(struct gw_cap_facts *f, const uint8_t *frame, uint32_t l
 
 /* --- the WAN ---------------------------------------------------------------------------------- */
 
-/* The DATA or DGRAM frame behind the other frames; NULL: there is none. */
+/* The DATA, DGRAM or RUN frame behind the other frames; NULL: there is none. */
 static const uint8_t *data_find(const uint8_t *at, const uint8_t *end)
 {
 	struct wan_f_ack a;
@@ -215,7 +215,7 @@ static const uint8_t *data_find(const uint8_t *at, const uint8_t *end)
 			return NULL;
 		at += n;
 	}
-	return at && at < end && *at <= (WAN_F_DGRAM | WAN_DATA_FRAG) ? at : NULL;
+	return at && at < end && (*at <= (WAN_F_DGRAM | WAN_DATA_FRAG) || *at == WAN_F_RUN) ? at : NULL;
 }
 
 static struct gw_cap_frag *frag_place(struct gw_cap_frags *frags, const struct wan_f_data *d, uint8_t stage)
@@ -258,6 +258,8 @@ bool gw_cap_facts_wan(struct gw_cap_facts *f, struct gw_cap_frags *frags, const 
 	in = at ? wan_f_data_get(at, end, &data) : NULL;
 	if (!in)
 		return false;
+	if (data.run) /* the record has one set of facts: the first packet's */
+		end = in + data.first;
 	if (data.frag && data.index)
 		return frag_find(frags, &data, f);
 	if (data.kind == RWY_BUF_TENANT && end - in > 4) {

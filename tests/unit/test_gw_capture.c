@@ -330,6 +330,17 @@ static void test_wan(void **state)
 		gw_cap_facts_wan(&f, &frags, exact, i);
 		free(exact);
 	}
+	/* a run is known by its first packet */
+	d.run = 2;
+	d.first = (uint16_t)n;
+	wan = (struct gw_cap_facts){.stage = GW_CAP_WAN_OUT};
+	len = datagram(g, &d, p, n);
+	rwy_put16(g + len, (uint16_t)n);
+	memcpy(g + len + WAN_RUN_NEXT, p, n);
+	assert_true(gw_cap_facts_wan(&wan, &frags, g, len + WAN_RUN_NEXT + n));
+	assert_true(wan.id == lan.id && wan.dqpn == 0x12);
+	assert_false(gw_cap_facts_wan(&wan, &frags, g, len + WAN_RUN_NEXT + n - 1));
+	d.run = 0;
 	/* a later fragment is known by its first one, at the same stage */
 	d.frag = true;
 	d.total = (uint16_t)n;

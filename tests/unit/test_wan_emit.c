@@ -218,6 +218,37 @@ static void emit_data(void)
 	emit(d, p + 4 + len, "DGRAM", "kind=2 tagged=1 pcp=5 vni=5001 infiniband.bth.psn=77");
 }
 
+/* Three packets in one datagram, the second one shorter. */
+static void emit_run(void)
+{
+	uint8_t d[DGRAM], inner[RC_PKT_MAX], *p = NULL;
+
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t size = i == 1 ? 8 : 64;
+		struct rc_mk m = {.opcode = ROCE_RC_WRITE_ONLY,
+		    .psn = 100 + i,
+		    .dqpn = 0x12,
+		    .len = size,
+		    .payload_len = size};
+		uint32_t len = rc_pkt_make(inner, &m);
+
+		if (!i) {
+			struct wan_f_data f = {
+			    .flow = 0x300004, .seq = 9, .pcp = 8 + 3, .run = 3, .first = (uint16_t)len};
+
+			p = wan_f_data_put(put_counts(begin(d)), &f);
+		} else {
+			rwy_put16(p, (uint16_t)len);
+			p += WAN_RUN_NEXT;
+		}
+		memcpy(p, inner, len);
+		p += len;
+	}
+	emit(d, p, "RUN",
+	    "kind=0 tagged=1 pcp=3 seq=9 run.packets=3 run.length=124,68,124 "
+	    "infiniband.bth.psn=100,101,102");
+}
+
 static void emit_repairs(void)
 {
 	struct wan_f_repair r = {
@@ -249,7 +280,8 @@ static void emit_hello(void)
 	    .echo_epoch = 0x5555,
 	    .rx_window = 4096,
 	    .ack_delay_us = 1000,
-	    .rx_bytes = 1 << 30};
+	    .rx_bytes = 1 << 30,
+	    .more = WAN_HELLO_RUN};
 	struct wan_pkt head = {.version = WAN_VERSION, .type = WAN_PKT_HELLO};
 	uint8_t d[DGRAM] = {0};
 
@@ -260,7 +292,7 @@ static void emit_hello(void)
 	    "hello.epoch=0x0000000000002222 hello.nonce=0x0000000000003333 hello.echo=0x0000000000004444 "
 	    "hello.echo_epoch=0x0000000000005555 hello.rx_window=4096 hello.ack_delay=1000 "
 	    "hello.rx_bytes=1073741824 hello.claim=2 hello.held=1 hello.gone=0 hello.inherit=1 "
-	    "hello.claim_number=7");
+	    "hello.claim_number=7 hello.run=1");
 }
 
 static void emit_all(void **state)
@@ -268,6 +300,7 @@ static void emit_all(void **state)
 	emit_acks();
 	emit_small();
 	emit_data();
+	emit_run();
 	emit_repairs();
 	emit_hello();
 }

@@ -243,6 +243,110 @@ static void test_fragment_numbers(void **state)
 	assert_null(wan_f_data_get(p, end + 20, &out));
 }
 
+/* Writes a run of n packets of these lengths at p. Returns its end. */
+static uint8_t *run_put(uint8_t *p, const uint16_t *len, uint8_t n)
+{
+	const struct wan_f_data d = {
+	    .run = n, .first = len[0], .kind = 2, .pcp = 8 + 5, .flow = 0xfedcba98, .seq = 0xfffffffe};
+	uint8_t *at = wan_f_data_put(p, &d);
+
+	assert_int_equal(at - p, wan_f_data_size(&d));
+	for (unsigned i = 0; i < n; i++) {
+		if (i) {
+			rwy_put16(at, len[i]);
+			at += WAN_RUN_NEXT;
+		}
+		memset(at, (int)(i + 1), len[i]);
+		at += len[i];
+	}
+	return at;
+}
+
+static void test_run(void **state)
+{
+	static const uint16_t len[] = {100, 1, 255, 256, 100};
+	uint8_t p[1000], *end = run_put(p, len, 5);
+	struct wan_f_data d;
+	uint32_t n;
+	const uint8_t *at = wan_f_data_get(p, end, &d);
+
+	assert_ptr_equal(at, p + WAN_RUN_LEN);
+	assert_true(d.run == 5 && d.first == 100 && d.kind == 2 && d.pcp == 8 + 5);
+	assert_true(d.flow == 0xfedcba98 && d.seq == 0xfffffffe);
+	assert_false(d.dgram || d.open || d.frag || d.wait);
+	n = d.first;
+	for (unsigned i = 0; i < 5; i++) {
+		if (i)
+			at = wan_f_run_next(at, &n);
+		assert_true(n == len[i] && at[0] == i + 1 && at[n - 1] == i + 1);
+	}
+	assert_ptr_equal(at + n, end);
+	/* one packet is a run, too; a DATA frame read after it has nothing of it */
+	end = run_put(p, len, 1);
+	assert_non_null(wan_f_data_get(p, end, &d));
+	end = wan_f_data_put(p, &(struct wan_f_data){.flow = 1});
+	assert_non_null(wan_f_data_get(p, end + 1, &d));
+	assert_false(d.run);
+}
+
+static void test_run_malformed(void **state)
+{
+	static const uint16_t len[] = {10, 1, 20};
+	uint8_t p[200], *end = run_put(p, len, 3);
+	uint8_t *second = p + WAN_RUN_LEN + 10, *third = second + WAN_RUN_NEXT + 1;
+	struct wan_f_data d;
+
+	p[end - p] = 0;
+	assert_null(wan_f_data_get(p, end + 1, &d)); /* bytes that no packet has */
+	for (const uint8_t *cut = p; cut < end; cut++)
+		assert_null(wan_f_data_get(p, cut, &d));
+	p[10] = 0; /* no packet */
+	assert_null(wan_f_data_get(p, end, &d));
+	assert_null(wan_f_data_get(p, p + WAN_RUN_LEN, &d));
+	p[10] = 2; /* fewer, and more, than there are */
+	assert_null(wan_f_data_get(p, end, &d));
+	p[10] = 4;
+	assert_null(wan_f_data_get(p, end, &d));
+	p[10] = 255;
+	assert_null(wan_f_data_get(p, end, &d));
+	p[10] = 3;
+	/* lengths that lie: of the first, a middle one, the last */
+	for (unsigned lie = 0; lie < 0x10000; lie++) {
+		rwy_put16(p + 11, (uint16_t)lie);
+		assert_true(lie == 10 || !wan_f_data_get(p, end, &d));
+	}
+	rwy_put16(p + 11, 10);
+	for (unsigned lie = 0; lie < 0x10000; lie++) {
+		rwy_put16(second, (uint16_t)lie);
+		assert_true(lie == 1 || !wan_f_data_get(p, end, &d));
+	}
+	rwy_put16(second, 1);
+	for (unsigned lie = 0; lie < 0x10000; lie++) {
+		rwy_put16(third, (uint16_t)lie);
+		assert_true(lie == 20 || !wan_f_data_get(p, end, &d));
+	}
+	rwy_put16(third, 20);
+	assert_non_null(wan_f_data_get(p, end, &d));
+	/* an empty last packet */
+	rwy_put16(third, 0);
+	assert_null(wan_f_data_get(p, third + WAN_RUN_NEXT, &d));
+}
+
+/* The byte behind the HELLO of older gateways. */
+static void test_hello_more(void **state)
+{
+	struct wan_f_hello in = {.mtu = 1472, .rx_window = 7, .more = WAN_HELLO_RUN}, out;
+	uint8_t p[WAN_HELLO_LEN + 1];
+
+	assert_ptr_equal(wan_f_hello_put(p, &in), p + WAN_HELLO_LEN + 1);
+	assert_true(wan_f_hello_get(p, WAN_HELLO_LEN + 1, &out));
+	assert_int_equal(out.more, WAN_HELLO_RUN);
+	assert_true(wan_f_hello_get(p, WAN_HELLO_LEN, &out));
+	assert_int_equal(out.more, 0);
+	in.more = 0;
+	assert_ptr_equal(wan_f_hello_put(p, &in), p + WAN_HELLO_LEN);
+}
+
 static void test_hello(void **state)
 {
 	struct wan_f_hello in = {.flags = WAN_HELLO_WANT | WAN_HELLO_KEEP << WAN_HELLO_CLAIM | WAN_HELLO_HELD,
@@ -297,7 +401,10 @@ int main(void)
 	    cmocka_unit_test(test_ack_malformed),
 	    cmocka_unit_test(test_data),
 	    cmocka_unit_test(test_fragment_numbers),
+	    cmocka_unit_test(test_run),
+	    cmocka_unit_test(test_run_malformed),
 	    cmocka_unit_test(test_hello),
+	    cmocka_unit_test(test_hello_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

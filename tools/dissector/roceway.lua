@@ -12,7 +12,7 @@ local roceway = Proto("roceway", "Roceway WAN")
 local frame_types = {
 	[0x01] = "PING", [0x02] = "ACK", [0x03] = "ACK_ECN", [0x04] = "DELIVERED", [0x05] = "CREDIT", [0x06] = "CLOSE",
 	[0x07] = "ABORT", [0x08] = "RESET", [0x09] = "REBUILT", [0x0a] = "RATE", [0x10] = "DATA", [0x18] = "DGRAM",
-	[0x1c] = "REPAIR", [0x1d] = "SHARED",
+	[0x1c] = "REPAIR", [0x1d] = "SHARED", [0x1e] = "RUN",
 }
 -- DATA and DGRAM with their flag bits.
 local frame_names = {}
@@ -82,6 +82,8 @@ local f = {
 	pcp = ProtoField.uint8("roceway.pcp", "Its priority (PCP)", base.DEC, nil, 0x70),
 	kind = ProtoField.uint8("roceway.kind", "Kind", base.DEC, kinds, 0x0f),
 	seq = ProtoField.uint32("roceway.seq", "Sequence"),
+	run_packets = ProtoField.uint8("roceway.run.packets", "Packets"),
+	run_length = ProtoField.uint16("roceway.run.length", "Length of a packet"),
 	frag_id = ProtoField.uint32("roceway.frag.id", "Fragments of"),
 	frag_total = ProtoField.uint16("roceway.frag.total", "Whole buffer (bytes)"),
 	frag_size = ProtoField.uint16("roceway.frag.size", "Fragment size"),
@@ -120,6 +122,7 @@ local f = {
 	hello_fec = ProtoField.bool("roceway.hello.fec", "Takes REPAIR", 8, nil, 0x02),
 	hello_pcp = ProtoField.bool("roceway.hello.pcp", "Reads priorities", 8, nil, 0x04),
 	hello_order = ProtoField.bool("roceway.hello.order", "Follows order between flows", 8, nil, 0x08),
+	hello_run = ProtoField.bool("roceway.hello.run", "Reads RUN", 8, nil, 0x01),
 	hello_claim = ProtoField.uint8("roceway.hello.claim", "Claim", base.DEC, claims, 0x30),
 	hello_held = ProtoField.bool("roceway.hello.held", "Claim granted", 8, nil, 0x40),
 	hello_gone = ProtoField.bool("roceway.hello.gone", "May not have the tunnel", 8, nil, 0x80),
@@ -347,7 +350,7 @@ local function inner(tvb, tree, state)
 	end
 	local version = bit.rshift(tvb(0, 1):uint(), 4)
 	if version == 4 or version == 6 then
-		state.inner = { tvb:tvb(), version == 4 and ip4 or ip6 }
+		state.inner[#state.inner + 1] = { tvb:tvb(), version == 4 and ip4 or ip6 }
 	else
 		tree:add(f.payload, tvb)
 	end
@@ -436,6 +439,34 @@ for flags = 0, 7 do
 	read[0x10 + flags] = data
 end
 
+local function run(tvb, at, tree, state)
+	if at + 11 > tvb:len() then
+		return nil
+	end
+	local kind, packets, seq = bit.band(tvb(at + 1, 1):uint(), 15), tvb(at + 10, 1):uint(), tvb(at + 6, 4):uint()
+	kind_fields(tvb(at + 1, 1), tree)
+	tree:add(f.flow, tvb(at + 2, 4))
+	tree:add(f.seq, tvb(at + 6, 4))
+	tree:add(f.run_packets, tvb(at + 10, 1))
+	state.info[#state.info + 1] = string.format("RUN flow 0x%x seq %d to %d", tvb(at + 2, 4):uint(), seq, seq + packets - 1)
+	local p = at + 11
+	for _ = 1, packets do
+		if p + 2 > tvb:len() then
+			return nil
+		end
+		local len = tvb(p, 2):uint()
+		tree:add(f.run_length, tvb(p, 2))
+		p = p + 2
+		if len == 0 or p + len > tvb:len() then
+			return nil
+		end
+		payload(kind, false, tvb(p, len), tree, state)
+		p = p + len
+	end
+	return packets > 0 and p == tvb:len() and p or nil
+end
+read[0x1e] = run
+
 local function dgram(tvb, at, tree, state)
 	local fragment = bit.band(tvb(at, 1):uint(), DATA_FRAG) ~= 0
 	if at + 2 > tvb:len() then
@@ -516,11 +547,14 @@ local function hello(tvb, tree)
 	for _, item in ipairs(list) do
 		tree:add(item[1], tvb(item[2], item[3]))
 	end
+	if tvb:len() > HELLO then
+		tree:add(f.hello_run, tvb(HELLO, 1))
+	end
 	return true
 end
 
 -- Frames whose reader writes into the info column.
-local says_itself = { ACK = true, ACK_ECN = true, DATA = true, DGRAM = true, REPAIR = true, SHARED = true }
+local says_itself = { ACK = true, ACK_ECN = true, DATA = true, DGRAM = true, REPAIR = true, SHARED = true, RUN = true }
 
 local function frames(tvb, tree, state)
 	local at = HEADER
@@ -555,7 +589,7 @@ function roceway.dissector(tvb, pinfo, tree)
 	if tvb:len() < HEADER then
 		return 0
 	end
-	local state = { info = {} }
+	local state = { info = {}, inner = {} }
 	local top = tree:add(roceway, tvb())
 	local type = bit.band(tvb(0, 1):uint(), 0x0f)
 	pinfo.cols.protocol = "Roceway"
@@ -591,19 +625,26 @@ function roceway.dissector(tvb, pinfo, tree)
 		frames(tvb, top, state)
 	end
 	pinfo.cols.info = table.concat(state.info, ", ")
-	if state.inner then
-		local text = tostring(pinfo.cols.info)
-		state.inner[2]:call(state.inner[1], pinfo, tree)
+	-- Of a run the info column shows the first packet.
+	local text = tostring(pinfo.cols.info)
+	for i, one in ipairs(state.inner) do
+		pcall(function() one[2]:call(one[1], pinfo, tree) end) -- a malformed one does not hide the next
 		pinfo.cols.protocol = "Roceway"
-		pinfo.cols.info = text .. ": " .. tostring(pinfo.cols.info)
+		text = i == 1 and text .. ": " .. tostring(pinfo.cols.info) or text
+		pinfo.cols.info = text
 	end
 	return tvb:len()
+end
+
+-- Older gateways have no byte of more flags.
+local function is_hello(len)
+	return len == HEADER + HELLO or len == HEADER + HELLO + 1
 end
 
 -- What is inside is not to be seen: the length of a HELLO, or a tunnel index and a packet number that years of running reach.
 local function looks_sealed(tvb)
 	if tvb(0, 1):uint() == 0x11 then
-		return tvb:reported_len() == HEADER + HELLO + TAG and tvb(4, 4):uint() == 0
+		return is_hello(tvb:reported_len() - TAG) and tvb(4, 4):uint() == 0
 	end
 	return tvb:reported_len() > HEADER + TAG and tvb(4, 4):uint() ~= 0 and tvb(8, 2):uint() == 0
 end
@@ -621,7 +662,7 @@ local function looks_like_ours(tvb, pinfo, tree)
 			return false
 		end
 	elseif tvb(0, 1):uint() == 0x11 then
-		if tvb:len() ~= HEADER + HELLO or tvb(4, 4):uint() ~= 0 then
+		if not is_hello(tvb:len()) or tvb(4, 4):uint() ~= 0 then
 			return false
 		end
 	elseif not read[tvb(HEADER, 1):uint()] then

@@ -83,6 +83,8 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 
 size_t wan_f_data_size(const struct wan_f_data *d)
 {
+	if (d->run)
+		return WAN_RUN_LEN;
 	if (d->dgram)
 		return WAN_DGRAM_LEN + (d->frag ? WAN_DGRAM_ID_LEN + WAN_FRAG_LEN : 0);
 	return WAN_DATA_LEN + (d->frag ? WAN_FRAG_LEN : 0) + (d->wait ? WAN_AFTER_LEN : 0) +
@@ -97,8 +99,21 @@ static uint8_t *frag_put(uint8_t *p, const struct wan_f_data *d)
 	return p + WAN_FRAG_LEN;
 }
 
+static uint8_t *run_put(uint8_t *p, const struct wan_f_data *d)
+{
+	p[0] = WAN_F_RUN;
+	p[1] = (uint8_t)(d->pcp << 4 | d->kind);
+	rwy_put32(p + 2, d->flow);
+	rwy_put32(p + 6, d->seq);
+	p[10] = d->run;
+	rwy_put16(p + 11, d->first);
+	return p + WAN_RUN_LEN;
+}
+
 uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d)
 {
+	if (d->run)
+		return run_put(p, d);
 	if (d->dgram) {
 		p[0] = WAN_F_DGRAM | (d->frag ? WAN_DATA_FRAG : 0);
 		p[1] = (uint8_t)(d->pcp << 4 | d->kind);
@@ -173,10 +188,40 @@ static const uint8_t *after_get(const uint8_t *p, const uint8_t *end, struct wan
 	return p + WAN_AFTER_LEN;
 }
 
+/* The packets of a run must fill the rest of the datagram, and none may be empty. */
+static bool run_fits(const uint8_t *p, const uint8_t *end, const struct wan_f_data *d)
+{
+	uint32_t len = d->first;
+
+	for (unsigned i = 1; i < d->run; i++) {
+		if (!len || (size_t)(end - p) < (size_t)len + WAN_RUN_NEXT)
+			return false;
+		p = wan_f_run_next(p, &len);
+	}
+	return d->run && len && (size_t)(end - p) == len;
+}
+
+static const uint8_t *run_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d)
+{
+	if (end - p < WAN_RUN_LEN)
+		return NULL;
+	*d = (struct wan_f_data){.kind = p[1] & 15,
+	    .pcp = p[1] >> 4,
+	    .flow = rwy_get32(p + 2),
+	    .seq = rwy_get32(p + 6),
+	    .run = p[10],
+	    .first = rwy_get16(p + 11)};
+	p += WAN_RUN_LEN;
+	return run_fits(p, end, d) ? p : NULL;
+}
+
 const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d)
 {
 	if (end - p < WAN_DGRAM_LEN)
 		return NULL;
+	if (p[0] == WAN_F_RUN)
+		return run_get(p, end, d);
+	d->run = 0;
 	d->dgram = (p[0] & ~WAN_DATA_FRAG) == WAN_F_DGRAM;
 	d->open = !d->dgram && (p[0] & WAN_DATA_OPEN);
 	d->frag = p[0] & WAN_DATA_FRAG;

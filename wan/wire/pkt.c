@@ -101,7 +101,10 @@ uint8_t *wan_f_hello_put(uint8_t *p, const struct wan_f_hello *h)
 	rwy_put32(p + 52, h->ack_delay_us);
 	rwy_put64(p + 56, h->rx_bytes);
 	rwy_put32(p + 64, h->rx_cost);
-	return p + WAN_HELLO_LEN;
+	p += WAN_HELLO_LEN;
+	if (h->more)
+		*p++ = h->more;
+	return p;
 }
 
 bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h)
@@ -121,5 +124,6 @@ bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h)
 	h->ack_delay_us = rwy_get32(p + 52);
 	h->rx_bytes = rwy_get64(p + 56);
 	h->rx_cost = rwy_get32(p + 64);
+	h->more = len > WAN_HELLO_LEN ? p[WAN_HELLO_LEN] : 0;
 	return h->flags & WAN_HELLO_GONE || (h->mtu >= WAN_HELLO_MTU && h->rx_window > 0);
 }

@@ -84,6 +84,7 @@ enum wan_frame_type {
 	WAN_F_DGRAM = 0x18, /* | WAN_DATA_FRAG */
 	WAN_F_REPAIR = 0x1c,
 	WAN_F_SHARED = 0x1d, /* a REPAIR of several blocks */
+	WAN_F_RUN = 0x1e,    /* several packets, each as in DATA; the last frame, too */
 };
 #define WAN_DATA_OPEN  1u
 #define WAN_DATA_FRAG  2u
@@ -144,7 +145,18 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 #define WAN_DGRAM_ID_LEN 4
 #define WAN_FRAGS_MAX    32
 
+/*
+ * RUN: PCP and kind, flow, sequence of the first packet, as in DATA; number of packets u8, length
+ * of the first u16; then the packets, each but the first behind its length u16. They end with the
+ * datagram.
+ */
+#define WAN_RUN_LEN  13
+#define WAN_RUN_NEXT 2 /* bytes in front of each later packet */
+#define WAN_RUN_MAX  255
+
 struct wan_f_data {
+	uint8_t run;    /* RUN: number of packets; 0: DATA or DGRAM */
+	uint16_t first; /* RUN: length of the first packet */
 	bool dgram, open, frag, wait;
 	uint8_t kind, pcp;  /* as in struct rwy_buf; 4 bits each */
 	uint32_t flow, seq; /* seq: a DGRAM's id */
@@ -158,9 +170,17 @@ struct wan_f_data {
 };
 size_t wan_f_data_size(const struct wan_f_data *d);
 uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d);
-/* p points at the type byte. Returns the start of the payload. NULL: malformed, or a fragment's
- * numbers contradict its length. */
+/* p points at the type byte. Returns the start of the payload. NULL: malformed, or the numbers of a
+ * fragment or a run contradict its length. */
 const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d);
+/* The packet of a run that follows the one of *len bytes at p, which is not the last; *len: its
+ * length. wan_f_data_get has checked the run. */
+static inline const uint8_t *wan_f_run_next(const uint8_t *p, uint32_t *len)
+{
+	p += *len;
+	*len = rwy_get16(p);
+	return p + WAN_RUN_NEXT;
+}
 
 /* REBUILT: path, count, then for each entry: u64 first packet number, u8 number of packets minus
  * one. */
@@ -201,7 +221,7 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 
 /* HELLO: the only content of a WAN_PKT_HELLO datagram. The header's index and packet number are
  * 0. */
-#define WAN_HELLO_LEN   68
+#define WAN_HELLO_LEN   68  /* without `more`, which older gateways do not send */
 #define WAN_HELLO_MTU   560 /* least: a path of 576 bytes without a tag */
 #define WAN_HELLO_WANT  1u  /* an answer is wanted */
 #define WAN_HELLO_FEC   2u  /* the sender accepts REPAIR */
@@ -214,6 +234,8 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
  * MTU is 0, so that a gateway that does not know this flag drops it.
  */
 #define WAN_HELLO_GONE 128u
+/* In the byte `more`, behind the rest. */
+#define WAN_HELLO_RUN 1u /* the sender reads RUN */
 
 /* What one of a pair of gateways claims (wan.h, enum wan_claim). */
 enum wan_hello_claim { WAN_HELLO_NO_CLAIM, WAN_HELLO_HOLD, WAN_HELLO_TAKE, WAN_HELLO_KEEP };
@@ -239,6 +261,7 @@ struct wan_f_hello {
 	uint32_t ack_delay_us;
 	uint64_t rx_bytes;
 	uint32_t rx_cost;
+	uint8_t more; /* more flags; 0: the byte is left out */
 };
 static inline enum wan_hello_claim wan_f_hello_claim(const struct wan_f_hello *h)
 {
