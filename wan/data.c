@@ -9,24 +9,25 @@
 #define COPY_LOSS_PPM 1000u
 #define COPY_GAP_MAX  (2 * RWY_MS)
 
-/* Whether this datagram is to be protected by FEC. */
-static bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint32_t len, rwy_time now)
+/* Whether this datagram, with `len` bytes of buffers, is to be protected by FEC. `waiting`: buffers
+ * never sent, its own included; `size`: bytes of one. */
+static inline bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint64_t waiting, uint32_t size,
+    uint32_t len, rwy_time now)
 {
-	const struct wan_fec_flow x = {
-	    .waiting = f->end - f->next_send, .sent = f->run, .peak = f->peak, .ends = f->ends};
+	const struct wan_fec_flow y = {
+	    .waiting = waiting, .size = size, .sent = f->run, .peak = f->peak, .ends = f->ends};
 
 	return !wan_fec_idle(&p->fec) && wan_path_has_rtt(p) && !wan_path_is_stream(p) &&
-	       wan_fec_wants(&p->fec, &x, len, now);
+	       wan_fec_wants(&p->fec, &y, len, now);
 }
 
-static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t len)
+/* `left`: buffers never sent before, the datagram's own included; `size`: bytes of one. */
+static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t left, uint32_t size, uint32_t len)
 {
-	uint32_t left = (uint32_t)(f->end - f->next_send);
-
 	f->run += len;
 	if (f->peak > left)
 		f->peak -= (f->peak - left) >> 14;
-	wan_fec_earn(&p->fec, f->run + (uint64_t)left * len, len);
+	wan_fec_earn(&p->fec, f->run + (uint64_t)left * size, len);
 }
 
 /* --- one datagram ----------------------------------------------------------------------------- */
@@ -105,20 +106,97 @@ static void data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint
 	wan_data_attach(f->t, o, &d, b, off, len, now);
 }
 
-/* Returns the flow and sequence of a fragment sent before, if the peer still needs it. */
-static struct wan_txflow *wanted(
-    struct wan_tunnel *t, uint32_t flow, uint32_t low, uint32_t frag, uint64_t *seq)
+/* Puts a run, whose first buffer is `seq`, into the datagram. */
+static void run_put(
+    struct wan_txflow *f, struct wan_out *o, uint64_t seq, const struct wan_run *r, rwy_time now)
 {
-	struct wan_txflow *f = wan_tx_find(t, flow);
+	struct wan_tunnel *t = f->t;
+	const struct wan_f_data d = {.run = r->n,
+	    .first = r->first,
+	    .kind = r->b->kind,
+	    .pcp = wan_pcp_for(t, r->b),
+	    .flow = f->id,
+	    .seq = (uint32_t)seq};
+
+	o->tx->class_id = f->class->id;
+	o->s.flags |= WAN_S_DATA;
+	o->s.flow = f->id;
+	o->s.seq = (uint32_t)seq;
+	o->s.more = (uint8_t)(r->n - 1);
+	wan_data_attach(t, o, &d, r->b, 0, r->b->len, now);
+	o->tx->own = true;
+	t->c.tx_runs++;
+}
+
+/* What is sent again: n buffers from `seq` on, or a fragment of one; `len`: of the buffers. */
+struct load {
+	uint64_t seq;
+	uint32_t n, len;
+};
+
+/* Returns the flow of what was sent before, and what of it the peer still needs: from the first
+ * buffer that it needs to the last. NULL: nothing. */
+static struct wan_txflow *wanted(struct wan_tunnel *t, const struct wan_tx_item *i, struct load *x)
+{
+	struct wan_txflow *f = wan_tx_find(t, i->flow);
 
 	if (!f || f->aborted)
 		return NULL;
-	*seq = wan_expand(f->base, low);
-	if (*seq < f->base || *seq > f->next_send || *seq >= f->end)
+	uint64_t seq = wan_expand(f->base, i->seq), end = seq + i->more + 1;
+	uint64_t sent = f->next_send + (i->frag < f->next_frag);
+
+	if ((int64_t)(seq - f->base) < 0)
+		seq = f->base;
+	if ((int64_t)(end - sent) > 0)
+		end = sent;
+	while ((int64_t)(end - seq) > 0 && f->ring[seq & f->mask]->w0 & (1u << i->frag))
+		seq++;
+	while ((int64_t)(end - seq) > 0 && f->ring[(end - 1) & f->mask]->w0 & (1u << i->frag))
+		end--;
+	if ((int64_t)(end - seq) <= 0)
 		return NULL;
-	if (*seq == f->next_send && frag >= f->next_frag)
-		return NULL;
-	return f->ring[*seq & f->mask]->w0 & (1u << frag) ? NULL : f;
+	*x = (struct load){.seq = seq, .n = (uint32_t)(end - seq)};
+	while (seq < end)
+		x->len += f->ring[seq++ & f->mask]->len;
+	return f;
+}
+
+/* Puts what was sent before into a datagram. False: there is no buffer for a run. */
+static bool put_whole(
+    struct wan_txflow *f, struct wan_out *o, const struct load *x, uint32_t frag, rwy_time now)
+{
+	struct wan_run r;
+
+	if (x->n == 1) {
+		data_put(f, o, x->seq, frag, now);
+		return true;
+	}
+	if (!wan_run_again(f, &r, x->seq, x->n))
+		return false;
+	run_put(f, o, x->seq, &r, now);
+	return true;
+}
+
+/* The same. False: only the first packet went in. */
+static bool put_again(
+    struct wan_txflow *f, struct wan_out *o, const struct load *x, uint32_t frag, rwy_time now)
+{
+	if (put_whole(f, o, x, frag, now))
+		return true;
+	data_put(f, o, x->seq, frag, now);
+	return false;
+}
+
+/* Leaves the first packet of an item, which went alone. Returns the item of the rest. */
+static struct wan_tx_item split(struct wan_tx_item *i, const struct load *x)
+{
+	struct wan_tx_item rest = *i;
+
+	rest.seq = (uint32_t)(x->seq + 1);
+	rest.more = (uint8_t)(x->n - 2);
+	i->seq = (uint32_t)x->seq;
+	i->more = 0;
+	return rest;
 }
 
 /* --- retransmission --------------------------------------------------------------------------- */
@@ -149,13 +227,14 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	struct wan_tx_item i;
 
 	while (wan_again_pop(&t->again, &i)) {
-		uint64_t seq;
-		struct wan_txflow *f = wanted(t, i.flow, i.seq, i.frag, &seq);
+		struct load x;
+		struct wan_txflow *f = wanted(t, &i, &x);
 
 		if (!f)
 			continue;
-		o->fec = wants_fec(o->p, f, f->ring[seq & f->mask]->len, now);
-		data_put(f, o, seq, i.frag, now);
+		o->fec = wants_fec(o->p, f, f->end - f->next_send, f->ring[x.seq & f->mask]->len, x.len, now);
+		if (!put_again(f, o, &x, i.frag, now))
+			wan_again_back(&t->again, split(&i, &x));
 		plan_copy(t, f, o, i, now);
 		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
@@ -170,14 +249,15 @@ bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	while (t->copies.n && t->copies.v[t->copies.head].due <= now) {
 		struct wan_tx_item i;
-		uint64_t seq;
+		struct load x;
 
 		wan_itemq_pop(&t->copies, &i);
-		struct wan_txflow *f = wanted(t, i.flow, i.seq, i.frag, &seq);
+		struct wan_txflow *f = wanted(t, &i, &x);
 
 		if (!f)
 			continue;
-		data_put(f, o, seq, i.frag, now);
+		if (!put_again(f, o, &x, i.frag, now))
+			wan_itemq_back(&t->copies, split(&i, &x));
 		o->s.flags |= WAN_S_COPIED;
 		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
@@ -198,15 +278,17 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_out *o,
 		p->probe_pn = p->tail;
 	for (; p->probe_pn < p->next_pn; p->probe_pn++) {
 		struct wan_sent *e = &p->sent[p->probe_pn & p->mask];
-		uint64_t seq;
+		struct load x;
 
 		if (e->state != WAN_SENT_INFLIGHT || !(e->flags & WAN_S_DATA))
 			continue;
-		struct wan_txflow *f = wanted(t, e->flow, e->seq, e->frag, &seq);
+		const struct wan_tx_item i = {
+		    .flow = e->flow, .seq = e->seq, .frag = e->frag, .more = e->more};
+		struct wan_txflow *f = wanted(t, &i, &x);
 
-		if (!f)
+		/* Half a run would not do: the entry says of all of it that it is sent twice. */
+		if (!f || !put_whole(f, o, &x, e->frag, now))
 			continue;
-		data_put(f, o, seq, e->frag, now);
 		o->s.flags |= WAN_S_COPIED;
 		e->flags |= WAN_S_COPIED;
 		t->c.tx_retransmit++;
@@ -252,6 +334,74 @@ static struct wan_txflow *next_flow(struct wan_tunnel *t, rwy_time now)
 	return f;
 }
 
+/* The flow's next buffer, which has been cut, goes out for the first time: it takes credit. */
+static inline void take(struct wan_txflow *f, struct rwy_buf *b)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (b->after.flow != RWY_NO_FLOW)
+		f->sent_after = b->after;
+	t->tx_out += wan_tx_credit(t, b);
+	t->tx_sent += b->len;
+	f->out += b->len;
+}
+
+/* Puts the flow's next buffer, which has taken credit, or its next fragment into a datagram. */
+static void new_one(struct wan_txflow *f, struct wan_out *o, const struct rwy_buf *b, rwy_time now)
+{
+	uint32_t left = (uint32_t)(f->end - f->next_send);
+
+	o->fec = wants_fec(o->p, f, left, b->len, b->len, now);
+	data_put(f, o, f->next_send, f->next_frag, now);
+	earn_fec(o->p, f, left, o->tx->len, o->tx->len);
+	if (++f->next_frag < WAN_W2_FRAGS(b->w2))
+		return;
+	f->next_frag = 0;
+	f->next_send++;
+	f->t->c.tx_data++;
+}
+
+/* The buffer that may follow in a run, and may be sent; NULL: none. */
+static struct rwy_buf *next_small(const struct wan_txflow *f)
+{
+	struct rwy_buf *b;
+
+	if (!wan_tx_sendable(f) || !wan_tx_has_credit(f))
+		return NULL;
+	b = f->ring[f->next_send & f->mask];
+	return wan_run_may(f, b) ? b : NULL;
+}
+
+/* Puts the flow's next buffer, which has taken credit, and those that wait behind it and are small
+ * as well into a datagram. Nothing waits for company. False: it goes alone. */
+static bool new_run(struct wan_txflow *f, struct wan_out *o, const struct rwy_buf *first, rwy_time now)
+{
+	uint64_t seq = f->next_send;
+	uint32_t left = (uint32_t)(f->end - seq);
+	struct rwy_buf *b;
+	struct wan_run r;
+
+	if (left < 2 || !wan_run_may(f, first))
+		return false;
+	f->next_send++;
+	b = next_small(f);
+	if (!b || !wan_run_begin(&r, f, first, b)) {
+		f->next_send--;
+		return false;
+	}
+	for (; b && wan_run_fits(&r, b); b = next_small(f)) {
+		b->w2 = WAN_W2(0, 1);
+		take(f, b);
+		wan_run_add(&r, b);
+		f->next_send++;
+	}
+	o->fec = wants_fec(o->p, f, left, first->len, r.b->len, now);
+	run_put(f, o, seq, &r, now);
+	earn_fec(o->p, f, left, first->len, r.b->len);
+	f->t->c.tx_data += r.n;
+	return true;
+}
+
 bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	struct wan_txflow *f = next_flow(t, now);
@@ -262,23 +412,13 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 	if (!f->next_frag) {
 		cut(f, b);
-		if (b->after.flow != RWY_NO_FLOW)
-			f->sent_after = b->after;
-		t->tx_out += wan_tx_credit(t, b);
-		t->tx_sent += b->len;
-		f->out += b->len;
+		take(f, b);
 	}
-	o->fec = wants_fec(o->p, f, b->len, now);
-	data_put(f, o, f->next_send, f->next_frag, now);
-	earn_fec(o->p, f, o->tx->len);
+	if (b->len > WAN_RUN_PACKET || !new_run(f, o, b, now))
+		new_one(f, o, b, now);
 	wan_sched_sent(&t->sched, f, (uint32_t)(o->at - o->tx->hdr) + o->tx->len + t->cfg.wire_overhead);
-	if (++f->next_frag == WAN_W2_FRAGS(b->w2)) {
-		f->next_frag = 0;
-		f->next_send++;
-		t->c.tx_data++;
-		if (f->next_send == f->end)
-			wan_sched_ahead_remove(&t->sched, f);
-	}
+	if (f->next_send == f->end)
+		wan_sched_ahead_remove(&t->sched, f);
 	return true;
 }
 

@@ -26,10 +26,10 @@ struct wan_sent;
  */
 #define WAN_DRR_ORDERED 4096
 
-/* A fragment to retransmit. */
+/* A fragment to retransmit, or buffers seq to seq + more. */
 struct wan_tx_item {
 	uint32_t flow, seq;
-	uint8_t frag;
+	uint8_t frag, more;
 	bool moved; /* true: the path or carrier changed; false: declared lost */
 	rwy_time due;
 };
@@ -165,9 +165,12 @@ bool wan_after_leaves_room(const struct wan_txflow *f);
 /* Returns false when memory is short. */
 bool wan_itemq_push(struct wan_itemq *q, const struct wan_tx_item *i);
 bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i);
+/* Puts i at the head, in the place of the one that was just popped. */
+void wan_itemq_back(struct wan_itemq *q, struct wan_tx_item i);
 /* The same; `class_id`: of the fragment's flow. */
 bool wan_again_push(struct wan_againq *q, uint32_t class_id, const struct wan_tx_item *i);
 bool wan_again_pop(struct wan_againq *q, struct wan_tx_item *i);
+void wan_again_back(struct wan_againq *q, struct wan_tx_item i);
 /* Forgets all, and keeps the memory. */
 void wan_again_clear(struct wan_againq *q);
 void wan_again_fini(struct wan_againq *q);

@@ -251,6 +251,19 @@ static bool all_fragments(const struct rwy_buf *b)
 	return n && b->w0 == (n == 32 ? UINT32_MAX : (1u << n) - 1);
 }
 
+/* Which buffers of a datagram are still in custody: [*seq, *end). False: none. */
+static inline bool in_custody(
+    const struct wan_txflow *f, const struct wan_sent *s, uint64_t *seq, uint64_t *end)
+{
+	*seq = wan_expand(f->base, s->seq);
+	*end = *seq + s->more + 1;
+	if ((int64_t)(*seq - f->base) < 0)
+		*seq = f->base;
+	if ((int64_t)(*end - f->end) > 0)
+		*end = f->end;
+	return (int64_t)(*end - *seq) > 0;
+}
+
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now)
 {
 	struct wan_txflow *f = wan_tx_find(t, s->flow);
@@ -258,16 +271,16 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 	if (!f || f->aborted)
 		return;
 	f->open_acked = true;
-	uint64_t seq = wan_expand(f->base, s->seq);
+	uint64_t seq, end;
 
-	if (seq < f->base || seq >= f->end) {
+	if (!in_custody(f, s, &seq, &end)) {
 		close_step(f);
 		return;
 	}
-	struct rwy_buf *b = f->ring[seq & f->mask];
-
-	b->w0 |= 1u << s->frag;
-	if (seq == f->acked && all_fragments(b)) {
+	f->ring[seq & f->mask]->w0 |= 1u << s->frag;
+	for (uint64_t at = seq + 1; at < end; at++)
+		f->ring[at & f->mask]->w0 |= 1;
+	if (seq <= f->acked && f->acked < end && all_fragments(f->ring[f->acked & f->mask])) {
 		do
 			f->acked++;
 		while (f->acked < f->next_send && all_fragments(f->ring[f->acked & f->mask]));
@@ -278,28 +291,43 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 		close_step(f);
 }
 
-/* A datagram with a fragment was lost: the fragment is queued, unless a second copy is in
+/* A fragment of b was lost with a datagram: it must be sent again, unless a second copy is in
  * flight. */
+static bool misses(const struct rwy_buf *b, uint32_t bit, bool copied)
+{
+	return !(b->w0 & bit) && (!copied || b->w1 & bit);
+}
+
+/* A datagram with a fragment or with several buffers was lost. What is missing of it is queued,
+ * from the first such buffer to the last. */
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 {
 	struct wan_txflow *f = wan_tx_find(t, s->flow);
-	uint64_t seq = f ? wan_expand(f->base, s->seq) : 0;
 	uint32_t bit = 1u << s->frag;
+	bool copied = s->flags & WAN_S_COPIED;
+	uint64_t seq, end, first, last;
 
-	if (!f || seq < f->base || seq >= f->end)
+	if (!f || !in_custody(f, s, &seq, &end))
 		return true;
-	struct rwy_buf *b = f->ring[seq & f->mask];
-
-	if (b->w0 & bit)
-		return true;
-	if ((s->flags & WAN_S_COPIED) && !(b->w1 & bit)) {
-		b->w1 |= bit;
-		return true;
-	}
-	if (!wan_again_push(&t->again, f->class->id,
-	        &(struct wan_tx_item){.flow = s->flow, .seq = s->seq, .frag = s->frag, .moved = moved}))
+	for (first = seq; first < end && !misses(f->ring[first & f->mask], bit, copied);)
+		first++;
+	for (last = end; last > first && !misses(f->ring[(last - 1) & f->mask], bit, copied);)
+		last--;
+	if (first < last && !wan_again_push(&t->again, f->class->id,
+	                        &(struct wan_tx_item){.flow = s->flow,
+	                            .seq = (uint32_t)first,
+	                            .frag = s->frag,
+	                            .more = (uint8_t)(last - first - 1),
+	                            .moved = moved}))
 		return false;
-	b->w1 &= ~bit;
+	for (; seq < end; seq++) {
+		struct rwy_buf *b = f->ring[seq & f->mask];
+
+		if (misses(b, bit, copied))
+			b->w1 &= ~bit;
+		else if (!(b->w0 & bit))
+			b->w1 |= bit;
+	}
 	return true;
 }
 

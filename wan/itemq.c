@@ -39,6 +39,14 @@ bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i)
 	return true;
 }
 
+void wan_itemq_back(struct wan_itemq *q, struct wan_tx_item i)
+{
+	assert(q->n < q->cap);
+	q->head = (q->head - 1) & (q->cap - 1);
+	q->v[q->head] = i;
+	q->n++;
+}
+
 bool wan_again_push(struct wan_againq *q, uint32_t class_id, const struct wan_tx_item *i)
 {
 	unsigned at = class_id % WAN_AGAIN_RINGS;
@@ -64,6 +72,16 @@ bool wan_again_pop(struct wan_againq *q, struct wan_tx_item *i)
 	q->first = (at + 1) % WAN_AGAIN_RINGS;
 	q->n--;
 	return true;
+}
+
+void wan_again_back(struct wan_againq *q, struct wan_tx_item i)
+{
+	unsigned at = (q->first - 1) % WAN_AGAIN_RINGS;
+
+	wan_itemq_back(&q->ring[at], i);
+	q->busy |= 1u << at;
+	q->first = at;
+	q->n++;
 }
 
 void wan_again_clear(struct wan_againq *q)

@@ -27,7 +27,7 @@ enum wan_sent_state {
 	WAN_SENT_ACKED,
 	WAN_SENT_LOST,
 };
-#define WAN_S_DATA    1u   /* carries a buffer or a fragment: flow, seq, frag are set */
+#define WAN_S_DATA    1u   /* carries buffers or a fragment: flow, seq, frag, more are set */
 #define WAN_S_COPIED  2u   /* a second copy is in flight: the data is lost when both are */
 #define WAN_S_APP     4u   /* application-limited: nothing more was waiting */
 #define WAN_S_ACK     8u   /* carries an ACK frame, the last one of a report */
@@ -43,6 +43,7 @@ struct wan_sent {
 	uint32_t group; /* FEC group; 0: none */
 	uint16_t bytes; /* bytes on the wire */
 	uint8_t log_n, state, flags, frag;
+	uint8_t more; /* buffers of a run behind the first, seq */
 };
 static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in flight");
 

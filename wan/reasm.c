@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reassembles fragments into one buffer. This is the transport's only copy: bytes of several
- * datagrams cannot stay in place. A bitmap in the buffer says which fragments are present. Offsets
+ * Reassembles fragments into one buffer. That is a copy: bytes of several datagrams cannot stay in
+ * place. A bitmap in the buffer says which fragments are present. Offsets
  * follow from index and fragment size, so fragments never overlap (wan_f_data_get checked that
  * index, size and total agree).
  *

@@ -407,6 +407,7 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(rx_datagrams, "datagrams accepted")                                                                \
 	X(rx_bytes, "UDP payload bytes accepted")                                                            \
 	X(tx_data, "inner packets handed to the wire for the first time")                                    \
+	X(tx_runs, "datagrams that carried several small packets of a flow, repeats included")               \
 	X(tx_retransmit, "datagrams that carried data again, for one of the four reasons below")             \
 	X(retransmit_lost, "of these, sent because the earlier one was declared lost")                       \
 	X(retransmit_probe, "of these, sent by a probe timeout: no answer came in time")                     \

@@ -201,10 +201,10 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 
 	if (wan_fec_idle(p) || wan_fec_pending(p))
 		return false;
-	if (wan_fec_congested(p, now) || !wan_fec_near_end(p, f, len))
+	if (wan_fec_congested(p, now) || !wan_fec_near_end(p, f))
 		return false;
 	struct wan_fec_plan plan;
-	uint64_t n = f->waiting, left = n ? n * len : len;
+	uint64_t n = f->waiting, left = n ? n * f->size : len;
 	uint32_t bytes = len < x->mtu ? len : x->mtu;
 
 	if (p->tx && p->tx->open) {
@@ -231,7 +231,10 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 		return false;
 	if (!wan_fec_plan(p, total / bytes, (left + bytes - 1) / bytes, bytes, small, &plan))
 		return false;
-	if (streams && wan_fec_in_vain(p, n, bytes, &plan)) {
+	/* Of a run, datagrams of its size. */
+	uint64_t waits = f->size < len ? n * f->size / bytes : n;
+
+	if (streams && wan_fec_in_vain(p, waits, bytes, &plan)) {
 		p->vain = (struct wan_fec_vain){.total = total, .waiting = n, .bytes = bytes};
 		return false;
 	}

@@ -173,6 +173,7 @@ struct wan_fec_path {
 /* State of a flow whose next datagram is about to be built. */
 struct wan_fec_flow {
 	uint64_t waiting; /* buffers never sent */
+	uint32_t size;    /* bytes of such a buffer; a datagram may have several */
 	uint64_t sent;    /* bytes sent since the flow became busy */
 	uint32_t peak;    /* most buffers waiting since then */
 	bool ends;        /* the newest buffer ends a message */
@@ -215,7 +216,7 @@ bool wan_fec_needless(const struct wan_fec_path *p, uint64_t total, uint32_t byt
 bool wan_fec_in_vain(
     const struct wan_fec_path *p, uint64_t waiting, uint32_t bytes, const struct wan_fec_plan *plan);
 /* Whether a datagram of f sent now would be too late when retransmitted. */
-bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len);
+bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f);
 /* Called after an ACK, when rate, RTT or loss may have changed. */
 void wan_fec_refresh(struct wan_fec_path *p);
 /* Earns credit for `len` new bytes of a flow that sends `total` bytes in a row. */
@@ -237,7 +238,7 @@ static inline bool wan_fec_idle(const struct wan_fec_path *p)
 {
 	return p->est.off || !p->fec->on || !p->fec->peer;
 }
-/* Whether the next DATA datagram of f, with a buffer of `len` bytes, shall be protected. */
+/* Whether the next DATA datagram of f, with `len` bytes of buffers, shall be protected. */
 bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len, rwy_time now);
 /* The datagram is built except for flags and checksum and has this many bytes. True: it belongs to
  * the open group, and wan_fec_add must follow. */

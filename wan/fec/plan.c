@@ -224,9 +224,9 @@ bool wan_fec_in_vain(
  * after it. A host that streams always has only a little waiting, and its end is unknown. For such
  * a flow the draining of the queue counts; or everything is protected, if that costs next to
  * nothing. */
-bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len)
+bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f)
 {
-	uint64_t left = f->waiting * len;
+	uint64_t left = f->waiting * f->size;
 	uint64_t flight = p->flight;
 
 	if (left > flight)
