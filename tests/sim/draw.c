@@ -150,6 +150,13 @@ void sim_draw_bounds(struct run *r)
 	c->reserve = sim_chance(&r->rng, .5) ? c->memory_total / 4 : 0;
 }
 
+/* The LAN is faster than the WAN by so much that small messages wait in a row. */
+void sim_draw_small(struct run *r)
+{
+	for (unsigned i = 0; i < 2; i++)
+		r->cfg.wan[i].rate_Bps = 1250000ull << sim_below(&r->rng, 4);
+}
+
 /* 2 to 20 MB/s, like Soft-RoCE. */
 void sim_draw_slow(struct run *r)
 {

@@ -342,6 +342,8 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.renew = RWY_MS * (200 + (seed * 104729) % 3000);
 	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
+	if (faults & F_SMALL)
+		sim_draw_small(r);
 	if (faults & F_SQUEEZE)
 		sim_draw_squeeze(r);
 	if (faults & F_BOUNDS)
@@ -491,12 +493,12 @@ static void check_end(struct run *r)
 		sim_fail(r, sim_accounts(r->w), &r->qp[0][0], 0);
 	if (!r->why && sim_drained(r)) /* otherwise data is still on its way to a dead host */
 		sim_check_buffers(r, true);
-	if (!r->why && !(r->faults & ~(F_TENANTS | F_CHANGES | F_MOVES | F_NIC | F_RNR)))
+	if (!r->why && !(r->faults & ~(F_TENANTS | F_CHANGES | F_MOVES | F_NIC | F_RNR | F_SMALL)))
 		for (unsigned i = 0; i < 2; i++)
 			if (eng_custody_bytes(sim_engine(r->w, i)))
 				sim_fail(r, "custody is not empty at the end", &r->qp[0][i],
 				    (unsigned)eng_custody_bytes(sim_engine(r->w, i)));
-	for (unsigned i = 0; i < 2 && !(r->faults & ~(F_TENANTS | F_MOVES | F_SLOW | F_NIC)); i++)
+	for (unsigned i = 0; i < 2 && !(r->faults & ~(F_TENANTS | F_MOVES | F_SLOW | F_NIC | F_SMALL)); i++)
 		if (eng_counters(sim_engine(r->w, i))->local_ack_timeout_err && !r->why)
 			sim_fail(r, "a host that lost nothing was asked again", &r->qp[0][i],
 			    (unsigned)eng_counters(sim_engine(r->w, i))->local_ack_timeout_err);
@@ -521,6 +523,15 @@ static void report(const struct run *r, uint64_t seed, const struct how *how)
 	if (how->hash)
 		printf("seed %llu faults %llu hash %016llx end %.9f %s\n", n, (unsigned long long)r->faults,
 		    (unsigned long long)sim_hash(r->w), (double)sim_now(r->w) / 1e9, r->why ? r->why : "ok");
+}
+
+static void count_runs(const struct run *r, uint64_t *runs)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct wan_counters *c = eng_tunnel_counters(sim_engine(r->w, i), 0);
+
+		*runs += c ? c->tx_runs : 0;
+	}
 }
 
 /* Adds what a kind needs, and removes what it excludes. */
@@ -572,6 +583,8 @@ bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how)
 	if (how->took)
 		*how->took = took(r);
 	check_end(r);
+	if (how->runs)
+		count_runs(r, how->runs);
 	report(r, seed, how);
 	ok = !r->why;
 	for (unsigned i = 0; i < r->qps; i++)

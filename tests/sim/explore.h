@@ -70,11 +70,13 @@ enum faults {
 #define F_STANDBY ((uint64_t)1 << 32)
 /* Reservations of pairs of hosts and of queue pairs come, change and go. */
 #define F_RATES ((uint64_t)1 << 33)
+/* Many small messages in a row, so that the WAN carries several packets in a datagram. */
+#define F_SMALL ((uint64_t)1 << 34)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
 	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
-	    F_LATE | F_RATES)
+	    F_LATE | F_RATES | F_SMALL)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -274,6 +276,7 @@ void sim_draw_links(struct run *r);
 void sim_draw_qps(struct run *r);
 void sim_draw_squeeze(struct run *r);
 void sim_draw_bounds(struct run *r);
+void sim_draw_small(struct run *r);
 void sim_draw_slow(struct run *r);
 /* Sets up both sides of a queue pair between the hosts of this number. */
 void sim_side_init(struct run *r, unsigned qp, unsigned host, unsigned tenant);
@@ -329,6 +332,7 @@ struct how {
 	bool alone;                  /* F_HOSTILE: without the hostile host */
 	const struct aead_ops *aead; /* F_KEYS: seals; NULL: the test's table */
 	rwy_dur *took;               /* where to write how long the other hosts took, or NULL */
+	uint64_t *runs;              /* where to add the datagrams with several packets, or NULL */
 };
 bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how);
 

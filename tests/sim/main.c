@@ -254,6 +254,7 @@ static void help(void)
 	    "2147483648 hosts answer nothing for up to 2.5 s, then all at once\n"
 	    "4294967296 pairs of gateways\n"
 	    "8589934592 reservations that come, change and go\n"
+	    "17179869184 many small messages in a row\n"
 	    "only on request:\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
 	    "--unmended: seeds of these that fail, and why\n");
@@ -303,6 +304,13 @@ static const uint64_t sixth_kinds[] = {0, F_LAN_LOSS, F_REUSE, F_OUTAGE, F_CRASH
 #define SIXTH_KINDS (sizeof(sixth_kinds) / sizeof(*sixth_kinds))
 #define SIXTH_EACH  8 /* seeds */
 
+/* Kinds of seventh worlds: many small messages in a row. */
+static const uint64_t seventh_kinds[] = {0, F_LAN_LOSS, F_CRASH_NEAR, F_PATHS, F_OUTAGE, F_MOVES, F_NIC,
+    F_CRASH_FAR, F_POOL, F_REUSE, F_CAUSAL, F_TENANTS | F_CHANGES, F_SQUEEZE, F_PAUSE, F_DRAIN,
+    F_NIC | F_LAN_LOSS, F_BOUNDS, F_STANDBY | F_CRASH_NEAR, F_HOST, F_SLOW};
+#define SEVENTH_KINDS (sizeof(seventh_kinds) / sizeof(*seventh_kinds))
+#define SEVENTH_EACH  8 /* seeds */
+
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
 #define JOBS_MAX    256
 
@@ -319,6 +327,7 @@ struct plan {
 struct shared {
 	_Atomic uint64_t next; /* next piece of work: first the seeds that once failed */
 	_Atomic uint64_t passed, failed;
+	_Atomic uint64_t runs; /* datagrams with several packets */
 	struct {
 		uint64_t seed;
 		uint64_t faults;
@@ -414,17 +423,30 @@ static uint64_t sixth_faults_of(const struct plan *p, uint64_t seed)
 	return F_RATES | sixth_kinds[n % SIXTH_KINDS] | (n / SIXTH_KINDS % 2 ? F_KEYS : 0) | p->with;
 }
 
+/* The same of its seventh world. */
+static uint64_t seventh_faults_of(const struct plan *p, uint64_t seed)
+{
+	uint64_t n = seed / SEVENTH_EACH;
+
+	if (p->faults >= 0 || seed % SEVENTH_EACH)
+		return 0;
+	return F_SMALL | seventh_kinds[n % SEVENTH_KINDS] | (n / SEVENTH_KINDS % 2 ? F_KEYS : 0) | p->with;
+}
+
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, uint64_t faults)
 {
 	struct how how = p->how;
+	uint64_t runs = 0;
 
 	sh->at[job].seed = seed;
 	sh->at[job].faults = faults;
 	how.quiet = sh->failed > 20;
+	how.runs = &runs;
 	if (sim_run_seed(seed, faults, &how))
 		sh->passed++;
 	else
 		sh->failed++;
+	sh->runs += runs;
 }
 
 static double elapsed(const struct timespec *start)
@@ -460,6 +482,8 @@ static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 				run_one(p, sh, job, seed, fifth_faults_of(p, seed));
 			if (sixth_faults_of(p, seed))
 				run_one(p, sh, job, seed, sixth_faults_of(p, seed));
+			if (seventh_faults_of(p, seed))
+				run_one(p, sh, job, seed, seventh_faults_of(p, seed));
 			if (i % 10000 == 9999)
 				fprintf(stderr, "seed %llu, %llu failed\n", (unsigned long long)seed,
 				    (unsigned long long)sh->failed);
@@ -600,6 +624,7 @@ int main(int argc, char **argv)
 	all = sh->passed + sh->failed;
 	took = elapsed(&plan.start);
 	sim_states_print(&sh->states, states);
+	printf("%llu datagrams had several packets\n", (unsigned long long)sh->runs);
 	printf("%llu passed, %llu failed\n", (unsigned long long)sh->passed, (unsigned long long)sh->failed);
 	printf("%llu seeds, %.1f seeds a second, %llu violations\n", (unsigned long long)all,
 	    (double)all / (took > 0 ? took : 1), (unsigned long long)sh->failed);

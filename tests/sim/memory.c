@@ -38,6 +38,11 @@ void sim_recall_memory(struct side *s)
 	fill(s->before, s->drawn_from);
 }
 
+#define SMALL_MAX     160 /* bytes of a small message */
+#define SMALL_WRS_MAX 400
+static_assert(SMALL_WRS_MAX <= MASS_MAX, "there is room for so many");
+#define DIFFER_MIN 16 /* bytes that are hardly ever the same by chance */
+
 static uint32_t draw_len(struct run *r, uint32_t max)
 {
 	static const uint32_t edge[] = {0, 1, 3, 255, 256, 257, 1023, 1024, 1025, 4096, 4097, 16384};
@@ -77,7 +82,7 @@ static enum rc_wr_op draw_op(struct run *r, unsigned mass, enum style style)
 		return (enum rc_wr_op[]){RC_READ, RC_FAA, 0, RC_WRITE}[mass];
 	do
 		op = (enum rc_wr_op)sim_below(&r->rng, 8);
-	while (((r->faults & (F_SQUEEZE | F_RESET)) || style == WRITES || style == FEW_READS) &&
+	while (((r->faults & (F_SQUEEZE | F_RESET | F_SMALL)) || style == WRITES || style == FEW_READS) &&
 	       (op == RC_READ || op == RC_CAS || op == RC_FAA));
 	return op;
 }
@@ -88,7 +93,28 @@ static unsigned most_wrs(const struct run *r)
 		return MASS_MAX;
 	if (r->faults & F_HOSTILE) /* the other hosts have little to do */
 		return WRS_MAX / 4;
+	if (r->faults & F_SMALL)
+		return SMALL_WRS_MAX;
 	return r->faults & F_NIC ? NIC_WRS_MAX : WRS_MAX;
+}
+
+static uint32_t draw_len_of(struct run *r, uint32_t max)
+{
+	return r->faults & F_SMALL ? 1 + sim_below(&r->rng, SMALL_MAX) : draw_len(r, max);
+}
+
+/*
+ * Nobody can tell the first request after a reset from the one before it at that PSN, repeated, if
+ * they are equal: an empty SEND is like any other.
+ */
+static void tell_apart(const struct run *r, struct rc_wr *first)
+{
+	if (!(r->faults & F_RESETS) || (first->op != RC_SEND && first->op != RC_SEND_INV) ||
+	    first->len >= DIFFER_MIN)
+		return;
+	first->len = DIFFER_MIN;
+	if (first->local > SRC + AREA - DIFFER_MIN)
+		first->local = SRC + AREA - DIFFER_MIN;
 }
 
 void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
@@ -112,7 +138,7 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 		switch (w->op) {
 		case RC_WRITE:
 		case RC_WRITE_IMM:
-			len = draw_len(r, masses ? 4096 : AREA / 2);
+			len = draw_len_of(r, masses ? 4096 : AREA / 2);
 			w->remote = SINK + sim_below(&r->rng, AREA - len);
 			w->local = SRC + sim_below(&r->rng, AREA - len);
 			w->len = len;
@@ -120,7 +146,7 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 		case RC_SEND:
 		case RC_SEND_IMM:
 		case RC_SEND_INV:
-			len = draw_len(r, SLOT);
+			len = draw_len_of(r, SLOT);
 			w->local = SRC + sim_below(&r->rng, AREA - len);
 			w->len = len;
 			break;
@@ -144,6 +170,7 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 			break;
 		}
 	}
+	tell_apart(r, &s->wr[0]);
 }
 
 /* Not the first one: the gateway cannot answer on a queue pair that has no peer yet. */
