@@ -340,9 +340,10 @@ static void print_counters(const struct run *r, uint64_t custody)
 	printf(", \"counted\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"received\": %" PRIu64
 	       ", \"acks\": %" PRIu64 ", \"naks\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"again\": %" PRIu64
 	       ", \"wan_lost\": %" PRIu64 ", \"wan_retransmit\": %" PRIu64 ", \"datagrams\": %" PRIu64
-	       ", \"custody\": %" PRIu64 ", \"in_place_pct\": %.1f, \"payload_copied\": %" PRIu64,
+	       ", \"wan_bytes\": %" PRIu64 ", \"custody\": %" PRIu64
+	       ", \"in_place_pct\": %.1f, \"payload_copied\": %" PRIu64,
 	    counted, st->sent, st->received, st->acks, st->nak, st->wrong, st->again, wa.c.lost,
-	    wa.c.tx_retransmit, wa.c.tx_datagrams, custody,
+	    wa.c.tx_retransmit, wa.c.tx_datagrams, wa.c.tx_bytes, custody,
 	    100.0 * (double)(a->tx_in_place + b->tx_in_place) / (double)(a->tx_packets + b->tx_packets),
 	    a->tx_payload_copied + b->tx_payload_copied);
 }
