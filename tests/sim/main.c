@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/sim/explore.h"
+#include "tests/sim/kinds.h"
 #include "tests/sim/states.h"
 
 /* Seeds that once failed, with the reason. They run first. */
@@ -260,57 +261,6 @@ static void help(void)
 	    "--unmended: seeds of these that fail, and why\n");
 }
 
-/* A single fault, or two that meet, chosen by the seed. */
-static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR, F_SQUEEZE,
-    F_CRASH_BOTH, F_PAUSE, F_HOST, F_LAN_LOSS | F_OUTAGE, F_LAN_LOSS | F_CRASH_FAR, F_LAN_LOSS | F_CRASH_NEAR,
-    F_LAN_LOSS | F_REUSE, F_PAUSE | F_OUTAGE, F_HOST | F_CRASH_FAR, F_SQUEEZE | F_REUSE,
-    F_HOST | F_LAN_LOSS | F_REUSE, F_MASS, F_MASS | F_LAN_LOSS, F_MASS | F_CRASH_NEAR};
-#define KINDS (sizeof(kinds) / sizeof(*kinds))
-
-/* Kinds of second worlds: hosts that are NICs, CM, resets of all queue pairs, few packet buffers, a
- * hostile host. */
-static const unsigned second_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS, F_NIC | F_OUTAGE,
-    F_NIC | F_CRASH_FAR, F_NIC | F_CRASH_NEAR, F_NIC | F_REUSE, F_NIC | F_RNR | F_LAN_LOSS, F_NIC | F_PAUSE,
-    F_NIC | F_HOST, F_NIC | F_CRASH_BOTH, F_CM, F_CM | F_OUTAGE, F_CM | F_NIC | F_RNR, F_RESET_ALL,
-    F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS, F_CAUSAL,
-    F_CAUSAL | F_OUTAGE, F_CAUSAL | F_POOL, F_UNCARRIED, F_UNCARRIED | F_NIC | F_TOLD};
-#define SECOND_KINDS (sizeof(second_kinds) / sizeof(*second_kinds))
-#define SECOND_EACH  4 /* seeds */
-
-/* Kinds of third worlds: tunnels of several paths. */
-static const unsigned third_kinds[] = {0, F_NIC, F_CRASH_FAR, F_CRASH_NEAR, F_LAN_LOSS, F_REUSE, F_OUTAGE,
-    F_NIC | F_RNR, F_MOVES, F_SQUEEZE, F_PAUSE, F_TENANTS | F_CHANGES, F_CAUSAL, F_CM, F_DRAIN, F_MASS,
-    F_NIC | F_OUTAGE, F_POOL, F_BOUNDS};
-#define THIRD_KINDS (sizeof(third_kinds) / sizeof(*third_kinds))
-#define THIRD_EACH  5 /* seeds */
-
-/* Kinds of fourth worlds: hosts that answer late. */
-static const unsigned fourth_kinds[] = {F_LATE, F_LATE | F_TENANTS, F_LATE | F_LAN_LOSS, F_LATE | F_PATHS,
-    F_LATE | F_MASS, F_LATE | F_OUTAGE, F_LATE | F_CRASH_FAR, F_LATE | F_PAUSE, F_LATE | F_RNR,
-    F_LATE | F_MOVES, F_LATE | F_TENANTS | F_CHANGES, F_LATE | F_HOST, F_LATE | F_POOL};
-#define FOURTH_KINDS (sizeof(fourth_kinds) / sizeof(*fourth_kinds))
-#define FOURTH_EACH  7 /* seeds */
-
-/* Kinds of fifth worlds: pairs of gateways. */
-static const uint64_t fifth_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS, F_NIC | F_CRASH_NEAR,
-    F_OUTAGE, F_MASS, F_PAUSE, F_NIC | F_CRASH_FAR, F_TENANTS, F_REUSE, F_RNR, F_BOUNDS};
-#define FIFTH_KINDS (sizeof(fifth_kinds) / sizeof(*fifth_kinds))
-#define FIFTH_EACH  6 /* seeds */
-
-/* Kinds of sixth worlds: reservations. */
-static const uint64_t sixth_kinds[] = {0, F_LAN_LOSS, F_REUSE, F_OUTAGE, F_CRASH_FAR, F_TENANTS, F_CRASH_NEAR,
-    F_TENANTS | F_CHANGES, F_MOVES, F_PATHS, F_POOL, F_MASS, F_PAUSE, F_CAUSAL, F_SLOW, F_BOUNDS, F_DRAIN,
-    F_LATE, F_CM, F_STANDBY, F_CRASH_BOTH};
-#define SIXTH_KINDS (sizeof(sixth_kinds) / sizeof(*sixth_kinds))
-#define SIXTH_EACH  8 /* seeds */
-
-/* Kinds of seventh worlds: many small messages in a row. */
-static const uint64_t seventh_kinds[] = {0, F_LAN_LOSS, F_CRASH_NEAR, F_PATHS, F_OUTAGE, F_MOVES, F_NIC,
-    F_CRASH_FAR, F_POOL, F_REUSE, F_CAUSAL, F_TENANTS | F_CHANGES, F_SQUEEZE, F_PAUSE, F_DRAIN,
-    F_NIC | F_LAN_LOSS, F_BOUNDS, F_STANDBY | F_CRASH_NEAR, F_HOST, F_SLOW};
-#define SEVENTH_KINDS (sizeof(seventh_kinds) / sizeof(*seventh_kinds))
-#define SEVENTH_EACH  8 /* seeds */
-
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
 #define JOBS_MAX    256
 
@@ -335,102 +285,9 @@ struct shared {
 	struct sim_states states;
 };
 
-/* What a seed without a kind draws. */
-static unsigned calm_kind(uint64_t seed, bool cut)
-{
-	switch (seed / KINDS % 3) {
-	case 1:
-		return cut ? 0 : F_RESET;
-	case 2:
-		return F_IDLE;
-	default:
-		return 0;
-	}
-}
-
 static uint64_t faults_of(const struct plan *p, uint64_t seed)
 {
-	if (p->faults >= 0)
-		return (uint64_t)p->faults;
-	unsigned kind = kinds[seed % KINDS];
-	/* New connections of hosts that try for half a second are left out where a carrier may
-	 * break, unnoticed, for as long, and where tenants may be guaranteed more than the path
-	 * has. */
-	bool calm = kind == (F_SQUEEZE | F_REUSE);
-
-	/* Left out for drains: hosts that give up before a gateway is back, and more ATOMICs than a
-	 * host remembers while several gateways in a row send them again. */
-	bool drain = seed / KINDS % 16 == 15 && !(kind & (F_SQUEEZE | F_MASS));
-
-	/* Nor resets when a gateway stops with custody: requests that the far host has, and whose near
-	 * gateway was not told so, go again to a queue pair that begins at the same PSN. */
-	bool cut = drain && seed & 1;
-
-	return kind | (kind ? 0 : calm_kind(seed, cut)) | (seed / KINDS % 2 ? F_KEYS : 0) |
-	       (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 || calm ? 0 : F_CHANGES) |
-	       (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
-	       (drain ? F_DRAIN | (cut ? F_DRAIN_CUT : 0) : 0) |
-	       (seed / KINDS % 5 == 2 && !(kind & F_SQUEEZE) && !drain ? F_SLOW : 0) |
-	       (seed / KINDS % 7 == 4 && !(kind & F_SQUEEZE) && !drain ? F_BOUNDS : 0) | p->with;
-}
-
-/* The faults of a seed's second world, so that its first one stays as it was; 0: it has none. */
-static uint64_t second_faults_of(const struct plan *p, uint64_t seed)
-{
-	uint64_t n = seed / SECOND_EACH;
-
-	if (p->faults >= 0 || seed % SECOND_EACH)
-		return 0;
-	/* Without F_MOVES: a carrier may be broken, unnoticed, for longer than NICs wait. */
-	return second_kinds[n % SECOND_KINDS] | (n / SECOND_KINDS % 3 ? 0 : F_TENANTS) | p->with;
-}
-
-/* The same of its third world. */
-static uint64_t third_faults_of(const struct plan *p, uint64_t seed)
-{
-	uint64_t n = seed / THIRD_EACH;
-
-	if (p->faults >= 0 || seed % THIRD_EACH)
-		return 0;
-	return F_PATHS | third_kinds[n % THIRD_KINDS] | (n / THIRD_KINDS % 2 ? F_KEYS : 0) | p->with;
-}
-
-/* The same of its fourth world. */
-static uint64_t fourth_faults_of(const struct plan *p, uint64_t seed)
-{
-	uint64_t n = seed / FOURTH_EACH;
-
-	if (p->faults >= 0 || seed % FOURTH_EACH)
-		return 0;
-	return fourth_kinds[n % FOURTH_KINDS] | (n / FOURTH_KINDS % 2 ? F_KEYS : 0) | p->with;
-}
-
-/* The same of its fifth world. */
-static uint64_t fifth_faults_of(const struct plan *p, uint64_t seed)
-{
-	if (p->faults >= 0 || seed % FIFTH_EACH)
-		return 0;
-	return F_STANDBY | fifth_kinds[seed / FIFTH_EACH % FIFTH_KINDS] | p->with;
-}
-
-/* The same of its sixth world. */
-static uint64_t sixth_faults_of(const struct plan *p, uint64_t seed)
-{
-	uint64_t n = seed / SIXTH_EACH;
-
-	if (p->faults >= 0 || seed % SIXTH_EACH)
-		return 0;
-	return F_RATES | sixth_kinds[n % SIXTH_KINDS] | (n / SIXTH_KINDS % 2 ? F_KEYS : 0) | p->with;
-}
-
-/* The same of its seventh world. */
-static uint64_t seventh_faults_of(const struct plan *p, uint64_t seed)
-{
-	uint64_t n = seed / SEVENTH_EACH;
-
-	if (p->faults >= 0 || seed % SEVENTH_EACH)
-		return 0;
-	return F_SMALL | seventh_kinds[n % SEVENTH_KINDS] | (n / SEVENTH_KINDS % 2 ? F_KEYS : 0) | p->with;
+	return p->faults < 0 ? sim_kind_of(seed) | p->with : (uint64_t)p->faults;
 }
 
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, uint64_t faults)
@@ -447,6 +304,16 @@ static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint6
 	else
 		sh->failed++;
 	sh->runs += runs;
+}
+
+/* The further worlds of a seed. */
+static void run_further(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed)
+{
+	uint64_t faults;
+
+	for (unsigned world = 0; p->faults < 0 && world < SIM_FURTHER; world++)
+		if (sim_kind_of_further(world, seed, &faults))
+			run_one(p, sh, job, seed, faults | p->with);
 }
 
 static double elapsed(const struct timespec *start)
@@ -472,18 +339,7 @@ static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 
 		if (i >= REGRESSIONS) {
 			run_one(p, sh, job, seed, faults_of(p, seed));
-			if (second_faults_of(p, seed))
-				run_one(p, sh, job, seed, second_faults_of(p, seed));
-			if (third_faults_of(p, seed))
-				run_one(p, sh, job, seed, third_faults_of(p, seed));
-			if (fourth_faults_of(p, seed))
-				run_one(p, sh, job, seed, fourth_faults_of(p, seed));
-			if (fifth_faults_of(p, seed))
-				run_one(p, sh, job, seed, fifth_faults_of(p, seed));
-			if (sixth_faults_of(p, seed))
-				run_one(p, sh, job, seed, sixth_faults_of(p, seed));
-			if (seventh_faults_of(p, seed))
-				run_one(p, sh, job, seed, seventh_faults_of(p, seed));
+			run_further(p, sh, job, seed);
 			if (i % 10000 == 9999)
 				fprintf(stderr, "seed %llu, %llu failed\n", (unsigned long long)seed,
 				    (unsigned long long)sh->failed);

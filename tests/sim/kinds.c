@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/sim/kinds.h"
+#include "tests/sim/explore.h"
+
+/* A single fault, or two that meet, chosen by the seed. */
+static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR, F_SQUEEZE,
+    F_CRASH_BOTH, F_PAUSE, F_HOST, F_LAN_LOSS | F_OUTAGE, F_LAN_LOSS | F_CRASH_FAR, F_LAN_LOSS | F_CRASH_NEAR,
+    F_LAN_LOSS | F_REUSE, F_PAUSE | F_OUTAGE, F_HOST | F_CRASH_FAR, F_SQUEEZE | F_REUSE,
+    F_HOST | F_LAN_LOSS | F_REUSE, F_MASS, F_MASS | F_LAN_LOSS, F_MASS | F_CRASH_NEAR};
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* What a seed without a kind draws. */
+static unsigned calm_kind(uint64_t seed, bool cut)
+{
+	switch (seed / KINDS % 3) {
+	case 1:
+		return cut ? 0 : F_RESET;
+	case 2:
+		return F_IDLE;
+	default:
+		return 0;
+	}
+}
+
+uint64_t sim_kind_of(uint64_t seed)
+{
+	unsigned kind = kinds[seed % KINDS];
+	/* New connections of hosts that try for half a second are left out where a carrier may
+	 * break, unnoticed, for as long, and where tenants may be guaranteed more than the path
+	 * has. */
+	bool calm = kind == (F_SQUEEZE | F_REUSE);
+
+	/* Left out for drains: hosts that give up before a gateway is back, and more ATOMICs than a
+	 * host remembers while several gateways in a row send them again. */
+	bool drain = seed / KINDS % 16 == 15 && !(kind & (F_SQUEEZE | F_MASS));
+
+	/* Nor resets when a gateway stops with custody: requests that the far host has, and whose near
+	 * gateway was not told so, go again to a queue pair that begins at the same PSN. */
+	bool cut = drain && seed & 1;
+
+	return kind | (kind ? 0 : calm_kind(seed, cut)) | (seed / KINDS % 2 ? F_KEYS : 0) |
+	       (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 || calm ? 0 : F_CHANGES) |
+	       (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
+	       (drain ? F_DRAIN | (cut ? F_DRAIN_CUT : 0) : 0) |
+	       (seed / KINDS % 5 == 2 && !(kind & F_SQUEEZE) && !drain ? F_SLOW : 0) |
+	       (seed / KINDS % 7 == 4 && !(kind & F_SQUEEZE) && !drain ? F_BOUNDS : 0);
+}
+
+/* Hosts that are NICs, CM, resets of all queue pairs, few packet buffers, a hostile host */
+static const uint64_t nic_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS, F_NIC | F_OUTAGE,
+    F_NIC | F_CRASH_FAR, F_NIC | F_CRASH_NEAR, F_NIC | F_REUSE, F_NIC | F_RNR | F_LAN_LOSS, F_NIC | F_PAUSE,
+    F_NIC | F_HOST, F_NIC | F_CRASH_BOTH, F_CM, F_CM | F_OUTAGE, F_CM | F_NIC | F_RNR, F_RESET_ALL,
+    F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS, F_CAUSAL,
+    F_CAUSAL | F_OUTAGE, F_CAUSAL | F_POOL, F_UNCARRIED, F_UNCARRIED | F_NIC | F_TOLD};
+
+/* Tunnels of several paths */
+static const uint64_t path_kinds[] = {0, F_NIC, F_CRASH_FAR, F_CRASH_NEAR, F_LAN_LOSS, F_REUSE, F_OUTAGE,
+    F_NIC | F_RNR, F_MOVES, F_SQUEEZE, F_PAUSE, F_TENANTS | F_CHANGES, F_CAUSAL, F_CM, F_DRAIN, F_MASS,
+    F_NIC | F_OUTAGE, F_POOL, F_BOUNDS};
+
+/* Hosts that answer late */
+static const uint64_t late_kinds[] = {0, F_TENANTS, F_LAN_LOSS, F_PATHS, F_MASS, F_OUTAGE, F_CRASH_FAR,
+    F_PAUSE, F_RNR, F_MOVES, F_TENANTS | F_CHANGES, F_HOST, F_POOL};
+
+/* Pairs of gateways */
+static const uint64_t pair_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS, F_NIC | F_CRASH_NEAR,
+    F_OUTAGE, F_MASS, F_PAUSE, F_NIC | F_CRASH_FAR, F_TENANTS, F_REUSE, F_RNR, F_BOUNDS};
+
+/* Reservations */
+static const uint64_t rate_kinds[] = {0, F_LAN_LOSS, F_REUSE, F_OUTAGE, F_CRASH_FAR, F_TENANTS, F_CRASH_NEAR,
+    F_TENANTS | F_CHANGES, F_MOVES, F_PATHS, F_POOL, F_MASS, F_PAUSE, F_CAUSAL, F_SLOW, F_BOUNDS, F_DRAIN,
+    F_LATE, F_CM, F_STANDBY, F_CRASH_BOTH};
+
+/* Many small messages in a row */
+static const uint64_t small_kinds[] = {0, F_LAN_LOSS, F_CRASH_NEAR, F_PATHS, F_OUTAGE, F_MOVES, F_NIC,
+    F_CRASH_FAR, F_POOL, F_REUSE, F_CAUSAL, F_TENANTS | F_CHANGES, F_SQUEEZE, F_PAUSE, F_DRAIN,
+    F_NIC | F_LAN_LOSS, F_BOUNDS, F_STANDBY | F_CRASH_NEAR, F_HOST, F_SLOW};
+
+#define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
+
+/* Every each-th seed has a world of each of these. */
+static const struct further {
+	const uint64_t *kinds;
+	unsigned n;
+	unsigned each;   /* seeds */
+	uint64_t always; /* faults of all of them */
+	/* Faults that are added to each kind one time of `of`. */
+	uint64_t sometimes;
+	unsigned of, at;
+} further[SIM_FURTHER] = {
+    /* without F_MOVES: a carrier may be broken, unnoticed, for longer than NICs wait */
+    {LIST(nic_kinds), 4, 0, F_TENANTS, 3, 0},
+    {LIST(path_kinds), 5, F_PATHS, F_KEYS, 2, 1},
+    {LIST(late_kinds), 7, F_LATE, F_KEYS, 2, 1},
+    {LIST(pair_kinds), 6, F_STANDBY, 0, 1, 0},
+    {LIST(rate_kinds), 8, F_RATES, F_KEYS, 2, 1},
+    {LIST(small_kinds), 8, F_SMALL, F_KEYS, 2, 1},
+};
+
+bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)
+{
+	const struct further *f = &further[world];
+	uint64_t i = seed / f->each;
+
+	if (seed % f->each)
+		return false;
+	*faults = f->always | f->kinds[i % f->n] | (i / f->n % f->of == f->at ? f->sometimes : 0);
+	return true;
+}
