@@ -458,7 +458,8 @@ static bool there(const struct mdl_field *f, const void *in)
 		return *(const char *)p;
 	case MDL_LIST:
 		return ((const struct mdl_list *)p)->n;
-	case MDL_INT:
+	case MDL_INT: /* 0, where it is out of range, is what is absent */
+		return !f->min || f->flags & MDL_SIGNED || *(const uint64_t *)p;
 	case MDL_BOOL:
 	case MDL_HEX:
 	case MDL_WORD:

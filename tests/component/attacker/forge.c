@@ -115,16 +115,31 @@ static uint8_t *hello(uint8_t *d, uint64_t *rng)
 	return wan_f_hello_put(d + WAN_PKT_HDR, &h);
 }
 
+/* Two packets of a flow that is perhaps there. */
+static uint8_t *run(uint8_t *p, uint64_t *rng)
+{
+	enum { LEN = 16 };
+	struct wan_f_data d = {
+	    .flow = rng_below(rng, 64), .seq = rng_below(rng, 1u << 20), .run = 2, .first = LEN};
+
+	p = wan_f_data_put(p, &d);
+	noise(rng, p, 2 * LEN + WAN_RUN_NEXT);
+	rwy_put16(p + LEN, LEN);
+	return p + 2 * LEN + WAN_RUN_NEXT;
+}
+
 /* One frame that would do harm if it was believed. Flow ids count from low numbers. */
 static uint8_t *frame(uint8_t *p, uint64_t *rng)
 {
 	static const uint8_t kinds[] = {WAN_F_DELIVERED, WAN_F_ABORT, WAN_F_RESET, WAN_F_CLOSE, WAN_F_CREDIT,
-	    WAN_F_RATE, WAN_F_ACK, WAN_F_DATA};
+	    WAN_F_RATE, WAN_F_ACK, WAN_F_DATA, WAN_F_RUN};
 	const uint8_t kind = kinds[rng_below(rng, sizeof(kinds))];
 	struct wan_f_ack ack = {.n = 1, .r = {{.lo = 0, .hi = rng_below(rng, 1u << 20)}}};
 
 	if (kind == WAN_F_ACK)
 		return wan_f_ack_put(p, 200, &ack);
+	if (kind == WAN_F_RUN)
+		return run(p, rng);
 	*p++ = kind;
 	if (kind == WAN_F_DELIVERED || kind == WAN_F_RATE)
 		*p++ = 1;
@@ -156,6 +171,7 @@ static uint8_t *frame(uint8_t *p, uint64_t *rng)
 	case WAN_F_DGRAM:
 	case WAN_F_REPAIR:
 	case WAN_F_SHARED:
+	case WAN_F_RUN:
 		break;
 	}
 	return p + 16;
