@@ -59,9 +59,12 @@ static bool may_send(const struct wan_tunnel *t)
 	return (t->st.on && t->st.room) || !t->keys || wan_keys_ready(t);
 }
 
-/* Sends f by the reliable carrier if that is in use; natively if it must, and can, go so. */
-static void put(
-    struct wan_tunnel *t, struct wan_tx *tx, const struct wan_f_hello *f, uint8_t path, bool native)
+/*
+ * Sends f by the reliable carrier if that is in use; natively if it must, and can, go so. tries: it is
+ * sealed with the key set that was offered last.
+ */
+static void put(struct wan_tunnel *t, struct wan_tx *tx, const struct wan_f_hello *f, uint8_t path,
+    bool native, bool tries)
 {
 	struct wan_pkt p = {.version = WAN_VERSION, .type = WAN_PKT_HELLO, .path = path};
 	bool stream = t->st.on && t->st.room && !(native && (!t->keys || wan_keys_ready(t)));
@@ -79,7 +82,7 @@ static void put(
 	if (stream)
 		t->st.room--;
 	if (sealed)
-		wan_keys_mark(t, tx, WAN_PATH_HELLO, p.pn);
+		wan_keys_mark_hello(t, tx, f->echo_epoch, tries, p.pn);
 	else
 		wan_pkt_seal(tx->hdr, tx->hdr_len, NULL, 0);
 	tx->class_id = 0;
@@ -99,7 +102,7 @@ static bool put_gone(struct wan_tunnel *t, struct wan_tx *tx)
 	    .echo_epoch = c->refuse_epoch};
 
 	c->refuse = false;
-	put(t, tx, &f, c->refuse_path, c->refuse_native);
+	put(t, tx, &f, c->refuse_path, c->refuse_native, false);
 	return true;
 }
 
@@ -157,14 +160,19 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 		return put_gone(t, tx);
 	bool timer = now >= h->next && wan_claim_speaks(t);
 	bool claim = now >= t->claim.next;
+	bool tries = !h->reply && wan_keys_tries(t, now);
 
-	if (!timer && !claim && !h->reply)
+	if (!timer && !claim && !h->reply && !tries)
 		return false;
 	if (!h->reply && t->claim.reply_n && !h->tries && wan_hs_up(t) && !echoes_peer(t))
 		wan_witness_forget_asker(t);
 	struct wan_f_hello f = hello(t, timer, now);
 
-	put(t, tx, &f, t->hs_path, h->reply && t->claim.native);
+	if (tries) {
+		f.flags |= WAN_HELLO_WANT;
+		wan_keys_tried(t, now);
+	}
+	put(t, tx, &f, t->hs_path, tries || (h->reply && t->claim.native), tries);
 	h->reply = false;
 	h->sent_at = now;
 	h->sent_n++;
@@ -183,7 +191,9 @@ rwy_time wan_hs_next(const struct wan_tunnel *t)
 		return RWY_NEVER;
 	if (t->hs.reply || t->claim.refuse)
 		return 0;
-	return wan_claim_speaks(t) ? rwy_time_min(t->hs.next, t->claim.next) : RWY_NEVER;
+	if (!wan_claim_speaks(t))
+		return RWY_NEVER;
+	return rwy_time_min(rwy_time_min(t->hs.next, t->claim.next), t->keys ? t->keys->try_at : RWY_NEVER);
 }
 
 /* --- actions ---------------------------------------------------------------------------------- */
@@ -308,6 +318,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->peer.run = f->more & WAN_HELLO_RUN;
 	t->mtu_min = t->fec.mtu = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
 	t->index = t->fec.index = wan_hs_index(t, f->epoch);
+	wan_keys_follow(t, f->epoch, w->now);
 }
 
 /* The HELLO is no replay: the peer is present. */

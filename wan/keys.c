@@ -10,6 +10,8 @@
 #define PTOS       3 /* for so many probe timeouts an old key opens what was under way */
 #define PHASE_PTOS 8 /* and a phase lasts so many at least: the phase before it is over */
 #define OLD_MIN    RWY_SEC
+#define TRY_FIRST  (20 * RWY_MS) /* HELLOs that ask for the peer's new set: each twice as late */
+#define TRIES      8
 #define KEY_PHASE  1u /* bit of the header's flags */
 
 /* --- phases ----------------------------------------------------------------------------------- */
@@ -75,6 +77,7 @@ int wan_keys_new(struct wan_tunnel *t)
 	t->keys = aead_mem_alloc(sizeof(*t->keys));
 	if (!t->keys)
 		return RWY_ENOMEM;
+	t->keys->try_at = RWY_NEVER;
 	return 0;
 }
 
@@ -93,6 +96,7 @@ static void set_wipe(struct wan_tunnel *t, struct wan_key_set *s)
 	if (k->offered == s)
 		k->offered = NULL;
 	tx_wipe(t, &s->tx);
+	s->epoch = 0;
 	for (unsigned i = 0; i < 3; i++)
 		t->cfg.aead->key_wipe(&s->rx.k[i].key);
 	aead_wipe(&s->rx, sizeof(s->rx));
@@ -168,23 +172,44 @@ int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_
 		return RWY_ENOMEM;
 	}
 	k->offered = s;
+	k->try_at = RWY_NEVER;
+	k->tries = 0;
 	return 0;
+}
+
+/* The peer is one of a pair, and is there: another process may have keys, and not the tunnel. */
+static bool guarded(const struct wan_tunnel *t)
+{
+	return t->keys->used && t->peer.claim_n && wan_hs_up(t);
+}
+
+/* What was used before: kept for answers if a process of a pair may have it that the new one is not. */
+static void retire(
+    struct wan_tunnel *t, struct wan_key_set *was, const struct wan_key_set *now_used, rwy_time now)
+{
+	if (t->peer.claim_n && was->epoch != now_used->epoch) {
+		was->state = WAN_KEY_ASIDE;
+		was->until = now;
+		return;
+	}
+	was->state = WAN_KEY_OLD;
+	was->until = now + rwy_time_max(under_way(t), OLD_MIN);
+	tx_wipe(t, &was->tx);
 }
 
 static void use(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
 {
 	struct wan_keys *k = t->keys;
 
-	if (k->used) {
-		k->used->state = WAN_KEY_OLD;
-		k->used->until = now + rwy_time_max(under_way(t), OLD_MIN);
-		tx_wipe(t, &k->used->tx);
-	}
+	if (k->used)
+		retire(t, k->used, s, now);
 	s->state = WAN_KEY_USED;
 	k->used = s;
 	t->c.key_sets++;
-	if (k->offered == s)
+	if (k->offered == s) {
 		k->offered = NULL;
+		k->try_at = RWY_NEVER;
+	}
 	s->tx.since = now;
 	phase_begins(t, &s->tx);
 }
@@ -193,8 +218,52 @@ bool wan_keys_take_offered(struct wan_tunnel *t, rwy_time now)
 {
 	if (!t->keys || !t->keys->offered)
 		return false;
+	if (guarded(t)) {
+		t->keys->try_at = now;
+		return false;
+	}
 	use(t, t->keys->offered, now);
 	return true;
+}
+
+/* The set that a process with this epoch has. NULL: none that is known. The newest is the used one,
+ * or else the last one that was put aside. */
+static struct wan_key_set *set_for(struct wan_keys *k, uint64_t epoch)
+{
+	struct wan_key_set *best = NULL;
+
+	if (!epoch)
+		return NULL;
+	if (k->used && k->used->epoch == epoch)
+		return k->used;
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++) {
+		struct wan_key_set *s = &k->set[i];
+
+		if (s->state == WAN_KEY_ASIDE && s->epoch == epoch && (!best || s->until > best->until))
+			best = s;
+	}
+	return best;
+}
+
+void wan_keys_follow(struct wan_tunnel *t, uint64_t epoch, rwy_time now)
+{
+	struct wan_key_set *s = t->keys ? set_for(t->keys, epoch) : NULL;
+
+	if (s && s != t->keys->used)
+		use(t, s, now);
+}
+
+bool wan_keys_tries(const struct wan_tunnel *t, rwy_time now)
+{
+	return t->keys && now >= t->keys->try_at;
+}
+
+void wan_keys_tried(struct wan_tunnel *t, rwy_time now)
+{
+	struct wan_keys *k = t->keys;
+
+	k->try_at = k->tries < TRIES ? now + (TRY_FIRST << k->tries) : RWY_NEVER;
+	k->tries++;
 }
 
 void wan_keys_wipe(struct wan_tunnel *t)
@@ -209,16 +278,28 @@ bool wan_keys_ready(const struct wan_tunnel *t)
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
-void wan_keys_mark(struct wan_tunnel *t, struct wan_tx *tx, uint8_t path, uint64_t pn)
+static void mark(
+    const struct wan_tunnel *t, struct wan_key_tx *x, struct wan_tx *tx, uint8_t path, uint64_t pn)
 {
-	struct wan_key_tx *x = &t->keys->used->tx;
-
 	tx->hdr[1] |= x->phase;
 	tx->hdr[3] = x->id;
 	tx->key = &x->k;
 	tx->aead = t->cfg.aead;
 	aead_nonce(tx->nonce, x->k.iv, path, pn);
 	x->sent++;
+}
+
+void wan_keys_mark(struct wan_tunnel *t, struct wan_tx *tx, uint8_t path, uint64_t pn)
+{
+	mark(t, &t->keys->used->tx, tx, path, pn);
+}
+
+void wan_keys_mark_hello(struct wan_tunnel *t, struct wan_tx *tx, uint64_t epoch, bool tries, uint64_t pn)
+{
+	struct wan_keys *k = t->keys;
+	struct wan_key_set *s = tries ? k->offered : set_for(k, epoch);
+
+	mark(t, s ? &s->tx : &k->used->tx, tx, WAN_PATH_HELLO, pn);
 }
 
 uint32_t wan_tx_size(const struct wan_tx *tx)
@@ -285,6 +366,31 @@ static struct wan_key_set *set_of(struct wan_keys *k, uint8_t id)
 	return NULL;
 }
 
+/* The epoch of the process that sealed an opened datagram; 0: it does not say. */
+static uint64_t sender(const struct wan_tunnel *t, const struct rwy_buf *b, const struct wan_pkt *h)
+{
+	struct wan_f_hello f;
+
+	if (h->type != WAN_PKT_HELLO) /* each epoch gets an index of its own */
+		return wan_hs_session(t) && h->index == t->index ? t->peer.epoch : 0;
+	return wan_f_hello_get(b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR, &f) ? f.epoch : 0;
+}
+
+/* The peer has a set that it was offered, for it sends with it; or a process beside it does. */
+static void offer_taken(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
+{
+	if (!guarded(t) || s->epoch == t->peer.epoch) {
+		use(t, s, now);
+	} else if (s->epoch) {
+		s->state = WAN_KEY_ASIDE;
+		s->until = now;
+		if (t->keys->offered == s) {
+			t->keys->offered = NULL;
+			t->keys->try_at = RWY_NEVER;
+		}
+	}
+}
+
 bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
 {
 	struct wan_keys *k = t->keys;
@@ -307,11 +413,16 @@ bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
 	first = &s->rx.first[space_of(&h)];
 	if ((h.flags & KEY_PHASE) == s->rx.phase && h.pn < *first)
 		*first = h.pn;
-	if (s->state == WAN_KEY_OFFERED) /* the peer has it, for it sends with it */
-		use(t, s, now);
 	b->len -= AEAD_TAG;
 	b->data[1] &= (uint8_t)~KEY_PHASE;
 	b->data[3] = 0;
+	if (s->state == WAN_KEY_OFFERED || !s->epoch) {
+		uint64_t epoch = sender(t, b, &h);
+
+		s->epoch = epoch ? epoch : s->epoch;
+		if (s->state == WAN_KEY_OFFERED)
+			offer_taken(t, s, now);
+	}
 	return true;
 }
 
@@ -379,7 +490,7 @@ void wan_keys_tick(struct wan_tunnel *t, rwy_time now)
 rwy_time wan_keys_next(const struct wan_tunnel *t)
 {
 	const struct wan_keys *k = t->keys;
-	rwy_time at = RWY_NEVER;
+	rwy_time at = k->try_at;
 
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
 		if (k->set[i].state == WAN_KEY_OLD)

@@ -13,6 +13,11 @@
  * A sealed datagram: 16 bytes of header in the clear, which are additional data; then the rest of
  * the header and the frames, encrypted; then the tag. The nonce is the key's IV xor path and packet
  * number. A packet number is never used twice, and a HELLO has a path and a counter of its own.
+ *
+ * The peer may be one of a *pair* (wan.h): two processes with one address, of which one is believed.
+ * The other one may exchange keys, too, to claim the tunnel. So while a peer with a claim is up, a new
+ * key set takes over only when that peer has sealed something with it. One that another process uses
+ * is put aside: it seals only what answers that process, until the process is believed.
  */
 #ifndef WAN_KEYS_H
 #define WAN_KEYS_H
@@ -21,8 +26,8 @@
 #include "wan/wan.h"
 #include "wan/wire/pkt.h"
 
-/* The one in use, the one before, and one that is offered. */
-#define WAN_KEY_SETS   3
+/* The one in use, the one before, one that is offered, and one of the peer's other process. */
+#define WAN_KEY_SETS   4
 #define WAN_PATH_HELLO 14                  /* path number of HELLOs in nonces */
 #define WAN_PHASE_MAX  ((uint64_t)1 << 26) /* datagrams of one phase */
 #define WAN_SEALED_AAD 16
@@ -32,6 +37,7 @@
 	X(WAN_KEY_NONE, "none", "no key set is here")                                                        \
 	X(WAN_KEY_OFFERED, "offered", "the peer may use it; it is not known that the peer has it")           \
 	X(WAN_KEY_USED, "used", "what is sent is sealed with it")                                            \
+	X(WAN_KEY_ASIDE, "aside", "another process of a pair has it: it seals answers to that one")          \
 	X(WAN_KEY_OLD, "old", "a newer one is used; what was under way may still arrive")
 
 enum wan_key_state {
@@ -72,7 +78,8 @@ struct wan_key_rx {
 
 struct wan_key_set {
 	enum wan_key_state state;
-	rwy_time until; /* OLD: when it is wiped */
+	uint64_t epoch; /* of the process at the other end; 0: not known yet */
+	rwy_time until; /* OLD: when it is wiped; OFFERED, ASIDE: since when */
 	struct wan_key_tx tx;
 	struct wan_key_rx rx;
 };
@@ -80,7 +87,9 @@ struct wan_key_set {
 /* In memory of its own, which is not part of a core dump (aead_mem_alloc). */
 struct wan_keys {
 	struct wan_key_set *used, *offered; /* in set[]; NULL: none. offered: the last one */
-	uint64_t hellos;                    /* HELLOs sealed so far: their packet numbers */
+	rwy_time try_at; /* when a HELLO shall ask whether the believed peer has `offered` */
+	unsigned tries;  /* such HELLOs so far */
+	uint64_t hellos; /* HELLOs sealed so far: their packet numbers */
 	struct wan_key_set set[WAN_KEY_SETS];
 };
 
@@ -89,8 +98,11 @@ RWY_MUST_CHECK int wan_keys_new(struct wan_tunnel *t);
 /* Wipes and frees them. A tunnel without keys is allowed. */
 void wan_keys_free(struct wan_tunnel *t);
 
-/* The set that was offered last is used from now on. False: none is. */
+/* The set that was offered last is used from now on. False: none is; or the peer is one of a pair
+ * and up, and is asked first whether it has the set. */
 bool wan_keys_take_offered(struct wan_tunnel *t, rwy_time now);
+/* The process of this epoch is believed from now on: its set is used, if there is one. */
+void wan_keys_follow(struct wan_tunnel *t, uint64_t epoch, rwy_time now);
 /* Wipes all key sets. The tunnel has keys. */
 void wan_keys_wipe(struct wan_tunnel *t);
 
@@ -101,6 +113,12 @@ bool wan_keys_ready(const struct wan_tunnel *t);
  * are those of the nonce. wan_keys_ready() is true.
  */
 void wan_keys_mark(struct wan_tunnel *t, struct wan_tx *tx, uint8_t path, uint64_t pn);
+/* The same for a HELLO to the process of this epoch, or, if `tries`, with the set offered last. */
+void wan_keys_mark_hello(struct wan_tunnel *t, struct wan_tx *tx, uint64_t epoch, bool tries, uint64_t pn);
+/* A HELLO shall ask whether the peer has the set that was offered last. */
+bool wan_keys_tries(const struct wan_tunnel *t, rwy_time now);
+/* Such a HELLO is sent. */
+void wan_keys_tried(struct wan_tunnel *t, rwy_time now);
 /*
  * Opens a received datagram in place: b is then as the sender's was before it was sealed, without
  * the tag and without marks of keys in the header. False: it is not the peer's; counted.

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys and a pair of gateways: both may have keys with the witness, and only one has the tunnel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/aead_test.h"
+#include "tests/lib/wan_sites.h"
+#include "wan/tunnel.h"
+
+/* A has the tunnel, with keys and this claim; S is silent and has no keys. */
+static struct wan_sites *begin(enum wan_claim c, enum wan_claim of_witness)
+{
+	struct wan_sites *s = wan_sites_new();
+
+	s->aead = &aead_test;
+	wan_sites_start(s, A, c);
+	wan_sites_start(s, S, WAN_CLAIM_SILENT);
+	wan_sites_start(s, W, of_witness);
+	wan_sites_keys(s, A, W);
+	assert_true(
+	    wan_sites_reach(s, 3 * SITES_RTT, wan_sites_granted(s, A) && wan_sites_believes(s, W, A)));
+	return s;
+}
+
+/* The witness sends n packets; A gets all of them at once. */
+static void passes(struct wan_sites *s, struct wan_txflow **f, unsigned n)
+{
+	uint64_t before = s->g[A].got;
+
+	if (!*f)
+		assert_int_equal(wan_tx_open(s->g[W].t, f, (const uint8_t *)"", 1, NULL, s->now), 0);
+	for (unsigned i = 0; i < n; i++) {
+		struct rwy_buf *b = wan_pool_get(&s->pool, 100);
+
+		memset(b->data, 0, b->len);
+		wan_tx_send(*f, b, s->now);
+	}
+	assert_true(wan_sites_reach(s, 2 * SITES_RTT, s->g[A].got == before + n));
+}
+
+/* The standby has newer keys, asks, and is refused: the active gateway notices nothing of it. */
+static void test_refused(void **state)
+{
+	struct wan_sites *s = begin(WAN_CLAIM_KEEP, WAN_CLAIM_NONE);
+	struct wan_txflow *f = NULL;
+
+	passes(s, &f, 5);
+	wan_sites_keys(s, S, W);
+	passes(s, &f, 5);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	assert_true(wan_sites_reach(s, 2 * SITES_RTT, s->g[S].replaced));
+	s->speaker[0] = A; /* the switch: it has announced itself */
+	passes(s, &f, 5);
+	assert_true(wan_sites_granted(s, A) && wan_sites_believes(s, W, A));
+	assert_true(wan_sites_free(s));
+}
+
+/* The standby asks and gets the tunnel. The gateway that lost it is told so with its own keys. */
+static void test_taken(void **state)
+{
+	struct wan_sites *s = begin(WAN_CLAIM_HOLD, WAN_CLAIM_NONE);
+	struct wan_txflow *f = NULL;
+
+	passes(s, &f, 5);
+	wan_sites_keys(s, S, W);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	assert_true(wan_sites_reach(s, 3 * SITES_RTT, wan_sites_granted(s, S)));
+	assert_true(wan_sites_believes(s, W, S) && wan_sites_believes(s, S, W));
+	wan_sites_run(s, 2 * RWY_SEC);
+	assert_true(s->g[A].replaced);
+	assert_true(wan_sites_believes(s, W, S));
+	assert_true(wan_sites_free(s));
+}
+
+/* New keys for the one that has the tunnel take over while packets pass, at a single gateway and at
+ * one of a pair. */
+static void test_renewed(void **state)
+{
+	for (unsigned pair = 0; pair < 2; pair++) {
+		struct wan_sites *s = begin(WAN_CLAIM_KEEP, pair ? WAN_CLAIM_KEEP : WAN_CLAIM_NONE);
+		struct wan_txflow *f = NULL;
+
+		assert_true(wan_sites_reach(s, RWY_SEC, !pair || wan_sites_granted(s, W)));
+		for (unsigned i = 0; i < 8; i++) {
+			uint64_t sets = wan_sites_counters(s, A)->key_sets;
+
+			passes(s, &f, 3);
+			wan_sites_keys(s, A, W);
+			assert_true(wan_sites_reach(s, 3 * SITES_RTT,
+			    wan_sites_counters(s, A)->key_sets == sets + 1 &&
+			        wan_sites_counters(s, W)->key_sets == sets + 1));
+			passes(s, &f, 3);
+			wan_sites_run(s, 200 * RWY_MS);
+		}
+		assert_int_equal(wan_sites_counters(s, A)->drop_no_key, 0);
+		assert_int_equal(wan_sites_counters(s, W)->drop_no_key, 0);
+		assert_true(wan_sites_free(s));
+	}
+}
+
+/* The HELLO that asks for the new keys is lost. */
+static void test_renewed_with_loss(void **state)
+{
+	struct wan_sites *s = begin(WAN_CLAIM_KEEP, WAN_CLAIM_KEEP);
+	uint64_t sets;
+
+	wan_sites_run(s, RWY_SEC);
+	sets = wan_sites_counters(s, A)->key_sets;
+	s->cut = true;
+	wan_sites_keys(s, A, W);
+	wan_sites_run(s, 100 * RWY_MS);
+	assert_int_equal(wan_sites_counters(s, A)->key_sets, sets);
+	s->cut = false;
+	assert_true(wan_sites_reach(s, RWY_SEC,
+	    wan_sites_counters(s, A)->key_sets == sets + 1 &&
+	        wan_sites_counters(s, W)->key_sets == sets + 1));
+	assert_true(wan_sites_free(s));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_taken),
+	    cmocka_unit_test(test_renewed),
+	    cmocka_unit_test(test_renewed_with_loss),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
