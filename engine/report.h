@@ -176,6 +176,7 @@ struct eng_standby_info {
 	const char *state, *other; /* names; other: "" while it is silent */
 	rwy_time since;            /* the latest change of `state` */
 	bool serves, site;         /* site: mode `site` is in effect: ACKs wait for the standby */
+	bool asks;                 /* it does not serve, and asks a witness for a tunnel */
 	uint32_t flows;            /* connections with copies, or stored */
 	uint64_t bytes;            /* of copies under way, or stored */
 };

@@ -249,6 +249,11 @@ bool eng_standby_hand_over(struct eng *e, rwy_time now)
 
 /* --- report ----------------------------------------------------------------------------------- */
 
+static bool asks(enum wan_claim c)
+{
+	return c != WAN_CLAIM_SILENT && c != WAN_CLAIM_YIELD;
+}
+
 bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 {
 	bool stores = !eng_sb_serves(e);
@@ -262,5 +267,8 @@ bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 	    .bytes = e->mem.kind[stores ? ENG_MEM_STORED : ENG_MEM_COPIES]};
 	for (const struct eng_responder *rs = e->sb.copies; rs; rs = rs->copy->all_next)
 		out->flows++;
+	for (unsigned i = 0; i < e->cfg.tunnels && stores; i++)
+		if (e->tunnel[i].wan && !eng_sb_is_pair(e, i))
+			out->asks |= asks(wan_claimed(e->tunnel[i].wan));
 	return e->cfg.standby.on;
 }

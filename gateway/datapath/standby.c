@@ -109,23 +109,12 @@ void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up)
 	w->standby->since = w->standby->say_at = w->now;
 }
 
-/* The engine asks the witness when it takes over, and when it waited in vain for the other one. */
+/* Who asks the witness has to speak on the WAN. */
 static enum gw_pair gate_wanted(const struct gw_worker *w)
 {
-	static const char *const name[] = {
-#define X(e, n, s) [e] = n,
-	    ENG_SB_STATES(X)
-#undef X
-	};
 	struct eng_standby_info i;
 
-	if (!eng_standby_info(w->eng, &i))
-		return GW_PAIR_HIDES;
-	if (i.state == name[ENG_SB_TAKING] || !strcmp(i.state, name[ENG_SB_TAKING]))
-		return GW_PAIR_ASKS;
-	if (!strcmp(i.state, name[ENG_SB_ASKING]) && !*i.other && w->now >= i.since + w->standby->wait)
-		return GW_PAIR_ASKS;
-	return GW_PAIR_HIDES;
+	return eng_standby_info(w->eng, &i) && i.asks ? GW_PAIR_ASKS : GW_PAIR_HIDES;
 }
 
 static void say(struct gw_worker *w, struct gw_standby *s)
