@@ -300,6 +300,7 @@ static void sb_take(struct eng *e, rwy_time now)
 		eng_sb_claim(e, w, WAN_CLAIM_TAKE, now);
 }
 
+/* The witness refused, or the active gateway says that it was confirmed: the copies here are old. */
 static void sb_retreat(struct eng *e, rwy_time now)
 {
 	eng_takeover_undo(e, now);

@@ -238,7 +238,7 @@ enum eng_sb_state {
 	    same, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                        \
 	ROW(READY, store_again, same, store_again, same, same, take, take, take, IMPOSSIBLE, IMPOSSIBLE,     \
 	    same, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                        \
-	ROW(TAKING, same, same, same, same, same, same, same, same, IMPOSSIBLE, alone, retreat, IMPOSSIBLE,  \
+	ROW(TAKING, retreat, same, same, same, same, same, same, same, IMPOSSIBLE, alone, retreat, IMPOSSIBLE,  \
 	    IMPOSSIBLE, IMPOSSIBLE)                                                                          \
 	ROW(REPLACED, same, same, same, same, same, same, same, same, IMPOSSIBLE, same, same, IMPOSSIBLE,    \
 	    same, IMPOSSIBLE)
