@@ -105,6 +105,18 @@ uint32_t roce_resp_set_pmtu(struct roce_resp *r, uint32_t pmtu)
 	return on_other[r->state].pmtu(r);
 }
 
+bool roce_resp_set_single(struct roce_resp *r, roce_psn next)
+{
+	struct roce_resp_rd *d = r->rd_n ? roce_resp_rd_at(r, (uint16_t)(r->rd_n - 1)) : NULL;
+
+	if (r->state != ROCE_RS_UNCOUNTED || !d || next != roce_psn_add(d->psn, 1))
+		return false;
+	count_event(r, ROCE_RSE_PMTU);
+	roce_resp_pmtu_least(r, d->dma_len);
+	roce_resp_read_counted(r, d); /* cnt is 1 */
+	return true;
+}
+
 enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint8_t opcode)
 {
 	struct roce_resp_rd *d;

@@ -231,6 +231,11 @@ void roce_resp_room(struct roce_resp *r);
  */
 uint32_t roce_resp_set_pmtu(struct roce_resp *r, uint32_t pmtu);
 /*
+ * The host sent a request with PSN `next` after the waiting READ, which so has one response: two
+ * would have shown the path MTU. False: no READ waits, or `next` does not follow it.
+ */
+bool roce_resp_set_single(struct roce_resp *r, roce_psn next);
+/*
  * Everything before `psn` may be acknowledged, with this MSN: in ack mode near at acceptance, in
  * modes far and end as reports come. The watermark never moves back.
  */

@@ -461,6 +461,24 @@ static void test_pmtu_wait(void **state)
 	rx_fini(&x);
 }
 
+/* A standby gateway finds a request behind the READ, and not the response. */
+static void test_pmtu_wait_settled_by_next(void **state)
+{
+	struct rx x;
+
+	rx_init(&x, START, 0);
+	assert_false(roce_resp_set_single(&x.r, START + 1));
+	rx_in(&x, ROCE_RC_READ_REQ, START, 0, 1000);
+	assert_false(roce_resp_set_single(&x.r, START + 2));
+	assert_true(roce_resp_parks(&x.r));
+	assert_true(roce_resp_set_single(&x.r, START + 1));
+	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 1, 4, 0), ROCE_RESP_ACCEPT);
+	assert_false(roce_resp_set_single(&x.r, START + 2));
+	/* it was not served yet */
+	assert_int_equal(rx_answer(&x, START, ROCE_RC_READ_RESP_ONLY), ROCE_RESP_SERVE);
+	rx_fini(&x);
+}
+
 static void test_pmtu_wait_settled_by_only(void **state)
 {
 	struct rx x;
@@ -505,6 +523,7 @@ int main(void)
 	    cmocka_unit_test(test_too_many),
 	    cmocka_unit_test(test_pmtu_learned),
 	    cmocka_unit_test(test_pmtu_wait),
+	    cmocka_unit_test(test_pmtu_wait_settled_by_next),
 	    cmocka_unit_test(test_pmtu_wait_settled_by_only),
 	};
 
