@@ -550,10 +550,10 @@ static uint64_t complete_faults(uint64_t faults)
 	/* A slow host's answer waits for seconds behind its own messages, and no turn is as long. */
 	if (faults & F_LATE)
 		faults &= ~(uint64_t)F_SLOW;
-	/* Not drawn with pairs yet, or another ack mode. */
+	/* Not drawn with pairs yet, or another ack mode. NICs may give up while a standby gets keys. */
 	if (faults & F_STANDBY)
-		faults &= ~(uint64_t)(F_KEYS | F_MOVES | F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_HOSTILE |
-		                      F_POOL | F_CHANGES | F_SQUEEZE | F_TOLD | F_BEHIND);
+		faults &= ~(uint64_t)(F_MOVES | F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_HOSTILE | F_SQUEEZE |
+		                      F_BEHIND | (faults & F_NIC ? F_KEYS : 0));
 	/* A reservation makes hosts wait: not for those that give up soon, or beside one that is judged
 	 * by its time. */
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE))

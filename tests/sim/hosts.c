@@ -269,7 +269,7 @@ bool sim_drained(void *ctx)
 	struct run *r = ctx;
 
 	for (unsigned i = 0; i < 2; i++)
-		if (!sim_engine(r->w, i) || eng_custody_bytes(sim_engine(r->w, i)))
+		if (!sim_engine(r->w, i) || !sim_served(r->w, i) || eng_custody_bytes(sim_engine(r->w, i)))
 			return false;
 	return true;
 }

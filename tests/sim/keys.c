@@ -2,12 +2,13 @@
 /*
  * Keys of the tunnel (F_KEYS). The handshake of the control threads is not played, only what it
  * gives: secrets at both ends, a round trip and a half after both gateways run and the WAN carries,
- * and later the word that the other end has them, which one end may never get.
+ * and later the word that the other end has them, which one end may never get. With pairs each gateway that speaks on the WAN has keys of its own.
  */
 #include "tests/lib/aead_test.h"
 #include "tests/sim/world_int.h"
 
 #define RETRY (20 * RWY_MS)
+#define LOOK  RWY_MS
 
 static rwy_dur rtt(const struct world *w)
 {
@@ -31,76 +32,128 @@ static void secret(struct world *w, struct aead_secret *s)
 	}
 }
 
-static bool runs(const struct world *w, unsigned site)
+static bool runs(const struct site *s)
 {
-	return w->site[site].e && w->now >= w->site[site].paused_until;
+	return s->e && s->w->now >= s->paused_until;
+}
+
+/* Of a pair only the gateway that serves, or asks the witness, speaks on the WAN. */
+static bool speaks(const struct site *s)
+{
+	struct eng_standby_info i;
+
+	return runs(s) && eng_standby_info(s->e, &i) && (i.serves || i.asks);
 }
 
 /* False: not now. */
-static bool handshake(struct world *w)
+static bool handshake(struct world *w, const struct sim_exchange *x)
 {
 	struct aead_secret way[2];
 
-	if (!runs(w, 0) || !runs(w, 1) || w->links.link[sim_link_id(SIM_WAN, 0)].down)
+	if (!runs(&w->site[x->of[0]]) || !runs(&w->site[x->of[1]]) ||
+	    w->links.link[sim_link_id(SIM_WAN, 0)].down)
 		return false;
 	secret(w, &way[0]);
 	secret(w, &way[1]);
 	for (unsigned i = 0; i < 2; i++) {
 		struct wan_secrets s = {.tx = way[i], .rx = way[!i]};
 
-		if (eng_tunnel_keys_offer(w->site[i].e, 0, &s, w->now) != 0)
+		if (eng_tunnel_keys_offer(w->site[x->of[i]].e, 0, &s, w->now) != 0)
 			return false; /* the id is taken: another handshake */
 	}
 	return true;
 }
 
-static void use(struct world *w, unsigned site)
+static void use(struct world *w, struct sim_exchange *x, unsigned end)
 {
-	w->use_at[site] = RWY_NEVER;
-	if (!w->site[site].e)
+	struct site *s = &w->site[x->of[end]];
+
+	x->use_at[end] = RWY_NEVER;
+	if (!s->e)
 		return;
-	eng_tunnel_keys_use(w->site[site].e, 0, w->now);
-	w->site[site].next = w->now;
+	eng_tunnel_keys_use(s->e, 0, w->now);
+	s->next = w->now;
+}
+
+static unsigned exchanges(const struct world *w)
+{
+	return w->gateways > 2 ? SIM_GATEWAYS : 1;
 }
 
 void sim_keys_start(struct world *w)
 {
-	w->keys_at = w->use_at[0] = w->use_at[1] = RWY_NEVER;
+	w->keys_look_at = RWY_NEVER;
+	for (unsigned k = 0; k < SIM_GATEWAYS; k++) /* gateways 0 and 2 are site 0's */
+		w->keys[k] = (struct sim_exchange){
+		    .of = {k & 2, 1 + 2 * (k & 1)}, .at = RWY_NEVER, .use_at = {RWY_NEVER, RWY_NEVER}};
 	if (!w->cfg.keys)
 		return;
 	w->key_rng.s = w->cfg.seed ^ 0x6b657973;
-	while (!handshake(w))
+	if (w->gateways > 2) {
+		w->keys_look_at = w->now;
+		return;
+	}
+	while (!handshake(w, &w->keys[0]))
 		;
 	for (unsigned i = 0; i < 2; i++)
-		use(w, i);
-	w->keys_at = w->now + w->cfg.renew;
+		use(w, &w->keys[0], i);
+	w->keys[0].at = w->now + w->cfg.renew;
 }
 
 void sim_keys_restarted(struct world *w)
 {
-	if (w->cfg.keys)
-		w->keys_at = w->now + rtt(w) * 3 / 2;
+	if (w->cfg.keys && w->gateways == 2)
+		w->keys[0].at = w->now + rtt(w) * 3 / 2;
 }
 
 rwy_time sim_keys_next(const struct world *w)
 {
-	return rwy_time_min(w->keys_at, rwy_time_min(w->use_at[0], w->use_at[1]));
+	rwy_time at = w->keys_look_at;
+
+	for (unsigned k = 0; k < exchanges(w); k++) {
+		const struct sim_exchange *x = &w->keys[k];
+
+		at = rwy_time_min(at, rwy_time_min(x->at, rwy_time_min(x->use_at[0], x->use_at[1])));
+	}
+	return at;
+}
+
+/* Pairs: two gateways exchange keys as soon as both speak. A TLS handshake is four round trips. */
+static void look(struct world *w)
+{
+	for (unsigned k = 0; k < SIM_GATEWAYS; k++) {
+		struct sim_exchange *x = &w->keys[k];
+		bool there = speaks(&w->site[x->of[0]]) && speaks(&w->site[x->of[1]]);
+
+		if (there != x->there)
+			x->at = there ? w->now + 4 * rtt(w) : RWY_NEVER;
+		x->there = there;
+	}
+	w->keys_look_at = w->now + LOOK;
+}
+
+static void exchange_tick(struct world *w, struct sim_exchange *x)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (x->use_at[i] <= w->now)
+			use(w, x, i);
+	if (x->at > w->now)
+		return;
+	if (!handshake(w, x)) {
+		x->at = w->now + RETRY;
+		return;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		x->use_at[i] = w->now + w->cfg.wan[!i].delay + RWY_US * sim_below(&w->key_rng, 20000);
+	if (sim_chance(&w->key_rng, .3)) /* the other end's datagrams say it */
+		x->use_at[sim_below(&w->key_rng, 2)] = RWY_NEVER;
+	x->at = w->now + w->cfg.renew;
 }
 
 void sim_keys_tick(struct world *w)
 {
-	for (unsigned i = 0; i < 2; i++)
-		if (w->use_at[i] <= w->now)
-			use(w, i);
-	if (w->keys_at > w->now)
-		return;
-	if (!handshake(w)) {
-		w->keys_at = w->now + RETRY;
-		return;
-	}
-	for (unsigned i = 0; i < 2; i++)
-		w->use_at[i] = w->now + w->cfg.wan[!i].delay + RWY_US * sim_below(&w->key_rng, 20000);
-	if (sim_chance(&w->key_rng, .3)) /* the other end's datagrams say it */
-		w->use_at[sim_below(&w->key_rng, 2)] = RWY_NEVER;
-	w->keys_at = w->now + w->cfg.renew;
+	if (w->keys_look_at <= w->now)
+		look(w);
+	for (unsigned k = 0; k < exchanges(w); k++)
+		exchange_tick(w, &w->keys[k]);
 }

@@ -64,7 +64,8 @@ static const uint64_t late_kinds[] = {0, F_TENANTS, F_LAN_LOSS, F_PATHS, F_MASS,
 
 /* Pairs of gateways */
 static const uint64_t pair_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS, F_NIC | F_CRASH_NEAR,
-    F_OUTAGE, F_MASS, F_PAUSE, F_NIC | F_CRASH_FAR, F_TENANTS, F_REUSE, F_RNR, F_BOUNDS};
+    F_OUTAGE, F_MASS, F_PAUSE, F_NIC | F_CRASH_FAR, F_TENANTS, F_REUSE, F_RNR, F_BOUNDS, F_POOL,
+    F_TENANTS | F_CHANGES, F_TOLD, F_CRASH_BOTH, F_PATHS};
 
 /* Reservations */
 static const uint64_t rate_kinds[] = {0, F_LAN_LOSS, F_REUSE, F_OUTAGE, F_CRASH_FAR, F_TENANTS, F_CRASH_NEAR,
@@ -92,7 +93,7 @@ static const struct further {
     {LIST(nic_kinds), 4, 0, F_TENANTS, 3, 0},
     {LIST(path_kinds), 5, F_PATHS, F_KEYS, 2, 1},
     {LIST(late_kinds), 7, F_LATE, F_KEYS, 2, 1},
-    {LIST(pair_kinds), 6, F_STANDBY, 0, 1, 0},
+    {LIST(pair_kinds), 6, F_STANDBY, F_KEYS, 2, 1},
     {LIST(rate_kinds), 8, F_RATES, F_KEYS, 2, 1},
     {LIST(small_kinds), 8, F_SMALL, F_KEYS, 2, 1},
 };

@@ -190,6 +190,8 @@ static const struct {
     {222, F_STANDBY},
     /* a standby got a copy of ATOMICs that were answered before, and waited for their responses */
     {102, F_STANDBY | F_CRASH_BOTH},
+    /* a request followed a READ whose only response had been at the gateway that died */
+    {354, F_STANDBY | F_NIC},
     /* responses that went on where requests had no credit took no notice of their reservation */
     {42, F_RATES | F_POOL},
     {323, F_RATES | F_POOL},

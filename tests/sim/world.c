@@ -191,7 +191,7 @@ static void pair_cfg(struct eng_cfg *c)
 	struct wan_cfg *wan = &c->tunnel[CABLE].wan;
 
 	c->tunnels = CABLE + 1;
-	c->standby = (struct eng_standby_cfg){.on = true, .tunnel = CABLE, .wait = 500 * RWY_MS};
+	c->standby = (struct eng_standby_cfg){.on = true, .tunnel = CABLE, .wait = SIM_PAIR_WAIT};
 	snprintf(c->tunnel[CABLE].name, ENG_NAME_MAX, "pair");
 	wan_cfg_default(wan);
 	wan->cc = cc_find("fixed");
@@ -563,6 +563,11 @@ static unsigned serving(const struct world *w, unsigned site)
 struct eng *sim_engine(struct world *w, unsigned site)
 {
 	return w->site[serving(w, site)].e;
+}
+
+bool sim_served(const struct world *w, unsigned site)
+{
+	return w->gateways == 2 || worth(&w->site[site]) || worth(&w->site[site + 2]);
 }
 
 bool sim_paired(const struct world *w, unsigned site)

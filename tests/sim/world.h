@@ -109,6 +109,8 @@ void sim_crash_standby(struct world *w, unsigned site, rwy_dur after);
 int sim_hand_over(struct world *w, unsigned site);
 void sim_crash_gateway(struct world *w, unsigned idx, rwy_dur after);
 void sim_cable_down(struct world *w, unsigned site, bool down);
+/* A gateway serves the site, as one without a pair always does. */
+bool sim_served(const struct world *w, unsigned site);
 /* The site has an active gateway and a standby with all copies. */
 bool sim_paired(const struct world *w, unsigned site);
 /* Both gateways of a site acknowledge alone, now or at an earlier time. */

@@ -8,6 +8,7 @@
 #include "tests/sim/world.h"
 
 #define SIM_GATEWAYS      4               /* of sites 0 and 1; the second ones of pairs there */
+#define SIM_PAIR_WAIT     (500 * RWY_MS)  /* of a gateway of a pair that starts */
 #define SIM_START         SIM_LINKS       /* an event: the start of gateway 0; + 1: gateway 1, and so on */
 #define SIM_STREAM        (SIM_LINKS + 4) /* a datagram from that site over the reliable carrier */
 #define SIM_BROKEN        (SIM_LINKS + 6) /* the gateway learns that the carrier broke */
@@ -38,6 +39,14 @@ struct site {
 	rwy_time stream_free[SIM_CARRIER_CONNS];
 };
 
+/* keys.c: exchanges of keys between two gateways. */
+struct sim_exchange {
+	unsigned of[2];     /* the gateways, of site 0 and 1 */
+	bool there;         /* pairs: both speak on the WAN */
+	rwy_time at;        /* the next exchange */
+	rwy_time use_at[2]; /* when each end learns that the other one has the keys */
+};
+
 struct world {
 	struct sim_cfg cfg;
 	const struct sim_ops *ops;
@@ -52,8 +61,8 @@ struct world {
 	const char *accounts;             /* what was wrong with them or with reservations first, or NULL */
 	struct eng_steering *steering[2]; /* of each site; NULL: no assignments */
 	uint32_t set;                     /* number of the carrier's incarnation; 0: none yet */
-	/* keys.c: the next handshake; when a site learns that the other one has its keys */
-	rwy_time keys_at, use_at[2];
+	struct sim_exchange keys[SIM_GATEWAYS]; /* of each gateway of site 0 with each of site 1 */
+	rwy_time keys_look_at; /* pairs: when it is looked next which gateways may exchange keys */
 	struct sim_rng key_rng;
 };
 
