@@ -311,6 +311,9 @@ static void run_rounds(struct run *r, bool alone)
 	/* After resets hosts have ACKs early; with a small window at the far gateway the rest takes long. */
 	if (r->faults & F_RESET)
 		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, sim_drained, r);
+	/* Where both sites lost their gateways, each asks the other one, who asks, too: for 5 s neither answers. */
+	if ((r->faults & F_STANDBY) && !sim_drained(r))
+		sim_run(r->w, sim_now(r->w) + 20 * RWY_SEC, sim_drained, r);
 	/* Lets custody drain. */
 	sim_run(r->w, sim_now(r->w) + (r->faults & F_TOLD ? TOLD : drain_time(r)), NULL, r);
 	/* data for hosts that do not answer any more is given up later */
