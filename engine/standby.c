@@ -311,9 +311,9 @@ static void sb_retreat(struct eng *e, rwy_time now)
 
 typedef void word(struct eng *e, rwy_time now);
 static word *const table[ENG_SB_STATE_COUNT][ENG_SB_EVENT_COUNT] = {
-#define ROW(s, a, b, c, d, f, g, h, i, j, k, l, m, n, o)                                                     \
+#define ROW(s, a, b, c, d, f, g, h, i, j, k, l, m, n, o, p)                                                  \
 	[ENG_SB_##s] = {sb_##a, sb_##b, sb_##c, sb_##d, sb_##f, sb_##g, sb_##h, sb_##i, sb_##j, sb_##k,      \
-	    sb_##l, sb_##m, sb_##n, sb_##o},
+	    sb_##l, sb_##m, sb_##n, sb_##o, sb_##p},
     ENG_SB_TABLE(ROW)
 #undef ROW
 };

@@ -129,7 +129,7 @@ void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now)
 	if (!e->cfg.standby.on)
 		return;
 	if (!(e->sb.taking >> tunnel & 1))
-		eng_sb_event(e, ENG_SBE_REFUSED, now);
+		eng_sb_event(e, wan_claim_over(e->tunnel[tunnel].wan) ? ENG_SBE_OVER : ENG_SBE_REFUSED, now);
 	else if (e->sb.at == RWY_NEVER)
 		e->sb.at = now + TAKE_AGAIN;
 }

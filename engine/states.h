@@ -208,6 +208,7 @@ enum eng_sb_state {
 	X(ENG_SBE_WALKED, "walked", "all connections were looked at")                                        \
 	X(ENG_SBE_GRANTED, "granted", "the witness gave us the tunnel")                                      \
 	X(ENG_SBE_REFUSED, "refused", "the witness gave it to the other gateway")                            \
+	X(ENG_SBE_OVER, "over", "the same, and will never give it to this process")                          \
 	X(ENG_SBE_STUCK, "stuck", "a copy could not be made, or the standby refused it")                     \
 	X(ENG_SBE_TIMER, "timer", "the other gateway was waited for long enough")                            \
 	X(ENG_SBE_ORDER, "order", "an operator orders this gateway to hand over")
@@ -219,29 +220,29 @@ enum eng_sb_state {
  */
 #define ENG_SB_TABLE(ROW)                                                                                    \
 	ROW(NONE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE,        \
-	    IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)              \
-	ROW(ALONE, two_serve, two_serve, same, copy, same, same, same, same, IMPOSSIBLE, same, yield,        \
+	    IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)  \
+	ROW(ALONE, two_serve, two_serve, same, copy, same, same, same, same, IMPOSSIBLE, same, yield, yield, \
 	    IMPOSSIBLE, copy, IMPOSSIBLE)                                                                    \
 	ROW(COPYING, two_serve, two_serve, two_serve, same, alone, alone, same, alone, pair, same, yield,    \
-	    alone, same, IMPOSSIBLE)                                                                         \
+	    yield, alone, same, IMPOSSIBLE)                                                                  \
 	ROW(PAIRING, two_serve, two_serve, two_serve, same, alone, alone, same, alone, hold, paired, yield,  \
-	    alone, same, IMPOSSIBLE)                                                                         \
-	ROW(PAIRED, yield, yield, same, same, lose, lose, same, lose, IMPOSSIBLE, same, yield, lose, same,   \
-	    hand_over)                                                                                       \
-	ROW(LOSING, yield, yield, same, same, same, same, same, same, IMPOSSIBLE, alone, yield, same, same,  \
-	    IMPOSSIBLE)                                                                                      \
+	    yield, alone, same, IMPOSSIBLE)                                                                  \
+	ROW(PAIRED, yield, yield, same, same, lose, lose, same, lose, IMPOSSIBLE, same, yield, yield, lose,  \
+	    same, hand_over)                                                                                 \
+	ROW(LOSING, yield, yield, same, same, same, same, same, same, IMPOSSIBLE, alone, yield, yield, same, \
+	    same, IMPOSSIBLE)                                                                                \
 	ROW(YIELDING, yield, yield, yield, lose, same, lose, same, lose, IMPOSSIBLE, IMPOSSIBLE, yield,      \
-	    same, lose, IMPOSSIBLE)                                                                          \
+	    yield, same, lose, IMPOSSIBLE)                                                                   \
 	ROW(ASKING, store, store, store, same, same, first, same, wait_again, IMPOSSIBLE, alone, wait_again, \
-	    IMPOSSIBLE, ask_witness, IMPOSSIBLE)                                                             \
+	    yield, IMPOSSIBLE, ask_witness, IMPOSSIBLE)                                                      \
 	ROW(STORING, same, ready, same, same, same, ask_again, same, ask_again, IMPOSSIBLE, IMPOSSIBLE,      \
-	    same, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                        \
+	    same, same, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                  \
 	ROW(READY, store_again, same, store_again, same, same, take, take, take, IMPOSSIBLE, IMPOSSIBLE,     \
-	    same, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                        \
-	ROW(TAKING, retreat, same, same, same, same, same, same, same, IMPOSSIBLE, alone, retreat, IMPOSSIBLE,  \
-	    IMPOSSIBLE, IMPOSSIBLE)                                                                          \
-	ROW(REPLACED, same, same, same, same, same, same, same, same, IMPOSSIBLE, same, same, IMPOSSIBLE,    \
-	    same, IMPOSSIBLE)
+	    same, same, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                  \
+	ROW(TAKING, retreat, same, same, same, same, same, same, same, IMPOSSIBLE, alone, retreat, retreat,  \
+	    IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE)                                                              \
+	ROW(REPLACED, same, same, same, same, same, same, same, same, IMPOSSIBLE, same, same, same,          \
+	    IMPOSSIBLE, same, IMPOSSIBLE)
 
 /* X(from, to): every change of state. */
 /* clang-format off */
@@ -263,6 +264,7 @@ enum eng_sb_state {
 	X(YIELDING, REPLACED)                           \
 	X(ASKING, ALONE)                                \
 	X(ASKING, STORING)                              \
+	X(ASKING, REPLACED)                             \
 	X(STORING, ASKING)                              \
 	X(STORING, READY)                               \
 	X(READY, STORING)                               \

@@ -196,6 +196,11 @@ enum wan_claim wan_claimed(const struct wan_tunnel *t)
 	return t->claim.own;
 }
 
+bool wan_claim_over(const struct wan_tunnel *t)
+{
+	return t->claim.over;
+}
+
 bool wan_claim_granted(const struct wan_tunnel *t)
 {
 	return t->claim.granted;

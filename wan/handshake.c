@@ -95,7 +95,7 @@ static void put(struct wan_tunnel *t, struct wan_tx *tx, const struct wan_f_hell
 static bool put_gone(struct wan_tunnel *t, struct wan_tx *tx)
 {
 	struct wan_claims *c = &t->claim;
-	struct wan_f_hello f = {.flags = WAN_HELLO_GONE,
+	struct wan_f_hello f = {.flags = (uint8_t)(WAN_HELLO_GONE | (c->refuse_over ? WAN_HELLO_HELD : 0)),
 	    .tunnel_id = t->cfg.tunnel_id,
 	    .epoch = t->cfg.epoch,
 	    .echo = c->refuse_nonce,
@@ -467,8 +467,10 @@ void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, 
 	t->c.rx_datagrams++;
 	t->c.rx_bytes += len + WAN_PKT_HDR;
 	if (gone) {
-		if (wan_claim_on_gone(t, &f, now))
+		if (wan_claim_on_gone(t, &f, now)) {
+			t->claim.over |= f.flags & WAN_HELLO_HELD;
 			lose(t, now);
+		}
 	} else if (wan_claim_avoids(t, &f, now)) {
 		t->c.drop_refused++;
 	} else if (wan_witness_refuses(t, &f)) {

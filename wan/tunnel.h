@@ -66,6 +66,8 @@ struct wan_claims {
 	/* An answer that refuses is due. It has its own nonce and epoch: what is refused shall not
 	 * be echoed in any other answer. A nonce of 0: to a datagram that is no HELLO. */
 	bool refuse, refuse_native;
+	bool refuse_over; /* for good */
+	bool over;        /* the witness refused this process for good */
 	uint8_t refuse_path;
 	uint64_t refuse_nonce, refuse_epoch;
 	rwy_time hinted; /* time of the latest answer to such a datagram */

@@ -11,8 +11,8 @@
  *    names one process, and that one's state is old.
  *
  * What is challenged and answers is believed: a restart of the peer (handshake.c). What is refused
- * is told so, if it wants an answer: by a HELLO of its own kind, since an ordinary one with its
- * nonce would say that it is believed. Frames of a replaced epoch are answered, too: it may not
+ * is told so, if it wants an answer, and whether that is for good: by a HELLO of its own kind, since
+ * an ordinary one with its nonce would say that it is believed. Frames of a replaced epoch are answered, too: it may not
  * know yet.
  *
  * A claim has a number. A HELLO of the believed epoch without proof of freshness changes the claim
@@ -62,6 +62,7 @@ static void refuse(struct wan_tunnel *t, uint64_t epoch, uint64_t nonce, uint8_t
 	struct wan_claims *c = &t->claim;
 
 	c->refuse = true;
+	c->refuse_over = gone(c, epoch);
 	c->refuse_epoch = epoch;
 	c->refuse_nonce = nonce;
 	c->refuse_path = path;

@@ -192,6 +192,9 @@ static const struct {
     {102, F_STANDBY | F_CRASH_BOTH},
     /* a request followed a READ whose only response had been at the gateway that died */
     {354, F_STANDBY | F_NIC},
+    /* both of a pair asked; the witness had refused the one that was to serve for good */
+    {20287, F_STANDBY | F_CRASH_FAR},
+    {20419, F_STANDBY | F_CRASH_FAR},
     /* responses that went on where requests had no credit took no notice of their reservation */
     {42, F_RATES | F_POOL},
     {323, F_RATES | F_POOL},

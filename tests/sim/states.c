@@ -24,8 +24,8 @@ static const char *const resp_word[ROCE_RS_COUNT][ROCE_RSE_COUNT] = {
 #undef ROW
 };
 static const char *const standby_word[ENG_SB_STATE_COUNT][ENG_SB_EVENT_COUNT] = {
-#define ROW(s, e, c, l, o, t, a, y, q, w, g, r, k, x, h)                                                     \
-	[ENG_SB_##s] = {#e, #c, #l, #o, #t, #a, #y, #q, #w, #g, #r, #k, #x, #h},
+#define ROW(s, e, c, l, o, t, a, y, q, w, g, r, v, k, x, h)                                                  \
+	[ENG_SB_##s] = {#e, #c, #l, #o, #t, #a, #y, #q, #w, #g, #r, #v, #k, #x, #h},
     ENG_SB_TABLE(ROW)
 #undef ROW
 };

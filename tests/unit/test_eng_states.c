@@ -78,7 +78,7 @@ static void test_standby(void **state)
 	ENG_SB_EVENTS(X)
 #undef X
 	states_add("\n");
-#define ROW(s, e, c, l, o, t, a, y, q, w, g, r, k, x, h)                                                     \
+#define ROW(s, e, c, l, o, t, a, y, q, w, g, r, v, k, x, h)                                                  \
 	states_add("| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",       \
 	    states_lower(#s), #e, #c, #l, #o, #t, #a, #y, #q, #w, #g, #r, #k, #x, #h);
 	ENG_SB_TABLE(ROW)

@@ -63,6 +63,7 @@ static void test_take_while_alive(void **state)
 		/* it hears of that as soon as it has said something */
 		assert_true(wan_sites_reach(s, 300 * RWY_MS + 4 * SITES_RTT, s->g[A].replaced));
 		assert_int_equal(wan_claimed(s->g[A].t), WAN_CLAIM_SILENT);
+		assert_true(wan_claim_over(s->g[A].t));
 		wan_sites_run(s, 5 * RWY_SEC);
 		assert_int_equal(s->g[A].replaced, 1);
 		check_taken(s);
@@ -89,7 +90,7 @@ static void test_take_from_keep(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		wan_sites_claim(s, S, i ? WAN_CLAIM_INHERIT : WAN_CLAIM_TAKE);
 		assert_true(wan_sites_reach(s, 2 * SITES_RTT, s->g[S].replaced == i + 1));
-		assert_false(s->g[S].up);
+		assert_false(s->g[S].up || wan_claim_over(s->g[S].t));
 	}
 	assert_true(wan_sites_counters(s, W)->drop_refused >= 2);
 	assert_int_equal(s->g[W].restarts, 0);
