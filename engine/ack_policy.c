@@ -118,20 +118,44 @@ static void allow_early(struct eng_responder *rs)
 	rwy_unreachable();
 }
 
+/*
+ * The MSN behind the first request of a window that the host repeats. False: nobody can tell, or it
+ * is no such request. A gateway that took over knows ACKs of the dead one only as far as it was
+ * told, so the host's window may begin later than what is allowed here.
+ */
+static bool msn_behind(const struct eng_responder *rs, const struct roce_pkt *pkt, roce_msn *msn)
+{
+	const struct roce_resp *r = &rs->resp;
+	const struct rwy_buf *b;
+
+	if (pkt->psn == r->allow_psn) {
+		*msn = roce_psn_add(r->allow_msn, roce_op_ends(pkt->info) ? 1 : 0);
+		return true;
+	}
+	if (!rs->taken_over || !rs->requests || roce_psn_before(pkt->psn, r->allow_psn))
+		return false;
+	for (uint64_t s = wan_tx_base(rs->requests); (b = wan_tx_at(rs->requests, s)); s++)
+		if (b->kind == RWY_BUF_PACKET && b->psn == pkt->psn) {
+			*msn = b->msn;
+			return true;
+		}
+	return false;
+}
+
 void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct roce_resp *r = &rs->resp;
+	roce_msn msn;
 
-	if (!singles_allowed(rs) || !roce_resp_started(r) || pkt->psn != r->allow_psn ||
-	    now < rs->single_ack_at || completes(rs, pkt->info) ||
-	    (eng_copy_gates(rs) && !eng_copy_covers(rs, pkt->psn)))
+	if (!singles_allowed(rs) || !roce_resp_started(r) || now < rs->single_ack_at ||
+	    completes(rs, pkt->info) || (eng_copy_gates(rs) && !eng_copy_covers(rs, pkt->psn)) ||
+	    !msn_behind(rs, pkt, &msn))
 		return;
 	rs->single_ack_at = now + SINGLE_INTERVAL;
 	rs->side.e->c.ack_single++;
 	eng_record_side(
 	    &rs->side, &(struct eng_record){.kind = ENG_REC_SINGLE, .psn = pkt->psn & ROCE_PSN_MASK}, now);
-	roce_resp_allow(
-	    r, roce_psn_add(pkt->psn, 1), roce_psn_add(r->allow_msn, roce_op_ends(pkt->info) ? 1 : 0));
+	roce_resp_allow(r, roce_psn_add(pkt->psn, 1), msn);
 }
 
 void eng_ack_started(struct eng_responder *rs)

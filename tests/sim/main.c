@@ -195,6 +195,8 @@ static const struct {
     /* both of a pair asked; the witness had refused the one that was to serve for good */
     {20287, F_STANDBY | F_CRASH_FAR},
     {20419, F_STANDBY | F_CRASH_FAR},
+    /* a NIC had ACKs that a standby did not know of, and memory was short: it got no more */
+    {20253, F_STANDBY | F_NIC},
     /* responses that went on where requests had no credit took no notice of their reservation */
     {42, F_RATES | F_POOL},
     {323, F_RATES | F_POOL},
