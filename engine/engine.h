@@ -139,7 +139,12 @@ struct eng_cfg {
 	 * lives; entries of an earlier process in it are taken up. NULL: none.
 	 */
 	struct eng_journal_entry *journal;
-	uint32_t journal_n;    /* its entries */
+	uint32_t journal_n; /* its entries */
+	/*
+	 * One of a pair: the term (standby.h) in which this gateway served last, in the same kind of
+	 * memory; 0: it did not. NULL: it does not outlive the process.
+	 */
+	_Atomic uint64_t *term;
 	rwy_dur probe_timeout; /* pairing: an unpaired flow's host has this long to answer */
 	struct eng_standby_cfg standby;
 	/*

@@ -80,6 +80,13 @@ void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now)
 
 /* --- changes of state ------------------------------------------------------------------------- */
 
+static void set_term(struct eng *e, uint64_t term)
+{
+	e->sb.term = term;
+	if (e->cfg.term)
+		atomic_store(e->cfg.term, term);
+}
+
 static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 {
 	bool served = eng_sb_serves(e);
@@ -87,6 +94,8 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 	eng_log(e, to == ENG_SB_PAIRED || to == ENG_SB_READY ? 2 : 1, "standby=%s before=%s",
 	    eng_sb_names[to], eng_sb_names[e->sb.state]);
 	eng_sb_enter(e, to);
+	if (eng_sb_serves(e) && !served)
+		set_term(e, (e->sb.term > e->sb.other_term ? e->sb.term : e->sb.other_term) + 1);
 	e->sb.since = now;
 	e->sb.at = RWY_NEVER;
 	e->sb.cursor = 0;
@@ -231,17 +240,20 @@ static void sb_two_serve(struct eng *e, rwy_time now)
 }
 
 /*
- * Both have just started: the one with a journal serves, else the smaller epoch. The witness may
- * still believe in an earlier process. Until it believes in this one, hosts get no ACK.
+ * Both have just started: the one that served last serves, for it has the newest journal; of two that
+ * have none, the smaller epoch. The witness may still believe in an earlier process. Until it
+ * believes in this one, hosts get no ACK.
  */
 static void sb_first(struct eng *e, rwy_time now)
 {
 	const struct eng_tunnel *t = &e->tunnel[e->cfg.standby.tunnel];
-	bool past = e->orphans_n != 0;
+	uint64_t term = e->sb.term, other = e->sb.other_term;
 	unsigned w = eng_sb_witness(e);
 
-	if (past != e->sb.other_past ? !past : e->cfg.tunnel[t->idx].wan.epoch > wan_peer_epoch(t->wan))
+	if (term != other ? term < other : e->cfg.tunnel[t->idx].wan.epoch > wan_peer_epoch(t->wan)) {
+		eng_sb_claim_all(e, now); /* it asked before it heard the other one */
 		return;
+	}
 	if (w == ENG_SB_NO_WITNESS)
 		sb_alone(e, now);
 	else
@@ -251,6 +263,7 @@ static void sb_first(struct eng *e, rwy_time now)
 static void sb_store(struct eng *e, rwy_time now)
 {
 	forget_journal(e);
+	set_term(e, 0);
 	enter(e, ENG_SB_STORING, now);
 }
 

@@ -9,6 +9,9 @@
  * acknowledges it when the standby has it (copy.h). The standby stores copies (store.h) until the
  * far host has the request. When the active gateway is silent, the standby makes connections of
  * them (takeover.c).
+ *
+ * A *term* is the time in which one of them serves. Terms are numbered: one that begins to serve adds
+ * 1 to the highest term that it knows of. So two that both start know which of them served last.
  */
 #ifndef ENGINE_STANDBY_H
 #define ENGINE_STANDBY_H
@@ -113,7 +116,7 @@ void eng_sb_tell(struct eng *e, rwy_time now);
 struct eng_sb_msg {
 	uint64_t to;         /* epoch of the process that it is meant for */
 	uint8_t state;       /* enum eng_sb_state of the sender; NONE: a note */
-	bool past;           /* an earlier process of the sender left a journal */
+	uint64_t term;       /* in which the sender serves, or served last; 0: it did not */
 	const uint8_t *note; /* points into the message */
 	uint32_t note_len;
 };

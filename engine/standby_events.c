@@ -70,7 +70,7 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 	if (!ours || m.note || (e->sb.state == ENG_SB_ASKING && e->sb.still))
 		return;
 	e->sb.other = m.state;
-	e->sb.other_past = m.past;
+	e->sb.other_term = m.term;
 	hear(e, now);
 }
 
@@ -237,6 +237,8 @@ void eng_sb_init(struct eng *e, rwy_time now)
 	e->sb.silence = 4 * e->cfg.tunnel[e->cfg.standby.tunnel].wan.keepalive;
 	e->sb.state = ENG_SB_ASKING;
 	e->sb.at = now + e->cfg.standby.wait;
+	if (e->cfg.term)
+		e->sb.term = *e->cfg.term;
 }
 
 bool eng_standby_hand_over(struct eng *e, rwy_time now)

@@ -8,8 +8,8 @@
 #include "engine/msg.h"
 #include "rwy/endian.h"
 
-/* Epoch of the receiver; state, NONE: a note follows; whether an earlier process left a journal. */
-#define STATE_LEN 10
+/* Epoch of the receiver; state, NONE: a note follows; term. */
+#define STATE_LEN 17
 #define NOTE_HDR  9
 
 /* Returns a message to the process that is at the other end now; NULL: none, or no memory. */
@@ -46,7 +46,7 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	b = message(e, (enum eng_sb_state)e->sb.state, STATE_LEN, now);
 	if (!b)
 		return; /* again with the next turn */
-	b->data[9] = e->orphans_n != 0;
+	rwy_put64(b->data + NOTE_HDR, e->sb.term);
 	wan_tx_send(e->tunnel[e->cfg.standby.tunnel].mgmt, b, now);
 	e->sb.said = (uint8_t)(e->sb.state + 1);
 }
@@ -76,6 +76,6 @@ bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m)
 	}
 	if (b->len != STATE_LEN || m->state >= ENG_SB_STATE_COUNT)
 		return false;
-	m->past = b->data[9];
+	m->term = rwy_get64(b->data + NOTE_HDR);
 	return true;
 }

@@ -35,6 +35,7 @@ struct head {
 	uint64_t magic;
 	uint32_t workers, per_worker;
 	_Atomic uint64_t alive; /* CLOCK_BOOTTIME, ns: the process was alive */
+	_Atomic uint64_t term;  /* eng_cfg.term */
 };
 
 struct gw_jfile {
@@ -90,6 +91,7 @@ static void take_over(struct head *to, const struct head *from)
 			memcpy(&entries(to)[(size_t)w * to->per_worker + used[w]++], j, sizeof(*j));
 	}
 	free(used);
+	atomic_store(&to->term, atomic_load(&from->term));
 }
 
 static void log_failure(const struct conf *c, const char *name, const char *why)
@@ -259,6 +261,7 @@ void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *
 	if (!f)
 		return;
 	out->journal_n = f->head->per_worker;
+	out->term = &f->head->term;
 	out->journal = entries(f->head) + (size_t)worker * f->head->per_worker;
 }
 

@@ -197,6 +197,8 @@ static const struct {
     {20419, F_STANDBY | F_CRASH_FAR},
     /* a NIC had ACKs that a standby did not know of, and memory was short: it got no more */
     {20253, F_STANDBY | F_NIC},
+    /* both of a pair had a journal, and the one with the older one served */
+    {40001, F_STANDBY | F_NIC | F_CRASH_NEAR},
     /* responses that went on where requests had no credit took no notice of their reservation */
     {42, F_RATES | F_POOL},
     {323, F_RATES | F_POOL},

@@ -230,6 +230,7 @@ static void start(struct site *s)
 	if (!w->cfg.no_journal) {
 		c->journal = s->journal;
 		c->journal_n = SIM_JOURNAL;
+		c->term = &s->term;
 	}
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
 	wan = &c->tunnel[0].wan;
@@ -367,6 +368,7 @@ static void poll(struct site *s, rwy_time now)
 	if (s->replaced) {
 		stop_gateway(s, RESTART);
 		memset(s->journal, 0, sizeof(s->journal)); /* gw_jfile_close: the other one knows better */
+		s->term = 0;
 		return;
 	}
 	s->next = eng_next(s->e);

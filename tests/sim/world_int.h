@@ -32,7 +32,8 @@ struct site {
 	unsigned ring; /* packets that wait for the end of a pause */
 	struct sim_tenant tenant_at[SIM_TENANTS + 1];
 	uint8_t world_of[SIM_TENANT_IDX];              /* by engine index: the world's tenant */
-	struct eng_journal_entry journal[SIM_JOURNAL]; /* survives a crash */
+	struct eng_journal_entry journal[SIM_JOURNAL]; /* survives a crash, and so does `term` */
+	_Atomic uint64_t term;
 	bool stream;
 	/* on the way; present connection, and what is left of its run */
 	unsigned stream_n, stream_at, stream_run;

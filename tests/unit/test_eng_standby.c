@@ -70,11 +70,20 @@ static void test_start_together(void **state)
 
 #define ENTRIES 4
 static struct eng_journal_entry journal[SP_GATEWAYS][ENTRIES];
+static _Atomic uint64_t term[SP_GATEWAYS];
 
 static void with_journal(struct eng_cfg *c, unsigned gw)
 {
 	c->journal = journal[gw];
 	c->journal_n = ENTRIES;
+	c->term = &term[gw];
+}
+
+static void no_journals(void)
+{
+	memset(journal, 0, sizeof(journal));
+	for (unsigned i = 0; i < SP_GATEWAYS; i++)
+		term[i] = 0;
 }
 
 /* After a crash of both, the one that served goes on, whatever its epoch is. */
@@ -83,7 +92,7 @@ static void test_start_with_journal(void **state)
 	for (unsigned i = 0; i < 12; i++) {
 		unsigned active = i & 1;
 
-		memset(journal, 0, sizeof(journal));
+		no_journals();
 		assert_int_equal(sp_set_up(state), 0);
 		sp_tune = with_journal;
 		sh_begin();
@@ -101,6 +110,40 @@ static void test_start_with_journal(void **state)
 		sp_start(SP_A2);
 		sp_reach(active, "paired", SP_WAIT / 2);
 		sp_reach(!active, "ready", SH_SOON);
+		assert_int_equal(sp_tear_down(state), 0);
+	}
+}
+
+/* One died, the other one served alone, and died, too: both have a journal, of which that one's is newer. */
+static void test_start_with_two_journals(void **state)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned last = i & 1;
+
+		no_journals();
+		assert_int_equal(sp_set_up(state), 0);
+		sp_tune = with_journal;
+		sh_begin();
+		sp_start(SP_B);
+		sp_start(!last);
+		sp_reach(!last, "alone", 2 * SP_WAIT);
+		sh_connect();
+		sp_start(last);
+		sp_reach(last, "ready", SP_WAIT);
+		sp_kill(!last);
+		sp_reach(last, "alone", RWY_SEC);
+		sp_kill(last);
+		if (i & 2) { /* the older one asks before the other one is there */
+			sp_start(!last);
+			sp_run(2 * SP_WAIT);
+			sp_start(last);
+		} else {
+			sp_run(5 * RWY_SEC);
+			sp_start(SP_A1);
+			sp_start(SP_A2);
+		}
+		sp_reach(last, "paired", 10 * RWY_SEC);
+		sp_reach(!last, "ready", SH_SOON);
 		assert_int_equal(sp_tear_down(state), 0);
 	}
 }
@@ -411,6 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_start_together),
 	    cmocka_unit_test(test_start_with_journal),
+	    cmocka_unit_test(test_start_with_two_journals),
 	    cmocka_unit_test_teardown(test_start_too_soon, sp_tear_down),
 	    PLAIN(test_start_beside_active),
 	    PLAIN(test_start_alone),

@@ -7,7 +7,8 @@
 
 #include "engine/store.h"
 
-#define STATE_LEN 10 /* of a message with a state */
+#define STATE_LEN 17 /* of a message with a state */
+#define NOTE_HDR  9
 
 static uint64_t bad_before;
 
@@ -69,7 +70,7 @@ static void test_malformed_state(void **state)
 	assert_int_equal(bad(SP_A2), ++n);
 	says(SP_A1, epoch_of(SP_A2), ENG_SB_ALONE, 1);
 	assert_int_equal(bad(SP_A2), ++n);
-	says(SP_A1, epoch_of(SP_A2), ENG_SB_NONE, STATE_LEN - 1); /* a note of no bytes */
+	says(SP_A1, epoch_of(SP_A2), ENG_SB_NONE, NOTE_HDR); /* a note of no bytes */
 	assert_int_equal(bad(SP_A2), ++n);
 	for (unsigned s = ENG_SB_STATE_COUNT; s < 256; s++) {
 		says(SP_A1, epoch_of(SP_A2), (uint8_t)s, STATE_LEN);
