@@ -26,6 +26,13 @@ int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_time now)
 	return t ? wan_stream_use(t, on, now) : RWY_ENOENT;
 }
 
+int eng_stream_detour(struct eng *e, unsigned tunnel, unsigned after, rwy_time now)
+{
+	struct wan_tunnel *t = wan_of(e, tunnel, now);
+
+	return t ? wan_stream_detour(t, after, now) : RWY_ENOENT;
+}
+
 void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes)
 {
 	if (e->tunnel[tunnel].wan)

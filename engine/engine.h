@@ -229,10 +229,12 @@ void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b,
 /*
  * The reliable carrier of a tunnel (TCP); wan/stream.h has the meaning of each function. Its
  * datagrams leave by eng_ops.wan_tx with wan_tx.stream set and come in by eng_stream_rx, which
- * takes b. eng_stream_use: RWY_ENOMEM, RWY_ENOENT (no such tunnel): nothing changed.
+ * takes b. eng_stream_use, eng_stream_detour: RWY_ENOMEM, RWY_ENOENT (no such tunnel), RWY_EINVAL
+ * (`after`): nothing changed.
  */
 void eng_stream_rx(struct eng *e, unsigned tunnel, struct rwy_buf *b, rwy_time now);
 RWY_MUST_CHECK int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_time now);
+RWY_MUST_CHECK int eng_stream_detour(struct eng *e, unsigned tunnel, unsigned after, rwy_time now);
 void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes);
 void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now);
 uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the next content of a datagram: a lost buffer, its second copy, a probe, or new data by
- * deficit round robin over the flows with data and credit. Also cuts a buffer into fragments when
- * it is first sent; they never change.
+ * Chooses the next content of a datagram: a lost buffer, its second copy, a detour, a probe, or new
+ * data by deficit round robin over the flows with data and credit. Also cuts a buffer into
+ * fragments when it is first sent; they never change.
  */
 #include "wan/order.h"
 
@@ -63,7 +63,7 @@ void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f
 		o->limit = limit;
 		if (o->p->unacked >= 16)
 			wan_ack_put(o->p, o, now);
-		if (t->dirty_head && (o->p == t->first || wan_path_is_stream(o->p)))
+		if (t->dirty_head && (o->p == t->first || t->st.on))
 			wan_ctl_put(t, o);
 	}
 	o->at = wan_f_data_put(o->at, d);
@@ -235,6 +235,7 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		o->fec = wants_fec(o->p, f, f->end - f->next_send, f->ring[x.seq & f->mask]->len, x.len, now);
 		if (!put_again(f, o, &x, i.frag, now))
 			wan_again_back(&t->again, split(&i, &x));
+		o->s.losses = i.losses;
 		plan_copy(t, f, o, i, now);
 		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
@@ -259,9 +260,29 @@ bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		if (!put_again(f, o, &x, i.frag, now))
 			wan_itemq_back(&t->copies, split(&i, &x));
 		o->s.flags |= WAN_S_COPIED;
+		o->s.losses = i.losses;
 		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
 		t->c.retransmit_copy++;
+		return true;
+	}
+	return false;
+}
+
+bool wan_data_detour(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_tx_item i;
+
+	while (wan_itemq_pop(&t->detour.q, &i)) {
+		struct load x;
+		struct wan_txflow *f = wanted(t, &i, &x);
+
+		if (!f)
+			continue;
+		if (!put_again(f, o, &x, i.frag, now))
+			wan_itemq_back(&t->detour.q, split(&i, &x));
+		o->s.losses = i.losses;
+		wan_detour_on_sent(t, now);
 		return true;
 	}
 	return false;
@@ -290,6 +311,7 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_out *o,
 		if (!f || !put_whole(f, o, &x, e->frag, now))
 			continue;
 		o->s.flags |= WAN_S_COPIED;
+		o->s.losses = e->losses;
 		e->flags |= WAN_S_COPIED;
 		t->c.tx_retransmit++;
 		t->c.retransmit_probe++;

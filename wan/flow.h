@@ -30,7 +30,8 @@ struct wan_sent;
 struct wan_tx_item {
 	uint32_t flow, seq;
 	uint8_t frag, more;
-	bool moved; /* true: the path or carrier changed; false: declared lost */
+	uint8_t losses; /* how often it was declared lost, up to 255 */
+	bool moved;     /* true: the path or carrier changed; false: declared lost */
 	rwy_time due;
 };
 /* A ring of fragments that grows; cap is a power of two. */
@@ -179,7 +180,7 @@ void wan_again_fini(struct wan_againq *q);
 /* A DATA frame was acknowledged: frees its custody in order, and completes a closed flow. */
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
 /* Returns false when memory is short: call again. moved: true: the path or carrier changed; false:
- * declared lost. */
+ * declared lost. What was lost often enough goes by the reliable carrier (detour.c). */
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved);
 /* Frames of the receiver. RATE: its limit of undelivered bytes and the host's rate.
  * DELIVERED: `count` is the low 32 bits of the buffers delivered; false: more than were sent.

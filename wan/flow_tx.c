@@ -298,6 +298,16 @@ static bool misses(const struct rwy_buf *b, uint32_t bit, bool copied)
 	return !(b->w0 & bit) && (!copied || b->w1 & bit);
 }
 
+/* Queues what was lost. False: no memory. */
+static bool push(struct wan_txflow *f, const struct wan_tx_item *i)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (!i->moved && wan_detour_takes(t, i->losses))
+		return wan_itemq_push(&t->detour.q, i);
+	return wan_again_push(&t->again, f->class->id, i);
+}
+
 /* A datagram with a fragment or with several buffers was lost. What is missing of it is queued,
  * from the first such buffer to the last. */
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
@@ -313,12 +323,12 @@ bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 		first++;
 	for (last = end; last > first && !misses(f->ring[(last - 1) & f->mask], bit, copied);)
 		last--;
-	if (first < last && !wan_again_push(&t->again, f->class->id,
-	                        &(struct wan_tx_item){.flow = s->flow,
-	                            .seq = (uint32_t)first,
-	                            .frag = s->frag,
-	                            .more = (uint8_t)(last - first - 1),
-	                            .moved = moved}))
+	if (first < last && !push(f, &(struct wan_tx_item){.flow = s->flow,
+	                                 .seq = (uint32_t)first,
+	                                 .frag = s->frag,
+	                                 .more = (uint8_t)(last - first - 1),
+	                                 .losses = (uint8_t)(s->losses + (!moved && s->losses < UINT8_MAX)),
+	                                 .moved = moved}))
 		return false;
 	for (; seq < end; seq++) {
 		struct rwy_buf *b = f->ring[seq & f->mask];
@@ -451,7 +461,7 @@ static void rewind_flow(struct wan_txflow *f)
 void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 {
 	wan_again_clear(&t->again);
-	t->copies.n = 0;
+	t->copies.n = t->detour.q.n = 0;
 	t->tx_out = t->tx_sent = 0;
 	for (uint32_t i = 0; i < t->tx_cap; i++)
 		if (t->tx[i].f)
@@ -496,4 +506,5 @@ void wan_tx_free_all(struct wan_tunnel *t)
 	free(t->tx);
 	wan_again_fini(&t->again);
 	free(t->copies.v);
+	free(t->detour.q.v);
 }

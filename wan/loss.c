@@ -342,6 +342,8 @@ static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool samp
 	while (p->tail < p->next_pn && slot(p, p->tail)->state != WAN_SENT_INFLIGHT)
 		p->tail++;
 	wan_stream_on_acked(p->t, a->rs.bytes, a->now);
+	if (p->t->detour.after)
+		wan_detour_on_answer(p->t, a->newest_sent, a->now);
 }
 
 /* Takes the RTT of the newest datagram, or the mean if the path reorders much; 0: none. */

@@ -43,7 +43,8 @@ struct wan_sent {
 	uint32_t group; /* FEC group; 0: none */
 	uint16_t bytes; /* bytes on the wire */
 	uint8_t log_n, state, flags, frag;
-	uint8_t more; /* buffers of a run behind the first, seq */
+	uint8_t more;   /* buffers of a run behind the first, seq */
+	uint8_t losses; /* how often what it carries was declared lost before, up to 255 */
 };
 static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in flight");
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends datagrams: first the handshake, then what must go at once (acknowledgements, control,
- * probes), then data as pacing and window allow: lost buffers, second copies, best effort, new
- * data.
+ * probes), then what takes the detour by the reliable carrier, then data as pacing and window
+ * allow: lost buffers, second copies, best effort, new data.
  */
 #include "wan/tunnel.h"
 
@@ -78,10 +78,13 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
 }
 
-/* Returns the path that replaces p for datagrams that are due. */
+/* Returns the path that replaces p for datagrams that are due. A carrier that is there for detours
+ * carries its own questions and answers. */
 static struct wan_path *via(const struct wan_tunnel *t, struct wan_path *p)
 {
-	return t->st.on ? wan_stream_path(t) : wan_path_is_stream(p) ? &t->path[0] : p;
+	if (t->st.on)
+		return wan_stream_path(t);
+	return wan_path_is_stream(p) && !wan_detour_open(t) ? &t->path[0] : p;
 }
 
 static bool may_send(const struct wan_tunnel *t)
@@ -121,16 +124,22 @@ static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *
 	return true;
 }
 
+/* An unproven carrier carries no answers: they may not arrive. */
+static struct wan_path *answer_by(const struct wan_tunnel *t, struct wan_path *p)
+{
+	return wan_path_is_stream(p) && !t->st.on && !t->detour.proven ? &t->path[0] : via(t, p);
+}
+
 static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_out o;
-	const struct wan_path *by = via(t, p);
+	struct wan_path *by = answer_by(t, p);
 	bool usable = t->st.on || (by == t->first && wan_path_usable(by));
 	bool ctl = usable && wan_ctl_next(t) <= now;
 
 	if ((!ctl && !wan_ack_due(p, now)) || !may_send(t))
 		return false;
-	begin(&o, tx, via(t, p));
+	begin(&o, tx, by);
 	wan_ack_put(p, &o, now);
 	if (usable)
 		wan_ctl_put(t, &o);
@@ -269,6 +278,23 @@ static unsigned send_data(struct wan_tunnel *t, struct wan_tx *out, unsigned n, 
 	return n;
 }
 
+/* Adds what takes the detour, beside pacing and window of the paths. */
+static unsigned send_detour(struct wan_tunnel *t, struct wan_tx *out, unsigned n, unsigned max, rwy_time now)
+{
+	while (n < max && t->detour.q.n && wan_stream_open(t)) {
+		struct wan_out o;
+
+		begin(&o, &out[n], wan_stream_path(t));
+		if (!wan_data_detour(t, &o, now))
+			break;
+		finish(t, &o, now);
+		n++;
+	}
+	if (t->detour.q.n && !wan_stream_open(t))
+		wan_detour_leave(t, now);
+	return n;
+}
+
 unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_time now)
 {
 	unsigned n = 0;
@@ -299,6 +325,8 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 			n++;
 	}
 	catch_up(t, now);
+	if (t->detour.q.n)
+		n = send_detour(t, out, n, max, now);
 	return send_data(t, out, n, max, now);
 }
 
@@ -337,6 +365,8 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 
 	if (!wan_hs_session(t) || !wan_may_speak(t))
 		return next;
+	if (t->detour.q.n || (t->detour.after && wan_stream_path(t)->ping))
+		next = rwy_time_min(next, t->detour.not_before);
 	if (t->st.on)
 		return rwy_time_min(next, stream_next(t));
 	bool data = wan_data_waiting(t);

@@ -51,6 +51,9 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 		out->inflight += p->inflight;
 	}
 	out->stream = t->st.on;
+	out->detour_after = t->detour.after;
+	out->detour_proven = t->detour.proven && t->detour.after && !t->st.on;
+	out->detour_waiting = t->detour.q.n;
 	if (t->st.on) {
 		first = wan_stream_path(t);
 		out->rate_Bps = t->st.rate_Bps;

@@ -34,6 +34,7 @@ int wan_stream_use(struct wan_tunnel *t, bool on, rwy_time now)
 	s->bytes = 0;
 	s->since = now;
 	p->last_rx = now;
+	wan_detour_restart(t, now);
 	for (unsigned i = 0; i < t->paths; i++) {
 		wan_fec_tx_reset(&t->path[i].fec, now);
 		wan_rate_app_limited(&t->path[i]);
@@ -59,21 +60,29 @@ void wan_stream_lost(struct wan_tunnel *t, rwy_time now)
 {
 	wan_stir(t);
 	t->c.stream_breaks += wan_stream_path(t)->inflight_n > 0;
+	t->detour.after = 0;
 	if (t->st.on && wan_stream_use(t, false, now) < 0)
 		return; /* impossible: only switching it on needs memory */
 	take_back(t, RWY_NEVER, now);
 }
 
-rwy_time wan_stream_next(const struct wan_tunnel *t)
+static rwy_time check_at(const struct wan_tunnel *t)
 {
 	return wan_stream_path(t)->inflight_n ? t->st.check_at : RWY_NEVER;
+}
+
+rwy_time wan_stream_next(const struct wan_tunnel *t)
+{
+	return rwy_time_min(check_at(t), t->detour.used ? wan_detour_next(t) : RWY_NEVER);
 }
 
 void wan_stream_tick(struct wan_tunnel *t, rwy_time now)
 {
 	rwy_dur old = rwy_time_max(OLD, 16 * wan_stream_path(t)->srtt);
 
-	if (now < wan_stream_next(t))
+	if (t->detour.used)
+		wan_detour_tick(t, now);
+	if (now < check_at(t))
 		return;
 	take_back(t, t->st.again ? RWY_NEVER : now > old ? now - old : 0, now);
 }

@@ -47,6 +47,18 @@ void wan_stream_room(struct wan_tunnel *t, uint32_t datagrams, uint64_t bytes);
  * acknowledged. */
 void wan_stream_lost(struct wan_tunnel *t, rwy_time now);
 bool wan_stream_on(const struct wan_tunnel *t);
+/*
+ * Retransmission detour: while the tunnel sends natively, what the native path has lost `after`
+ * times goes by the carrier, which the tunnel must be told the room of; new data and earlier
+ * repeats stay native. 0: off. What finds no room goes natively, and so does what is not
+ * acknowledged within about four native probe timeouts; then the carrier is asked once a second,
+ * and carries no data until it answers in time. Has no effect while wan_stream_use is on, and ends
+ * with wan_stream_lost. RWY_EINVAL: more than WAN_DETOUR_AFTER_MAX; RWY_ENOMEM: nothing changed;
+ * possible at the first call only.
+ */
+#define WAN_DETOUR_AFTER_MAX 8
+RWY_MUST_CHECK int wan_stream_detour(struct wan_tunnel *t, unsigned after, rwy_time now);
+unsigned wan_stream_detours(const struct wan_tunnel *t); /* the present `after` */
 /* Bytes given to the carrier and not acknowledged by the peer. */
 uint64_t wan_stream_inflight(const struct wan_tunnel *t);
 /* The recent rate of acknowledged bytes a second; 0: unknown. */

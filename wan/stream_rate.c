@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reliable carrier's room, its measured rate, and the bytes it has taken. */
+/* The reliable carrier's room, its measured rate, the bytes it has taken, and whether it answers in
+ * time. */
 #include "wan/tunnel.h"
 
 #define RATE_EVERY (100 * RWY_MS)
+#define PATIENCE   4u /* native probe timeouts that an answer may take, for detours */
 
 void wan_stream_room(struct wan_tunnel *t, uint32_t datagrams, uint64_t bytes)
 {
-	wan_stir(t);
-	t->st.room = t->st.on ? datagrams : 0;
-	t->st.bytes = t->st.on ? bytes : 0;
+	bool used = t->st.on || t->detour.after;
+
+	/* Room matters to detours only when something waits for it: then the tunnel is awake. */
+	if (t->st.on)
+		wan_stir(t);
+	t->st.room = used ? datagrams : 0;
+	t->st.bytes = used ? bytes : 0;
 }
 
 bool wan_stream_on(const struct wan_tunnel *t)
@@ -51,4 +57,15 @@ void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now)
 	s->rate_Bps = (s->rate_Bps + 3 * (s->acked * RWY_SEC / d)) / 4;
 	s->acked = 0;
 	s->rate_from = now;
+}
+
+rwy_dur wan_detour_patience(const struct wan_tunnel *t)
+{
+	return PATIENCE * wan_pto_first(t->paths > 1 ? t->first : t->path);
+}
+
+void wan_detour_on_answer(struct wan_tunnel *t, rwy_time sent, rwy_time now)
+{
+	if (now - sent <= wan_detour_patience(t))
+		t->detour.proven = true;
 }

@@ -101,6 +101,18 @@ struct wan_stream_tx {
 	rwy_time rate_from;
 };
 
+/* What was lost natively again and again, and goes by the reliable carrier: detour.c. */
+struct wan_detour {
+	bool used;     /* it was on at some time */
+	uint8_t after; /* after so many losses; 0: it is off */
+	bool proven;   /* the carrier answers in time; else nothing goes by it but a question */
+	rwy_time ask_at;
+	rwy_time since;      /* what was sent by the carrier from then on took the detour */
+	rwy_time last;       /* when something took it; 0: never */
+	rwy_time not_before; /* memory was short: try again then */
+	struct wan_itemq q;  /* emptied by each wan_poll: what finds no room goes natively */
+};
+
 /* A best-effort packet being reassembled. */
 struct wan_part {
 	struct rwy_buf *b;
@@ -170,6 +182,7 @@ struct wan_tunnel {
 	struct wan_part part[WAN_DGRAM_PARTS];
 
 	struct wan_stream_tx st;
+	struct wan_detour detour;
 	struct wan_log *log;
 	uint32_t log_mask, log_at;
 	struct wan_fec fec;
@@ -323,6 +336,31 @@ rwy_time wan_stream_next(const struct wan_tunnel *t);
 #define WAN_STREAM_CHECK RWY_SEC /* how often stream.c looks for unacknowledged datagrams */
 void wan_stream_on_sent(struct wan_path *p, uint32_t bytes, bool eliciting, rwy_time now);
 void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now);
+/* How long an answer by the carrier may take, so that it is worth a detour. */
+rwy_dur wan_detour_patience(const struct wan_tunnel *t);
+/* The peer acknowledged a datagram that the carrier got at `sent`. */
+void wan_detour_on_answer(struct wan_tunnel *t, rwy_time sent, rwy_time now);
+
+/* detour.c */
+/* Data that was lost so often goes by the carrier. */
+static inline bool wan_detour_takes(const struct wan_tunnel *t, unsigned losses)
+{
+	return t->detour.after && losses >= t->detour.after && t->detour.proven && !t->st.on;
+}
+/* The carrier is there for detours, and has room. */
+static inline bool wan_detour_open(const struct wan_tunnel *t)
+{
+	return t->detour.after && !t->st.on && wan_stream_open(t);
+}
+/* The carrier begins or ends to carry everything, or detours: it must prove itself. */
+void wan_detour_restart(struct wan_tunnel *t, rwy_time now);
+/* A datagram took the detour. */
+void wan_detour_on_sent(struct wan_tunnel *t, rwy_time now);
+/* Sends natively what has no room on the carrier. False: no memory, try again later. */
+bool wan_detour_leave(struct wan_tunnel *t, rwy_time now);
+/* Asks the carrier, and takes back what is late, when wan_detour_next() is due. */
+void wan_detour_tick(struct wan_tunnel *t, rwy_time now);
+rwy_time wan_detour_next(const struct wan_tunnel *t);
 
 /* alive.c: whether a path answers */
 void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now);
@@ -372,6 +410,7 @@ rwy_time wan_send_next(const struct wan_tunnel *t);
 /* data.c: chooses what a DATA datagram carries next */
 bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+bool wan_data_detour(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 /* Data in flight on path p, again. */
 bool wan_data_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_out *o, rwy_time now);
 bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now);

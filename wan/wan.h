@@ -410,11 +410,16 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(rx_bytes, "UDP payload bytes accepted")                                                            \
 	X(tx_data, "inner packets handed to the wire for the first time")                                    \
 	X(tx_runs, "datagrams that carried several small packets of a flow, repeats included")               \
-	X(tx_retransmit, "datagrams that carried data again, for one of the four reasons below")             \
+	X(tx_retransmit, "datagrams that carried data again, for one of the five reasons below")             \
 	X(retransmit_lost, "of these, sent because the earlier one was declared lost")                       \
 	X(retransmit_probe, "of these, sent by a probe timeout: no answer came in time")                     \
 	X(retransmit_copy, "of these, second copies of retransmissions, on a path with heavy loss")          \
 	X(retransmit_moved, "of these, sent because their path fell silent or their carrier changed")        \
+	X(retransmit_detour,                                                                                 \
+	    "of these, sent by the reliable carrier because the native path had lost them repeatedly")       \
+	X(detours, "times that detours by the reliable carrier began, after at least a second without")      \
+	X(detour_no_room, "lost datagrams that found no room on the reliable carrier and went natively")     \
+	X(detour_late, "datagrams by detour without an acknowledgement in time: given up there")             \
 	X(rx_data, "inner packets handed to the engine")                                                     \
 	X(rx_held_back, "buffers that had to wait for the delivery of another flow")                         \
 	X(rx_duplicate, "data received twice and dropped")                                                   \
@@ -488,6 +493,11 @@ struct wan_stats {
 	struct wan_congest_state congest; /* congestion of that path */
 	/* sending by the reliable carrier: RTT and rate are its own */
 	bool stream;
+	/* Detours by it (stream.h): after so many losses, 0: off; it carries them now; what waits
+	 * for it. */
+	unsigned detour_after;
+	bool detour_proven;
+	uint32_t detour_waiting;
 	uint64_t peer_epoch;
 	char cc[96]; /* description by the algorithm */
 };

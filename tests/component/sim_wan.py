@@ -26,6 +26,7 @@ BAD_WORDS = [
     ("cross=cubic:300", "256 flows"), ("cross=cubic", "wants rtts"), ("queue=-1bdp", "is outside"), ("queue=1x", "bandwidth-delay products"),
     ("recovery=tcp-bbr", "wants rtts"), ("tunnels=65", "outside 1 .. 64"), ("cross_start=2s cross_stop=1s", "cross_stop is not after"),
     ("jitter_dist=gauss", "is none of: uniform normal pareto"), ("jitter_trace=/nonexistent", "jitter_trace: /nonexistent: No such file"),
+    ("detour=9", "outside 0 .. 8"), ("detour=1 recovery=sr", "detour wants recovery=roceway"),
     ("jitter_trace=/dev/null", "no delay in it"), ("keep_order=no", "is none of: on off"),
 ]
 BAD_FILES = [
@@ -41,6 +42,8 @@ PATHS = [
     "rate=1G rtt=20ms loss=1e-3 jitter=5ms jitter_dist=normal keep_order=off messages=20",
     f"rate=1G mtu=1472 jitter_trace={TRACE} keep_order=off messages=20", "rate=10G jitter=3ms jitter_dist=pareto messages=20",
     "rate=10G rrate=100M loss=1e-3 messages=20", "size=1 messages=50 loss=0.05", "rate=40G rtt=50ms size=64MiB messages=3 loss=1e-3",
+    "rate=10G loss=0.1 burst=20 flows=8 arrival=back messages=100 detour=1 detour_rate=1G detour_rtt=40ms",
+    "rate=1G rtt=10ms mtu=1472 loss=0.2 reorder=0.01 dup=0.01 corrupt=0.001 messages=20 detour=2",
 ]
 
 
@@ -173,6 +176,19 @@ def test_stream_repairs():
     """While a flow has new data, lost data is repeated once, not twice."""
     row = json.loads(run("rate=10G rtt=25ms loss=0.1 cc=auto queue=20MiB arrival=back rtts=100 skip=40", "--json").stdout)
     assert row["needless"] <= 0.005 and row["goodput_share"] >= 0.97 and row["extra"] < 0.13, row
+
+
+def test_detour():
+    """What is lost again and again goes by a carrier that loses nothing: messages are done sooner,
+    by few datagrams. Without losses none goes there, and a carrier that is much slower than repeats
+    carries nothing."""
+    words = "rate=10G rtt=25ms size=16MiB messages=20"
+    none, two, one = (json.loads(run(f"{words} loss=0.2 detour={n}", "--json").stdout) for n in (0, 2, 1))
+    assert none["detoured"] == 0 and one["mean"] < 0.7 * none["mean"] and two["mean"] < 0.9 * none["mean"], (none, two, one)
+    assert 0 < two["detoured"] < 0.05 * two["packets"] and one["detoured"] < 0.25 * one["packets"], (two, one)
+    for quiet in ("detour=1", "loss=0.2 detour=1 detour_rtt=1s"):
+        row = json.loads(run(f"{words} {quiet}", "--json").stdout)
+        assert row["detoured"] == 0 and row["violations"] == 0, row
 
 
 def test_paces_exactly():

@@ -396,7 +396,7 @@ static void end_send(struct wan_pair *p, int i)
 	unsigned n;
 
 	do {
-		if (wan_stream_on(p->end[i].t)) {
+		if (wan_stream_on(p->end[i].t) || wan_stream_detours(p->end[i].t)) {
 			uint32_t room;
 			uint64_t bytes = wan_pipe_room(&p->pipe[i], &room, p->now);
 

@@ -84,6 +84,12 @@ void wan_pipe_send(
 		abort();
 	wan_pipe_room(p, &n, now);
 	p->overrun += !n;
+	if (p->dead) {
+		p->sent++;
+		p->dropped++;
+		free(k);
+		return;
+	}
 	*k = (struct wan_link_pkt){.order = p->sent++, .len = (uint32_t)(hdr_len + len)};
 	memcpy(k->data, hdr, hdr_len);
 	if (len)

@@ -28,6 +28,7 @@ struct wan_pipe {
 	rwy_time busy[WAN_PIPE_CONNS]; /* the connection's queue is empty from then on */
 	unsigned at, left;
 	uint64_t sent, delivered, overrun, dropped;
+	bool dead; /* it takes everything and delivers nothing more of it, and nobody knows */
 };
 
 void wan_pipe_init(struct wan_pipe *p, const struct wan_pipe_cfg *cfg, uint64_t seed);

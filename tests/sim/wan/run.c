@@ -18,6 +18,8 @@
 #define ECN_ECT   2
 #define ECN_CE    3
 #define ROOM      ((uint64_t)256 << 20)
+#define CARRIER_N 4096      /* datagrams that wait for the reliable carrier at most, */
+#define CARRIER_B (4 << 20) /* and bytes */
 
 static uint64_t pow2_from(double x)
 {
@@ -71,17 +73,23 @@ static int end_start(struct world *w, int i)
 	e->in = &w->link[!i];
 	e->next = w->now;
 	e->stall_at = w->s.stalls > 0 ? w->now : RWY_NEVER;
-	return wan_new(&e->t, &c, w->now);
+	if (wan_new(&e->t, &c, w->now) < 0)
+		return RWY_ENOMEM;
+	if (s->detour <= 0)
+		return 0;
+	e->detour = &w->detour[i];
+	e->detour_in = &w->detour[!i];
+	return wan_stream_detour(e->t, (unsigned)s->detour, w->now);
 }
 
 /* --- a turn --------------------------------------------------------------------------------------- */
-static void receive(struct end *e, rwy_time now)
+static void receive(struct end *e, struct link *in, rwy_time now)
 {
 	struct world *w = e->w;
 	const struct pkt *p;
 	const uint8_t *bytes;
 
-	while ((p = link_recv(e->in, &bytes, now))) {
+	while ((p = link_recv(in, &bytes, now))) {
 		struct rwy_buf *b = bufs_rx(&w->bufs, p->len, p->real ? UINT32_MAX : p->stored);
 
 		w->r->events++;
@@ -91,8 +99,18 @@ static void receive(struct end *e, rwy_time now)
 		memcpy(b->data, bytes, p->stored);
 		seal_hdr_len = p->hdr_len;
 		w->now = w->s.stalls > 0 ? now : p->at; /* a stalled process sees it only now */
-		wan_recv(e->t, p->path, b, p->ce ? ECN_CE : ECN_ECT, w->now);
+		if (in == e->detour_in)
+			wan_recv_stream(e->t, b, w->now);
+		else
+			wan_recv(e->t, p->path, b, p->ce ? ECN_CE : ECN_ECT, w->now);
 	}
+}
+
+static void tell_room(struct end *e, rwy_time now)
+{
+	double waits = line_queue(e->detour->line, now);
+
+	wan_stream_room(e->t, CARRIER_N, waits < CARRIER_B ? CARRIER_B - (uint64_t)waits : 0);
 }
 
 static void transmit(struct end *e, rwy_time now)
@@ -102,6 +120,8 @@ static void transmit(struct end *e, rwy_time now)
 	unsigned n;
 
 	do {
+		if (e->detour)
+			tell_room(e, now);
 		n = wan_poll(e->t, tx, BURST, now);
 		for (unsigned i = 0; i < n; i++) {
 			struct wan_tx *x = &tx[i];
@@ -112,7 +132,7 @@ static void transmit(struct end *e, rwy_time now)
 				d.payload = x->buf->data + x->off;
 				d.real = !bufs_is_tx(&w->bufs, x->buf);
 			}
-			bool arrives = link_send(e->out, &d, now);
+			bool arrives = link_send(x->stream ? e->detour : e->out, &d, now);
 
 			hash_add(w->r, now + arrives, x->hdr_len + x->len);
 			if (e == &w->end[0])
@@ -140,7 +160,9 @@ static void turn(struct end *e, rwy_time now)
 {
 	struct world *w = e->w;
 
-	receive(e, now);
+	receive(e, e->in, now);
+	if (e->detour_in)
+		receive(e, e->detour_in, now);
 	w->now = now;
 	wan_tick(e->t, now);
 	if (e == &w->end[0])
@@ -160,6 +182,8 @@ static rwy_time turn_at(const struct end *e)
 {
 	rwy_time at = rwy_time_min(e->next, link_next(e->in));
 
+	if (e->detour_in)
+		at = rwy_time_min(at, link_next(e->detour_in));
 	return rwy_time_max(rwy_time_max(at, e->last + (rwy_dur)e->w->s.wake), e->stall_until);
 }
 
@@ -204,6 +228,7 @@ static void watch(struct world *w)
 		w->r->held_max = st.rx_held_bytes;
 	wan_get_stats(w->end[0].t, &near);
 	w->r->congest_begins = near.congest.begins;
+	w->r->detoured = near.c.retransmit_detour;
 	if (near.congest.by != WAN_CONGEST_NONE && w->watched_at)
 		w->r->congested += w->now - w->watched_at;
 	w->watched_at = w->now;
@@ -356,6 +381,12 @@ static int world_init(struct world *w, const struct scen *s, unsigned k, struct 
 		if (!link_init(&w->link[i], &w->s, i == 1, rng_next(&seed)))
 			return RWY_ENOMEM;
 	w->s.outage_from -= START;
+	for (int i = 0; i < 2 && s->detour > 0; i++) {
+		const struct scen c = scen_carrier(s);
+
+		if (!link_init(&w->detour[i], &c, i == 1, rng_next(&seed)))
+			return RWY_ENOMEM;
+	}
 	if (!changes_init(&w->changes, s, (rwy_dur)(s->rtts * s->rtt)))
 		return RWY_ENOMEM;
 	for (int i = 0; i < 2; i++) {
@@ -402,6 +433,8 @@ static void run_fini(struct run *u)
 		work_fini(w);
 		for (int i = 0; i < 2; i++)
 			link_fini(&w->link[i]);
+		for (int i = 0; i < 2 && w->s.detour > 0; i++)
+			link_fini(&w->detour[i]);
 		bufs_fini(&w->bufs);
 		if (k) {
 			u->world[0].r->violations += w->r->violations;

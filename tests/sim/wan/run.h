@@ -49,15 +49,17 @@ struct end {
 	struct world *w;
 	struct wan_tunnel *t;
 	struct link *out, *in;
-	rwy_time last, next;            /* the last turn; the result of wan_next() */
-	rwy_time stall_at, stall_until; /* the process is stopped in between */
+	struct link *detour, *detour_in; /* the reliable carrier; NULL: there is none */
+	rwy_time last, next;             /* the last turn; the result of wan_next() */
+	rwy_time stall_at, stall_until;  /* the process is stopped in between */
 };
 
 struct world {
 	struct scen s;
 	struct bufs bufs;
 	struct end end[2];
-	struct link link[2]; /* [i]: from end i */
+	struct link link[2];   /* [i]: from end i */
+	struct link detour[2]; /* the same, the reliable carrier */
 	struct stream *stream;
 	uint32_t streams, turn;
 	uint64_t per_message; /* packets */

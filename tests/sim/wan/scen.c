@@ -13,6 +13,7 @@
 #include "tests/sim/wan/fec.h"
 #include "tests/sim/wan/jitter.h"
 #include "tests/sim/wan/scen.h"
+#include "wan/stream.h"
 
 enum unit { NUMBER, SHARE, BITS, TIME, BYTES, DEPTH, NAME, CC, CHOICE };
 
@@ -58,6 +59,9 @@ static const struct key keys[] = {
     {"ccrate", BITS, AT(ccrate), 0, 1e12, NULL},
     {"fec", NAME, AT(fec), 0, sizeof(((struct scen *)0)->fec), NULL},
     {"recovery", CHOICE, AT(recovery), 0, 0, "roceway sr ec gbn tcp-cubic tcp-bbr"},
+    {"detour", NUMBER, AT(detour), 0, WAN_DETOUR_AFTER_MAX, NULL},
+    {"detour_rate", BITS, AT(detour_rate), 0, 1e12, NULL},
+    {"detour_rtt", TIME, AT(detour_rtt), 0, 10e9, NULL},
     {"wake", TIME, AT(wake), 100, 1e9, NULL},
     {"window", NUMBER, AT(window), 1, 64, NULL},
     {"ahead", BYTES, AT(ahead), 4096, 1e12, NULL},
@@ -360,6 +364,8 @@ bool scen_check(const struct scen *s, char *err, size_t size)
 		why = "changes and demand want rtts, and recovery=roceway";
 	else if (*s->changes && s->tunnels > 1)
 		why = "changes are of one tunnel's links";
+	else if (s->detour > 0 && s->recovery != RECOVER_ROCEWAY)
+		why = "detour wants recovery=roceway";
 	else if (s->on > 0 && s->demand <= 0)
 		why = "on and off want a demand";
 	else if (s->rtts > 0 && s->arrival == ARRIVE_ONE && s->recovery == RECOVER_ROCEWAY)
@@ -415,4 +421,15 @@ struct scen scen_lossless(const struct scen *s)
 	l.loss = l.rloss = l.reorder = l.dup = l.corrupt = l.outage_len = 0;
 	l.burst = 1;
 	return l;
+}
+
+struct scen scen_carrier(const struct scen *s)
+{
+	struct scen c = scen_lossless(s);
+
+	c.jitter = c.queue = c.mark = c.rrate = 0;
+	c.jitter_trace[0] = 0;
+	c.rate = s->detour_rate > 0 ? s->detour_rate : s->rate;
+	c.rtt = s->detour_rtt > 0 ? s->detour_rtt : s->rtt;
+	return c;
 }

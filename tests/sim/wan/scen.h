@@ -61,6 +61,9 @@ struct scen {
 	double window;  /* limit of the receiver, in bandwidth-delay products */
 	double ahead;   /* bytes that a host is ahead of the wire */
 	double timeout; /* go-back-N: the NIC's timer in ns */
+	/* A reliable carrier beside the path, for what was lost `detour` times (0: none): bit/s and
+	 * ns; 0: as the path. */
+	double detour, detour_rate, detour_rtt;
 	/* The work. */
 	double pmtu, size, messages, warm, flows;
 #define TUNNELS_MAX 64
@@ -89,6 +92,8 @@ void scen_settle(struct scen *s);
 void scen_print(const struct scen *s, char *out, size_t size);
 /* The same scenario without losses and other faults of the path. */
 struct scen scen_lossless(const struct scen *s);
+/* The reliable carrier as a scenario. */
+struct scen scen_carrier(const struct scen *s);
 
 /* True if packets do not fit into a datagram and travel in fragments. */
 static inline bool scen_fragments(const struct scen *s)

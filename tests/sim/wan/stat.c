@@ -107,6 +107,9 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	    (double)r->held_max / 1e6, (unsigned long long)r->custody_max);
 	fprintf(f, "congested     %llu times for good, %.3f s in all\n",
 	    (unsigned long long)r->congest_begins, (double)r->congested / 1e9);
+	if (s->detour > 0)
+		fprintf(f, "detour        %llu datagrams by the reliable carrier\n",
+		    (unsigned long long)r->detoured);
 	share_table(f, s, &r->share);
 	for (unsigned i = 0; i < r->changes; i++) {
 		const struct change_result *c = &r->change[i];
@@ -146,6 +149,7 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	X("duplicates", (double)r->duplicates)                                                               \
 	X("congest_begins", (double)r->congest_begins)                                                       \
 	X("congested_s", (double)r->congested / 1e9)                                                         \
+	X("detoured", (double)r->detoured)                                                                   \
 	X("held_max", (double)r->held_max)                                                                   \
 	X("bdp", s->rate / 8e9 * s->rtt)                                                                     \
 	X("datagrams", (double)r->datagrams)                                                                 \

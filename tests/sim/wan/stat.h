@@ -27,6 +27,7 @@ struct result {
 	uint64_t held_max, custody_max; /* bytes at the receiver; packets of memory */
 	uint64_t congest_begins;        /* times that the path became congested; how long in all */
 	rwy_dur congested;
+	uint64_t detoured; /* datagrams that carried data by the reliable carrier */
 	double wall;
 	uint64_t violations;
 	struct share share;
