@@ -52,6 +52,7 @@ void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d)
 void sim_carrier_broken(struct site *s)
 {
 	s->stream = false;
+	s->detour = 0;
 	if (!s->e)
 		return;
 	eng_stream_lost(s->e, 0, s->w->now);
@@ -72,6 +73,27 @@ void sim_stream(struct world *w, unsigned site, bool on)
 	s->next = w->now;
 }
 
+void sim_stream_detour(struct world *w, unsigned site, unsigned after)
+{
+	struct site *s = &w->site[site];
+
+	if (!s->e)
+		return;
+	if (eng_stream_detour(s->e, 0, after, w->now) != 0)
+		abort();
+	w->set += !w->set;
+	s->detour = after;
+	s->stream_run += !s->stream_run;
+	s->next = w->now;
+}
+
+void sim_stream_stall(struct world *w, rwy_dur d)
+{
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned k = 0; k < SIM_CARRIER_CONNS; k++)
+			w->site[i].stream_free[k] = rwy_time_max(w->site[i].stream_free[k], w->now + d);
+}
+
 bool sim_stream_on(const struct world *w, unsigned site)
 {
 	return w->site[site].stream;
@@ -87,6 +109,7 @@ void sim_stream_break(struct world *w)
 		bool late = sim_chance(&w->rng, .5);
 
 		s->stream = false;
+		s->detour = 0;
 		s->stream_n = 0;
 		memset(s->stream_free, 0, sizeof(s->stream_free));
 		if (s->e && late) { /* it finds no room, and does not know why yet */

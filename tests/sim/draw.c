@@ -196,11 +196,11 @@ void sim_connect_qp(struct run *r, struct side *s)
 			c.rkey = 0x1000;
 		/* With so little credit a READ waits long behind WRITEs that were acknowledged
 		 * early. */
-		c.timeout = r->faults & F_SQUEEZE            ? 67 * RWY_MS
-		            : r->faults & (F_LATE | F_RATES) ? 10 * RWY_SEC
-		            : r->faults & F_SLOW             ? 5 * RWY_SEC
-		            : r->cfg.rx_window               ? 2 * RWY_SEC
-		                                             : 500 * RWY_MS;
+		c.timeout = r->faults & F_SQUEEZE             ? 67 * RWY_MS
+		            : r->faults & (F_LATE | F_RATES)  ? 10 * RWY_SEC
+		            : r->faults & (F_SLOW | F_DETOUR) ? 5 * RWY_SEC
+		            : r->cfg.rx_window                ? 2 * RWY_SEC
+		                                              : 500 * RWY_MS;
 		/* 7 means no limit, as in Soft-RoCE: then only a gateway can end a connection. */
 		c.retry = (r->faults & F_CRASH) && !(r->faults & F_HOST) ? 7 : 6;
 		c.rnr_retry = 7;

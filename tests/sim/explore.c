@@ -436,7 +436,7 @@ static void print_counters(const struct run *r)
 		print_paths(r, i);
 		print_buffers(r, i);
 	}
-	if (r->faults & F_MOVES)
+	if (r->faults & (F_MOVES | F_DETOUR))
 		fprintf(stderr, "by the reliable carrier: %llu datagrams\n",
 		    (unsigned long long)sim_streamed(r->w));
 	if (r->cfg.buffers)
@@ -460,7 +460,8 @@ static void run_world(struct run *r, const struct how *how)
 	uint64_t faults = r->faults;
 
 	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at =
-	    r->begin_at = r->pair_at = r->cable_at = r->dies_at = r->mute_at = r->rate_at = RWY_NEVER;
+	    r->detour_at = r->begin_at = r->pair_at = r->cable_at = r->dies_at = r->mute_at = r->rate_at =
+	        RWY_NEVER;
 	if (faults & F_PATHS)
 		sim_paths_draw(r);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
@@ -484,6 +485,8 @@ static void run_world(struct run *r, const struct how *how)
 	if (faults & F_MOVES)
 		r->move_at =
 		    (faults & F_SQUEEZE ? r->fault_at : sim_now(r->w)) + RWY_MS * sim_below(&r->rng, 200);
+	if (faults & F_DETOUR)
+		sim_detours_begin(r, sim_now(r->w));
 	if (faults & F_CHANGES)
 		sim_changes_begin(r);
 	run_rounds(r, how->alone);
@@ -494,9 +497,11 @@ static void check_end(struct run *r)
 	sim_changes_end(r);
 	if (!r->why && sim_accounts(r->w))
 		sim_fail(r, sim_accounts(r->w), &r->qp[0][0], 0);
+	if (!r->why && (r->faults & F_DETOUR) && sim_drained(r))
+		sim_detours_end(r);
 	if (!r->why && sim_drained(r)) /* otherwise data is still on its way to a dead host */
 		sim_check_buffers(r, true);
-	if (!r->why && !(r->faults & ~(F_TENANTS | F_CHANGES | F_MOVES | F_NIC | F_RNR | F_SMALL)))
+	if (!r->why && !(r->faults & ~(F_TENANTS | F_CHANGES | F_MOVES | F_NIC | F_RNR | F_SMALL | F_DETOUR)))
 		for (unsigned i = 0; i < 2; i++)
 			if (eng_custody_bytes(sim_engine(r->w, i)))
 				sim_fail(r, "custody is not empty at the end", &r->qp[0][i],
@@ -528,12 +533,13 @@ static void report(const struct run *r, uint64_t seed, const struct how *how)
 		    (unsigned long long)sim_hash(r->w), (double)sim_now(r->w) / 1e9, r->why ? r->why : "ok");
 }
 
-static void count_runs(const struct run *r, uint64_t *runs)
+static void count(const struct run *r, const struct how *how)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		const struct wan_counters *c = eng_tunnel_counters(sim_engine(r->w, i), 0);
 
-		*runs += c ? c->tx_runs : 0;
+		*how->runs += c ? c->tx_runs : 0;
+		*how->detours += c ? c->retransmit_detour : 0;
 	}
 }
 
@@ -561,6 +567,9 @@ static uint64_t complete_faults(uint64_t faults)
 	 * by its time. */
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE))
 		faults &= ~F_RATES;
+	/* Where so much is lost, hosts that give up soon do. */
+	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE | F_STANDBY))
+		faults &= ~F_DETOUR;
 	if (faults & F_POOL) /* its bounds follow from the buffers */
 		faults &= ~(uint64_t)F_BOUNDS;
 	return faults;
@@ -587,7 +596,7 @@ bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how)
 		*how->took = took(r);
 	check_end(r);
 	if (how->runs)
-		count_runs(r, how->runs);
+		count(r, how);
 	report(r, seed, how);
 	ok = !r->why;
 	for (unsigned i = 0; i < r->qps; i++)

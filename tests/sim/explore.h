@@ -72,11 +72,13 @@ enum faults {
 #define F_RATES ((uint64_t)1 << 33)
 /* Many small messages in a row, so that the WAN carries several packets in a datagram. */
 #define F_SMALL ((uint64_t)1 << 34)
+/* What a very lossy path loses repeatedly goes by a reliable carrier, which stalls and breaks. */
+#define F_DETOUR ((uint64_t)1 << 35)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
 	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
-	    F_LATE | F_RATES | F_SMALL)
+	    F_LATE | F_RATES | F_SMALL | F_DETOUR)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -154,6 +156,9 @@ struct run {
 	rwy_time path_at;
 	struct sim_rng path_rng;
 	unsigned path_bad;
+	/* F_DETOUR: the next change, and its own draws. */
+	rwy_time detour_at;
+	struct sim_rng detour_rng;
 	/* F_RATES: the next change, and its own draws. */
 	rwy_time rate_at;
 	struct sim_rng rate_rng;
@@ -245,6 +250,11 @@ static inline bool side_removed(const struct run *r, const struct side *s)
 /* moves.c: changes of the carrier while all runs. */
 void sim_moves_tick(struct run *r, rwy_time now);
 
+/* detours.c: what is lost repeatedly goes by the carrier. */
+void sim_detours_begin(struct run *r, rwy_time now);
+void sim_detours_tick(struct run *r, rwy_time now);
+void sim_detours_end(struct run *r);
+
 /* paths.c: a tunnel of several paths. */
 void sim_paths_draw(struct run *r);
 void sim_paths_tick(struct run *r, rwy_time now);
@@ -332,7 +342,8 @@ struct how {
 	bool alone;                  /* F_HOSTILE: without the hostile host */
 	const struct aead_ops *aead; /* F_KEYS: seals; NULL: the test's table */
 	rwy_dur *took;               /* where to write how long the other hosts took, or NULL */
-	uint64_t *runs;              /* where to add the datagrams with several packets, or NULL */
+	/* Where to add the datagrams with several packets, and those that took a detour, or NULL. */
+	uint64_t *runs, *detours;
 };
 bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how);
 

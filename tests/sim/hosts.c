@@ -202,6 +202,7 @@ static void tick(void *ctx, rwy_time now)
 	sim_cm_tick(r, now);
 	sim_hostile_tick(r, now);
 	sim_moves_tick(r, now);
+	sim_detours_tick(r, now);
 	sim_paths_tick(r, now);
 	sim_drains_tick(r, now);
 	sim_pairs_tick(r, now);
@@ -233,6 +234,7 @@ static rwy_time next(void *ctx)
 	else if (r->outage)
 		at = rwy_time_min(at, r->fault_end);
 	at = rwy_time_min(at, rwy_time_min(r->move_at, r->drain_at));
+	at = rwy_time_min(at, r->detour_at);
 	at = rwy_time_min(at, rwy_time_min(r->cm_at, r->bad_at));
 	at = rwy_time_min(at, rwy_time_min(r->path_at, r->begin_at));
 	at = rwy_time_min(at, rwy_time_min(r->pair_at, r->cable_at));

@@ -77,6 +77,11 @@ static const uint64_t small_kinds[] = {0, F_LAN_LOSS, F_CRASH_NEAR, F_PATHS, F_O
     F_CRASH_FAR, F_POOL, F_REUSE, F_CAUSAL, F_TENANTS | F_CHANGES, F_SQUEEZE, F_PAUSE, F_DRAIN,
     F_NIC | F_LAN_LOSS, F_BOUNDS, F_STANDBY | F_CRASH_NEAR, F_HOST, F_SLOW};
 
+/* Detours of what is lost repeatedly */
+static const uint64_t detour_kinds[] = {0, F_LAN_LOSS, F_MOVES, F_CRASH_FAR, F_PATHS, F_REUSE, F_CRASH_NEAR,
+    F_OUTAGE, F_TENANTS | F_CHANGES, F_SMALL, F_MASS, F_CAUSAL, F_PAUSE, F_MOVES | F_LAN_LOSS, F_BOUNDS, F_CM,
+    F_SLOW, F_RATES, F_CRASH_BOTH, F_POOL, F_LATE};
+
 #define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
 
 /* Every each-th seed has a world of each of these. */
@@ -96,6 +101,7 @@ static const struct further {
     {LIST(pair_kinds), 6, F_STANDBY, F_KEYS, 2, 1},
     {LIST(rate_kinds), 8, F_RATES, F_KEYS, 2, 1},
     {LIST(small_kinds), 8, F_SMALL, F_KEYS, 2, 1},
+    {LIST(detour_kinds), 6, F_DETOUR, F_KEYS, 2, 1},
 };
 
 bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)

@@ -265,6 +265,7 @@ static void help(void)
 	    "4294967296 pairs of gateways\n"
 	    "8589934592 reservations that come, change and go\n"
 	    "17179869184 many small messages in a row\n"
+	    "34359738368 what a very lossy path loses repeatedly goes by a reliable carrier\n"
 	    "only on request:\n"
 	    "33554432 NICs with READs behind WRITEs, ack modes far and end\n"
 	    "--unmended: seeds of these that fail, and why\n");
@@ -286,7 +287,7 @@ struct plan {
 struct shared {
 	_Atomic uint64_t next; /* next piece of work: first the seeds that once failed */
 	_Atomic uint64_t passed, failed;
-	_Atomic uint64_t runs; /* datagrams with several packets */
+	_Atomic uint64_t runs, detours; /* datagrams with several packets; that took a detour */
 	struct {
 		uint64_t seed;
 		uint64_t faults;
@@ -302,17 +303,19 @@ static uint64_t faults_of(const struct plan *p, uint64_t seed)
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, uint64_t faults)
 {
 	struct how how = p->how;
-	uint64_t runs = 0;
+	uint64_t runs = 0, detours = 0;
 
 	sh->at[job].seed = seed;
 	sh->at[job].faults = faults;
 	how.quiet = sh->failed > 20;
 	how.runs = &runs;
+	how.detours = &detours;
 	if (sim_run_seed(seed, faults, &how))
 		sh->passed++;
 	else
 		sh->failed++;
 	sh->runs += runs;
+	sh->detours += detours;
 }
 
 /* The further worlds of a seed. */
@@ -489,7 +492,8 @@ int main(int argc, char **argv)
 	all = sh->passed + sh->failed;
 	took = elapsed(&plan.start);
 	sim_states_print(&sh->states, states);
-	printf("%llu datagrams had several packets\n", (unsigned long long)sh->runs);
+	printf("%llu datagrams had several packets, %llu took a detour\n", (unsigned long long)sh->runs,
+	    (unsigned long long)sh->detours);
 	printf("%llu passed, %llu failed\n", (unsigned long long)sh->passed, (unsigned long long)sh->failed);
 	printf("%llu seeds, %.1f seeds a second, %llu violations\n", (unsigned long long)all,
 	    (double)all / (took > 0 ? took : 1), (unsigned long long)sh->failed);

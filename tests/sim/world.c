@@ -360,7 +360,7 @@ static void poll(struct site *s, rwy_time now)
 
 	if (w->steering[s->idx])
 		sim_rates_before(s->e, &s->rates, now);
-	if (s->stream)
+	if (s->stream || s->detour)
 		eng_stream_room(s->e, 0, SIM_CARRIER_ROOM - s->stream_n, UINT64_MAX);
 	eng_poll(s->e, now);
 	if (w->steering[s->idx] && !w->accounts)

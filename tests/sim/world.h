@@ -126,6 +126,10 @@ void sim_pause(struct world *w, unsigned site, rwy_dur d);
  * loses nothing until it breaks. */
 void sim_stream(struct world *w, unsigned site, bool on);
 bool sim_stream_on(const struct world *w, unsigned site);
+/* What the native path has lost `after` times goes by the carrier; 0: nothing does. */
+void sim_stream_detour(struct world *w, unsigned site, unsigned after);
+/* The carrier delivers nothing that it gets from now on until `d` is over. */
+void sim_stream_stall(struct world *w, rwy_dur d);
 /* Breaks the carrier with all its packets. Both gateways learn of it, one somewhat later. */
 void sim_stream_break(struct world *w);
 uint64_t sim_streamed(const struct world *w); /* datagrams that arrived over it */

@@ -35,6 +35,7 @@ struct site {
 	struct eng_journal_entry journal[SIM_JOURNAL]; /* survives a crash, and so does `term` */
 	_Atomic uint64_t term;
 	bool stream;
+	unsigned detour; /* what is lost so often goes by the carrier; 0: nothing */
 	/* on the way; present connection, and what is left of its run */
 	unsigned stream_n, stream_at, stream_run;
 	rwy_time stream_free[SIM_CARRIER_CONNS];
