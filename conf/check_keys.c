@@ -47,26 +47,39 @@ int conf_check_security(
 	return 0;
 }
 
+/* What QUIC needs, for the key of the tunnel that asks for it. */
+static int check_quic_for(const struct conf *c, const struct conf_tunnel *t, const struct conf_node *via,
+    const char *key, struct conf_error *err)
+{
+	if (!t->quic_port)
+		return conf_fail_at(err, via, "expected a `quic_port` with `%s: quic`, found `0`", key);
+	if (!*c->keys.certificate)
+		return conf_fail_at(
+		    err, via, "expected `keys.certificate`, `keys.key` and `keys.ca` with `%s: quic`", key);
+	if (!*conf_tunnel_peer_name(t))
+		return conf_fail_at(err, via,
+		    "expected `peer_name`, the name in the peer's certificate, with `%s: quic`", key);
+	return 0;
+}
+
 static int check_quic(const struct conf *c, unsigned i, const struct conf_node *n, struct conf_error *err)
 {
 	const struct conf_tunnel *t = &c->tunnel[i];
 	const struct conf_node *port = conf_node_get(n, "quic_port"), *via = conf_node_get(n, "carrier");
+	const struct conf_node *detour = conf_node_get(n, "detour");
 
 	if (*conf_tunnel_peer_name(t) && t->quic_port >= t->udp_port &&
 	    t->quic_port < t->udp_port + c->workers)
 		return conf_fail_at(err, port ? port : n,
 		    "expected a `quic_port` other than the native UDP ports %u to %u, found `%u`",
 		    t->udp_port, t->udp_port + c->workers - 1u, t->quic_port);
-	if (t->carrier != CONF_CARRIER_QUIC)
-		return 0;
-	if (!t->quic_port)
-		return conf_fail_at(err, via, "expected a `quic_port` with `carrier: quic`, found `0`");
-	if (!*c->keys.certificate)
+	if (t->detour == CONF_CARRIER_TCP && !t->tcp_port)
 		return conf_fail_at(
-		    err, via, "expected `keys.certificate`, `keys.key` and `keys.ca` with `carrier: quic`");
-	if (!*conf_tunnel_peer_name(t))
-		return conf_fail_at(err, via,
-		    "expected `peer_name`, the name in the peer's certificate, with `carrier: quic`");
+		    err, detour ? detour : n, "expected a `tcp_port` with `detour: tcp`, found `0`");
+	if (t->carrier == CONF_CARRIER_QUIC && check_quic_for(c, t, via, "carrier", err))
+		return RWY_EINVAL;
+	if (t->detour == CONF_CARRIER_QUIC)
+		return check_quic_for(c, t, detour, "detour", err);
 	return 0;
 }
 

@@ -50,6 +50,10 @@ static int check_tunnel(const struct ctx *x, unsigned i)
 		return conf_fail_at(x->err, at(x, i, "carrier"),
 		    "expected `native` for `carrier` of tunnel `%s`, the pair's own, found `%s`", t->name,
 		    words[t->carrier]);
+	if (t->detour != CONF_CARRIER_NATIVE)
+		return conf_fail_at(x->err, at(x, i, "detour"),
+		    "expected `off` for `detour` of tunnel `%s`, the pair's own, found `%s`", t->name,
+		    words[t->detour]);
 	if (t->shared)
 		return conf_fail_at(x->err, at(x, i, "standby"),
 		    "expected no `standby` of a control center's tunnel, found it for `%s`", t->name);

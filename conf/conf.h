@@ -95,6 +95,8 @@ struct conf_tunnel {
 	enum conf_ecn ecn;
 	char cc[CONF_NAME];
 	enum conf_carrier carrier; /* the carrier at start */
+	enum conf_carrier detour;  /* of what is lost repeatedly; CONF_CARRIER_NATIVE: none */
+	uint16_t detour_after;     /* losses; up to WAN_DETOUR_AFTER_MAX */
 	uint16_t tcp_port;         /* 0: no TCP */
 	uint16_t tcp_connections;
 	char tcp_cc[CONF_NAME];

@@ -4,6 +4,7 @@
  * Rules over more than one key are in check.c.
  */
 #include "conf/row.h"
+#include "wan/stream.h"
 
 /* clang-format off: a table reads best as one */
 const struct conf_key conf_keys[] = {
@@ -125,6 +126,11 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].carrier", CONF_T_ENUM, 0, 0, "native", .words = "native tcp quic", T(carrier),
         .text = "Carrier of its datagrams: `native` is UDP; `tcp` is the kernel's TCP and `quic` is QUIC, or "
                 "UDP while no connection is open. The other end follows. docs/carriers.md."},
+    {"tunnels[].detour", CONF_T_ENUM, 0, 0, "off", .words = "off tcp quic", T(detour),
+        .text = "Carrier of what the native path has lost several times, while all else stays native. Its "
+                "connections stay open meanwhile. docs/carriers.md."},
+    {"tunnels[].detour_after", CONF_T_INT, 1, WAN_DETOUR_AFTER_MAX, "2", T(detour_after),
+        .text = "So many losses of a packet, the first one included, before it takes the detour."},
     {"tunnels[].tcp_port", CONF_T_INT, 0, 65535, "4793", T(tcp_port),
         .text = "TCP port that it listens on and connects to, the same on both sides; 0: no TCP."},
     {"tunnels[].tcp_connections", CONF_T_INT, 1, 16, "4", T(tcp_connections),

@@ -152,20 +152,24 @@ void wan_agree_put(const struct wan_agree *a, uint8_t out[WAN_REC_WISH_LEN])
 	memset(b, 0, WISH_BODY);
 	rwy_put32(b, a->count);
 	b[4] = (uint8_t)a->carrier;
+	b[5] = (uint8_t)a->detour;
 }
 
 int wan_agree_get(struct wan_agree *a, const struct wan_rec *rec)
 {
 	uint32_t count;
+	int changed;
 
-	if (rec->type != WAN_REC_WISH || rec->body[4] >= WAN_CARRIERS)
+	if (rec->type != WAN_REC_WISH || rec->body[4] >= WAN_CARRIERS || rec->body[5] >= WAN_CARRIERS)
 		return RWY_EMALFORMED;
+	changed = rec->body[5] != a->peer_detour;
+	a->peer_detour = (enum wan_carrier)rec->body[5];
 	count = rwy_get32(rec->body);
 	if ((int32_t)(count - a->count) < 0 || (count == a->count && rec->body[4] <= a->carrier))
-		return 0;
+		return changed;
 	a->count = count;
 	if (rec->body[4] == a->carrier)
-		return 0;
+		return changed;
 	a->carrier = (enum wan_carrier)rec->body[4];
 	a->by_peer = true;
 	return 1;

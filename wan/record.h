@@ -73,6 +73,9 @@ size_t wan_conn_put(struct wan_conn *c, uint8_t out[WAN_REC_HELLO_LEN]);
  * highest count that it knows. The higher count wins; of two equal counts (both ends changed it at
  * once) the carrier that comes later in the enum wins. The value is sent at the beginning of each
  * connection and whenever it changes.
+ *
+ * Beside it each end says by which carrier it lets detours go (stream.h): so the other end keeps
+ * the connections, whatever it does itself. An older end says none, and reads nothing of it.
  */
 enum wan_carrier { WAN_CARRIER_NATIVE, WAN_CARRIER_TCP, WAN_CARRIER_QUIC };
 #define WAN_CARRIERS 3
@@ -82,12 +85,15 @@ struct wan_agree {
 	uint32_t count;
 	enum wan_carrier carrier;
 	bool by_peer; /* the present value came from the peer */
+	/* for detours, ours and the peer's; WAN_CARRIER_NATIVE: none */
+	enum wan_carrier detour, peer_detour;
 };
 #define WAN_REC_WISH_LEN (WAN_REC_HDR + 12)
 /* Changes the value on behalf of this end. */
 void wan_agree_ask(struct wan_agree *a, enum wan_carrier c);
 void wan_agree_put(const struct wan_agree *a, uint8_t out[WAN_REC_WISH_LEN]);
-/* Processes a WISH record. Returns 1: our value changed; 0: unchanged; RWY_EMALFORMED. */
+/* Processes a WISH record. Returns 1: our value or the peer's detour changed; 0: unchanged;
+ * RWY_EMALFORMED. */
 RWY_MUST_CHECK int wan_agree_get(struct wan_agree *a, const struct wan_rec *rec);
 
 #endif

@@ -51,10 +51,10 @@ bool wan_stream_on(const struct wan_tunnel *t);
  * Retransmission detour: while the tunnel sends natively, what the native path has lost `after`
  * times goes by the carrier, which the tunnel must be told the room of; new data and earlier
  * repeats stay native. 0: off. What finds no room goes natively, and so does what is not
- * acknowledged within about four native probe timeouts; then the carrier is asked once a second,
- * and carries no data until it answers in time. Has no effect while wan_stream_use is on, and ends
- * with wan_stream_lost. RWY_EINVAL: more than WAN_DETOUR_AFTER_MAX; RWY_ENOMEM: nothing changed;
- * possible at the first call only.
+ * acknowledged within about four native probe timeouts, at least 20 ms; then the carrier is asked
+ * once a second, and carries no data until it answers in time. Has no effect while wan_stream_use
+ * is on, and ends with wan_stream_lost. RWY_EINVAL: more than WAN_DETOUR_AFTER_MAX; RWY_ENOMEM:
+ * nothing changed; possible at the first call only.
  */
 #define WAN_DETOUR_AFTER_MAX 8
 RWY_MUST_CHECK int wan_stream_detour(struct wan_tunnel *t, unsigned after, rwy_time now);

@@ -4,7 +4,10 @@
 #include "wan/tunnel.h"
 
 #define RATE_EVERY (100 * RWY_MS)
-#define PATIENCE   4u /* native probe timeouts that an answer may take, for detours */
+/* An answer may take so many native probe timeouts, for detours, and what threads and sockets
+ * need. */
+#define PATIENCE     4u
+#define PATIENCE_MIN (20 * RWY_MS)
 
 void wan_stream_room(struct wan_tunnel *t, uint32_t datagrams, uint64_t bytes)
 {
@@ -61,7 +64,7 @@ void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now)
 
 rwy_dur wan_detour_patience(const struct wan_tunnel *t)
 {
-	return PATIENCE * wan_pto_first(t->paths > 1 ? t->first : t->path);
+	return rwy_time_max(PATIENCE_MIN, PATIENCE * wan_pto_first(t->paths > 1 ? t->first : t->path));
 }
 
 void wan_detour_on_answer(struct wan_tunnel *t, rwy_time sent, rwy_time now)

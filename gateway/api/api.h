@@ -121,7 +121,8 @@ struct api_tunnel {
 	uint64_t rate_Bps, cwnd, inflight; /* sums */
 	uint64_t tx_queued_bytes, rx_held_bytes;
 	uint32_t tx_flows, rx_flows;
-	uint32_t loss_ppm; /* loss of the worst worker */
+	uint32_t loss_ppm;     /* loss of the worst worker */
+	unsigned detour_ready; /* workers whose detours the carrier answers in time */
 	/* congestion of the worker that has it longest; else the one that ended last */
 	struct wan_congest_state congest;
 	struct wan_counters c;

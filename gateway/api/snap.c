@@ -75,6 +75,7 @@ void api_tunnel_sum(const struct api_snap *snap, unsigned workers, unsigned tunn
 			out->since = w->since;
 		all_up = all_up && w->up;
 		out->workers_up += w->up;
+		out->detour_ready += w->detour_proven;
 		if (w->srtt > out->srtt)
 			out->srtt = w->srtt;
 		if (w->min_rtt && w->min_rtt != RWY_NEVER && (!out->min_rtt || w->min_rtt < out->min_rtt))

@@ -165,7 +165,16 @@ static json_t *halves_json(const struct gw_app *a, const struct api_snap *snap, 
 	return list;
 }
 
-static json_t *carrier_json(const struct gw_app *a, unsigned tunnel)
+static const char *detour_state(const struct gw_app *a, const struct gw_carrier_info *i, unsigned ready)
+{
+	return i->detour == WAN_CARRIER_NATIVE    ? "off"
+	       : i->sending != WAN_CARRIER_NATIVE ? "not_needed"
+	       : !i->detouring                    ? "no_connection"
+	       : ready < a->workers               ? "unanswered"
+	                                          : "ready";
+}
+
+static json_t *carrier_json(const struct gw_app *a, unsigned tunnel, const struct api_tunnel *t)
 {
 	struct gw_carrier_info i;
 	json_t *j;
@@ -176,6 +185,14 @@ static json_t *carrier_json(const struct gw_app *a, unsigned tunnel)
 	    i.via == WAN_CARRIER_TCP ? (int)i.connections : 0, "quic_connections",
 	    i.via == WAN_CARRIER_QUIC ? (int)i.connections : 0, "tcp_congestion_control", i.congestion,
 	    "problem", i.problem);
+	json_object_set_new(
+	    j, "detour", json_string(i.detour == WAN_CARRIER_NATIVE ? "off" : wan_carrier_name(i.detour)));
+	json_object_set_new(j, "detour_after", json_integer(i.detour_after));
+	json_object_set_new(j, "detour_state", json_string(detour_state(a, &i, t->detour_ready)));
+	json_object_set_new(j, "detours", json_integer((json_int_t)t->c.detours));
+	json_object_set_new(j, "detour_datagrams", json_integer((json_int_t)t->c.retransmit_detour));
+	json_object_set_new(j, "detour_no_room", json_integer((json_int_t)t->c.detour_no_room));
+	json_object_set_new(j, "detour_late", json_integer((json_int_t)t->c.detour_late));
 #define X(f, s) json_object_set_new(j, #f, json_integer((json_int_t)i.c.f));
 	GW_CARRIER_COUNTERS(X)
 #undef X
@@ -244,7 +261,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	    "rx_datagrams", (json_int_t)t.c.rx_datagrams, "lost", (json_int_t)t.c.lost, "peer_restarts",
 	    (json_int_t)t.c.peer_restarts, "from",
 	    gw_tunnel_side(req->app, i) == GW_SIDE_CONTROLLER ? "controller" : "gateway", "congestion",
-	    congest_json(req->app, &t.congest), "carrier", carrier_json(req->app, i), "keys",
+	    congest_json(req->app, &t.congest), "carrier", carrier_json(req->app, i, &t), "keys",
 	    keys_json(req->app, i), "paths", api_paths_json(req, snap, i));
 }
 

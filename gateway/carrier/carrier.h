@@ -24,6 +24,7 @@ struct gw_pools;
 	X(moves_to_tcp, "times the tunnel began to send by TCP")                                             \
 	X(moves_to_quic, "times the tunnel began to send by QUIC")                                           \
 	X(moves_to_native, "times it was moved back on request")                                             \
+	X(detours_began, "times that its connections became ready for detours")                              \
 	X(fallbacks, "times its connections were lost while in use: back to native")                         \
 	X(opened, "connections that proved to be of the tunnel")                                             \
 	X(connect_failed, "connections that could not be opened, or were not answered in time")              \
@@ -53,6 +54,11 @@ struct gw_carrier_path {
 struct gw_carrier_info {
 	enum wan_carrier wanted, sending;
 	bool by_peer; /* the other end asked for `wanted` */
+	/* Carrier of what is lost `detour_after` times, by configuration (WAN_CARRIER_NATIVE: none),
+	 * and whether there are connections for it. */
+	enum wan_carrier detour;
+	unsigned detour_after;
+	bool detouring;
 	unsigned connections;
 	enum wan_carrier via;        /* of these connections */
 	char congestion[16];         /* TCP's congestion control by the kernel's name */
@@ -79,6 +85,10 @@ RWY_MUST_CHECK int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const 
  * sentence in `why`; then nothing changed. */
 RWY_MUST_CHECK int gw_carrier_set(
     struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size);
+/* Changes what is lost so often goes by which carrier; WAN_CARRIER_NATIVE: none does. Errors as
+ * before. */
+RWY_MUST_CHECK int gw_carrier_detour(
+    struct gw_app *app, unsigned tunnel, enum wan_carrier by, unsigned after, char *why, size_t size);
 /* Copies a tunnel's state; all 0 if it has no TCP port. */
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out);
 

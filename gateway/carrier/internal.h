@@ -37,7 +37,9 @@ struct gw_link {
 	struct rte_ring *out; /* the worker puts, the thread takes */
 	/* written by the thread: number of the live set of connections; 0: none */
 	_Atomic uint32_t set;
-	_Atomic bool send;      /* written by the thread: the worker sends by the carrier */
+	_Atomic bool send; /* written by the thread: the worker sends by the carrier */
+	/* written by the thread: what was lost so often goes by it (wan/stream.h); 0: nothing */
+	_Atomic uint8_t detour;
 	_Atomic uint64_t taken; /* written by the thread: bytes that it took */
 
 	/* written by the worker: bytes handed over and not acknowledged */
@@ -45,6 +47,7 @@ struct gw_link {
 	uint64_t given; /* worker: bytes put */
 	uint32_t seen;  /* worker: the set that it knows */
 	bool on;        /* worker: it sends by the carrier */
+	uint8_t after;  /* worker: the present value of `detour` */
 	bool failed;    /* worker: a datagram could not be handed over */
 };
 
@@ -138,7 +141,7 @@ struct gw_carrier_tun {
 	struct gw_quic_port *quic;
 	enum wan_carrier via; /* of the live set */
 	uint32_t set;         /* number of the live set; 0: none */
-	bool sending;
+	bool sending, detouring;
 	unsigned open, turn;
 	rwy_time set_since, retry_at, quiet_since, moved_at;
 	rwy_dur backoff;

@@ -51,10 +51,43 @@ static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
 	return true;
 }
 
+/* What its connections are for: what carries everything, or else detours. */
+static enum wan_carrier wanted(const struct gw_carrier_tun *t)
+{
+	return t->agree.carrier != WAN_CARRIER_NATIVE ? t->agree.carrier : t->agree.detour;
+}
+
+/* The present set is of use: it carries everything, or detours of one of the ends. */
+static bool of_use(const struct gw_carrier_tun *t)
+{
+	const struct wan_agree *a = &t->agree;
+
+	return t->via == a->carrier ||
+	       (a->carrier == WAN_CARRIER_NATIVE && (t->via == a->detour || t->via == a->peer_detour));
+}
+
+/* Detours go by whichever carrier is there. */
+static void detours_update(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	bool on = t->set && t->open && t->agree.carrier == WAN_CARRIER_NATIVE &&
+	          t->agree.detour != WAN_CARRIER_NATIVE && of_use(t);
+
+	for (unsigned i = 0; t->link && i < cs->app->workers; i++)
+		atomic_store(&t->link[i].detour, on ? (uint8_t)t->conf.detour_after : 0);
+	if (on && !t->detouring) {
+		t->c.detours_began++;
+		t->problem[0] = 0;
+		gw_log(GW_LOG_NOTICE, "carrier", "tunnel=%s detour=%s after=%u", t->conf.name,
+		    wan_carrier_name(t->via), t->conf.detour_after);
+	}
+	t->detouring = on;
+}
+
 void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
 	bool send = t->set && t->open && t->agree.carrier == t->via;
 
+	detours_update(cs, t);
 	for (unsigned i = 0; t->link && i < cs->app->workers; i++) {
 		atomic_store(&t->link[i].send, send);
 		atomic_store(&t->link[i].set, t->set);
@@ -132,6 +165,7 @@ void gw_set_close(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now
 			gw_conn_free(cs, &cs->conn[i]);
 	t->open = 0;
 	t->set = 0;
+	t->agree.peer_detour = WAN_CARRIER_NATIVE;
 	gw_set_update(cs, t, now);
 	drain_links(cs, t);
 }
@@ -150,14 +184,15 @@ static void retry_later(struct gw_carrier_tun *t, rwy_time now)
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now)
 {
 	struct gw_carrier_tun *t = c->t;
-	bool open = c->state == GW_CONN_OPEN, wanted = t && t->agree.carrier == c->kind->carrier;
+	bool open = c->state == GW_CONN_OPEN;
+	bool needed = t && (wanted(t) == c->kind->carrier || (open && of_use(t)));
 
 	if (!t)
 		cs->unknown--;
 	if (open)
 		t->open--;
 	gw_conn_free(cs, c);
-	if (!t || !wanted) {
+	if (!t || !needed) {
 		if (t && open && !t->open)
 			gw_set_close(cs, t, now);
 		return;
@@ -330,8 +365,7 @@ static struct gw_conn *open_tcp(struct gw_carriers *cs, struct gw_carrier_tun *t
 
 static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
-	struct gw_conn *c =
-	    t->agree.carrier == WAN_CARRIER_TCP ? open_tcp(cs, t) : gw_quic_port_open(cs, t, now);
+	struct gw_conn *c = wanted(t) == WAN_CARRIER_TCP ? open_tcp(cs, t) : gw_quic_port_open(cs, t, now);
 
 	if (!c) {
 		t->c.connect_failed++;
@@ -348,7 +382,8 @@ static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 /* The peer's connections serve as well as ours: when both ends open some, only one continues. */
 static bool leave_it_to_peer(const struct gw_carriers *cs, const struct gw_carrier_tun *t)
 {
-	return accepted_of(cs, t, true, true) && (t->agree.by_peer || gw_set_second(t));
+	return accepted_of(cs, t, true, true) &&
+	       (t->agree.carrier == WAN_CARRIER_NATIVE || t->agree.by_peer || gw_set_second(t));
 }
 
 static void open_more(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
@@ -357,7 +392,7 @@ static void open_more(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time
 
 	if (now < t->retry_at || leave_it_to_peer(cs, t))
 		return;
-	for (; have < most_of(t, t->agree.carrier) && now >= t->retry_at; have++)
+	for (; have < most_of(t, wanted(t)) && now >= t->retry_at; have++)
 		open_one(cs, t, now);
 }
 
@@ -392,17 +427,17 @@ static void deadlines(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time
 
 void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
-	bool can = t->agree.carrier == WAN_CARRIER_TCP    ? t->listener != NULL
-	           : t->agree.carrier == WAN_CARRIER_QUIC ? t->quic != NULL
-	                                                  : false;
+	bool can = wanted(t) == WAN_CARRIER_TCP    ? t->listener != NULL
+	           : wanted(t) == WAN_CARRIER_QUIC ? t->quic != NULL
+	                                           : false;
 
 	deadlines(cs, t, now);
 	if (!t->listener && !t->quic)
 		return;
-	if (t->set && t->via != t->agree.carrier) { /* the former one; then the wanted one */
+	if (t->set && !of_use(t)) { /* the former one; then the wanted one */
 		if (drained(cs, t, now))
 			gw_set_close(cs, t, now);
-	} else if (can) {
+	} else if (can && (!t->set || t->via == wanted(t))) {
 		open_more(cs, t, now);
 	}
 	if (!t->set)

@@ -71,7 +71,7 @@ static bool said(const struct rwy_ip *a)
 /* A way that the tunnel cannot go by: an error if it must begin with it. */
 static int impossible(const struct gw_carrier_tun *t, enum conf_carrier by)
 {
-	bool must = t->conf.carrier == by;
+	bool must = t->conf.carrier == by || t->conf.detour == by;
 
 	gw_log(must ? GW_LOG_ERROR : GW_LOG_WARNING, "carrier", "tunnel=%s %s%s%s", t->conf.name, t->problem,
 	    must ? "" : ": it cannot move to ",
@@ -86,7 +86,8 @@ static int tunnel_quic(struct gw_carriers *cs, struct gw_carrier_tun *t)
 {
 	const struct conf_tunnel *c = &t->conf;
 
-	if (c->carrier != CONF_CARRIER_QUIC && (!c->quic_port || !cs->tls || !*conf_tunnel_peer_name(c)))
+	if (c->carrier != CONF_CARRIER_QUIC && c->detour != CONF_CARRIER_QUIC &&
+	    (!c->quic_port || !cs->tls || !*conf_tunnel_peer_name(c)))
 		return 0;
 	t->quic = gw_quic_port_get(cs, t);
 	return t->quic ? 0 : impossible(t, CONF_CARRIER_QUIC);
@@ -106,6 +107,7 @@ int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunne
 	t->id = conf_tunnel_id(c, 0);
 	t->retry_at = gw_now() + gw_set_second(t);
 	t->agree.carrier = (enum wan_carrier)c->carrier;
+	t->agree.detour = (enum wan_carrier)c->detour;
 	if (gw_sock_congestion(t) != 0) {
 		gw_log(GW_LOG_ERROR, "carrier", "tunnel=%s %s", c->name, t->problem);
 		return RWY_EINVAL;
@@ -154,6 +156,25 @@ int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tun
 	return rc;
 }
 
+/* RWY_EINVAL: the tunnel cannot have connections of this carrier; `why` has one sentence. */
+static int can_go_by(
+    struct gw_carriers *cs, struct gw_carrier_tun *t, enum wan_carrier c, char *why, size_t size)
+{
+	const bool tcp = c == WAN_CARRIER_TCP, quic = c == WAN_CARRIER_QUIC;
+
+	if (tcp && !t->conf.tcp_port)
+		snprintf(why, size, "tunnel %s has `tcp_port: 0` in the configuration: no TCP", t->conf.name);
+	else if (quic && !t->conf.quic_port)
+		snprintf(
+		    why, size, "tunnel %s has `quic_port: 0` in the configuration: no QUIC", t->conf.name);
+	else if ((tcp && (!t->listener || gw_sock_congestion(t) != 0)) ||
+	         (quic && !t->quic && !(t->quic = gw_quic_port_get(cs, t))))
+		snprintf(why, size, "%s", t->problem);
+	else
+		return 0;
+	return RWY_EINVAL;
+}
+
 int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
 {
 	struct gw_carriers *cs = app->carriers;
@@ -166,25 +187,37 @@ int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char
 	}
 	gw_carriers_lock(cs);
 	t = &cs->tun[tunnel];
-	if (c == WAN_CARRIER_TCP && !t->conf.tcp_port) {
-		snprintf(why, size, "tunnel %s has `tcp_port: 0` in the configuration: no TCP", t->conf.name);
-		rc = RWY_EINVAL;
-	} else if (c == WAN_CARRIER_TCP && !t->listener) {
-		snprintf(why, size, "%s", t->problem);
-		rc = RWY_EINVAL;
-	} else if (c == WAN_CARRIER_TCP && gw_sock_congestion(t) != 0) {
-		snprintf(why, size, "%s", t->problem);
-		rc = RWY_EINVAL;
-	} else if (c == WAN_CARRIER_QUIC && !t->conf.quic_port) {
-		snprintf(
-		    why, size, "tunnel %s has `quic_port: 0` in the configuration: no QUIC", t->conf.name);
-		rc = RWY_EINVAL;
-	} else if (c == WAN_CARRIER_QUIC && !t->quic && !(t->quic = gw_quic_port_get(cs, t))) {
-		snprintf(why, size, "%s", t->problem);
-		rc = RWY_EINVAL;
-	}
+	rc = can_go_by(cs, t, c, why, size);
 	if (!rc) {
 		wan_agree_ask(&t->agree, c);
+		t->problem[0] = 0;
+		t->retry_at = t->backoff = 0;
+		gw_set_tell(cs, t);
+		gw_set_update(cs, t, gw_now());
+	}
+	pthread_mutex_unlock(&cs->lock);
+	gw_carriers_wake(cs);
+	return rc;
+}
+
+int gw_carrier_detour(
+    struct gw_app *app, unsigned tunnel, enum wan_carrier by, unsigned after, char *why, size_t size)
+{
+	struct gw_carriers *cs = app->carriers;
+	struct gw_carrier_tun *t;
+	int rc;
+
+	if (!cs || tunnel >= CONF_TUNNELS_MAX || !cs->tun[tunnel].used) {
+		snprintf(why, size, "no such tunnel");
+		return RWY_ENOENT;
+	}
+	gw_carriers_lock(cs);
+	t = &cs->tun[tunnel];
+	rc = can_go_by(cs, t, by, why, size);
+	if (!rc) {
+		t->conf.detour = (enum conf_carrier)by;
+		t->conf.detour_after = (uint16_t)after;
+		t->agree.detour = by;
 		t->problem[0] = 0;
 		t->retry_at = t->backoff = 0;
 		gw_set_tell(cs, t);
@@ -208,6 +241,9 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 		out->wanted = t->agree.carrier;
 		out->sending = t->sending ? t->via : WAN_CARRIER_NATIVE;
 		out->by_peer = t->agree.by_peer;
+		out->detour = t->agree.detour;
+		out->detour_after = t->conf.detour_after;
+		out->detouring = t->detouring;
 		out->connections = t->open;
 		out->via = t->set ? t->via : WAN_CARRIER_NATIVE;
 		if (t->quic)
@@ -215,6 +251,7 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 		out->path = t->measure.path;
 		memcpy(out->congestion, t->congestion, sizeof(out->congestion));
 		if (out->wanted != out->sending || !t->listener ||
+		    (out->detour != WAN_CARRIER_NATIVE && !out->detouring) ||
 		    (!t->quic && cs->tls && *conf_tunnel_peer_name(&t->conf)))
 			memcpy(out->problem, t->problem, sizeof(out->problem));
 		out->c = t->c;

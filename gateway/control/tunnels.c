@@ -147,12 +147,24 @@ static void tunnels_tune(const struct change *x)
 		gw_tenants_shares(app);
 }
 
+/* A tunnel stays, with another carrier or other detours. */
+static void carrier_retune(
+    struct gw_app *app, unsigned i, const struct conf_tunnel *was, const struct conf_tunnel *t)
+{
+	char why[160];
+
+	if (was->carrier != t->carrier &&
+	    gw_carrier_set(app, i, (enum wan_carrier)t->carrier, why, sizeof(why)) != 0)
+		gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s %s", t->name, why);
+	if ((was->detour != t->detour || was->detour_after != t->detour_after) &&
+	    gw_carrier_detour(app, i, (enum wan_carrier)t->detour, t->detour_after, why, sizeof(why)) != 0)
+		gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s detour: %s", t->name, why);
+}
+
 /* Applies keys and carriers. A carrier that is impossible is logged and shown, and the tunnel is
  * native. */
 static void carriers_apply(const struct change *x, const struct conf_tunnel *was)
 {
-	char why[160];
-
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
 		const struct conf_tunnel *t = &x->c->tunnel[i];
 		const uint64_t bit = (uint64_t)1 << i;
@@ -160,9 +172,8 @@ static void carriers_apply(const struct change *x, const struct conf_tunnel *was
 		if (x->removed & bit || x->added & bit) {
 			(void)!gw_keys_tunnel(x->app, i, x->added & bit ? t : NULL);
 			(void)!gw_carrier_tunnel(x->app, i, x->added & bit ? t : NULL);
-		} else if (x->retuned & bit && was[i].carrier != t->carrier &&
-		           gw_carrier_set(x->app, i, (enum wan_carrier)t->carrier, why, sizeof(why)) != 0) {
-			gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s %s", t->name, why);
+		} else if (x->retuned & bit) {
+			carrier_retune(x->app, i, &was[i], t);
 		}
 	}
 }
@@ -335,7 +346,8 @@ int gw_tunnel_set(
 		return at;
 	if (!gw_tunnel_same_ends(&app->conf->tunnel[at], t))
 		return err_tunnel(err, RWY_EINVAL,
-		    "tunnel %s: only rate, carrier, DSCP, thresholds and prefixes can change; for others "
+		    "tunnel %s: only rate, carrier, detour, DSCP, thresholds and prefixes can change; for "
+		    "others "
 		    "remove and add it",
 		    t->name);
 	c = running_copy(app);

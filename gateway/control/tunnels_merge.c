@@ -67,6 +67,7 @@ bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
 	return gw_tunnel_same_ends(a, b) && same_prefixes(a, b) && same_path_rates(a, b) &&
 	       a->rate_Bps == b->rate_Bps && a->weight == b->weight && a->carrier == b->carrier &&
+	       a->detour == b->detour && a->detour_after == b->detour_after &&
 	       !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
 	       !memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) &&
 	       wan_congest_cfg_same(&a->congest, &b->congest);

@@ -54,15 +54,19 @@ static void link_turn(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
 {
 	uint32_t set = atomic_load_explicit(&l->set, memory_order_acquire);
 	bool on = set && atomic_load_explicit(&l->send, memory_order_relaxed);
+	uint8_t after = set ? atomic_load_explicit(&l->detour, memory_order_relaxed) : 0;
 
 	if ((l->seen && set != l->seen) || l->failed) {
 		eng_stream_lost(w->eng, tunnel, w->now);
 		l->on = l->failed = false;
+		l->after = 0;
 	}
 	l->seen = set;
 	if (on != l->on && eng_stream_use(w->eng, tunnel, on, w->now) == 0)
 		l->on = on;
-	if (l->on)
+	if (after != l->after && eng_stream_detour(w->eng, tunnel, after, w->now) == 0)
+		l->after = after;
+	if (l->on || l->after)
 		room_report(w, tunnel, l);
 	if (set)
 		atomic_store_explicit(

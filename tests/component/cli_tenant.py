@@ -255,12 +255,21 @@ def test_tunnels():
         k = s.get("/v1/tunnels")["tunnels"][1]["carrier"]
         assert (k["sending"], k["tcp_connections"], k["quic_connections"], k["quic_refused_certificate"]) == ("quic", 0, 4, 0), k
         assert "tunnel site-c changed" in s.cli("tunnel set site-c carrier=native").stdout
+        assert "tunnel site-c changed" in s.cli("tunnel set site-c detour=tcp detour_after=1").stdout
+        assert "tunnel site-c is as it was" in s.cli("tunnel set site-c detour=tcp detour_after=1").stdout
+        k = s.get("/v1/tunnels")["tunnels"][1]["carrier"]
+        assert (k["sending"], k["detour"], k["detour_after"], k["detour_state"], k["detour_datagrams"]) == ("native", "tcp", 1, "ready", 44), k
+        assert re.search(r"site-c +\S+ +\S+ +udp\+tcp ", s.cli("tunnels").stdout)
+        assert "tunnel site-c changed" in s.cli("tunnel set site-c detour=off").stdout
+        k = s.get("/v1/tunnels")["tunnels"][1]["carrier"]
+        assert (k["detour"], k["detour_state"]) == ("off", "off"), k
+        assert re.search(r"site-c +\S+ +\S+ +udp ", s.cli("tunnels").stdout)
         s.cli("tunnel add site-d port=wan local=192.0.2.1 remote=192.0.2.5 security=none prefixes=10.4.0.0/24 tcp_congestion_control=bbr")
         assert "`bbr` is not in this kernel" in s.cli("tunnel set site-d carrier=tcp rate=1Gbps", 1).stderr
         assert s.get("/v1/tunnels")["tunnels"][2]["rate_max_bytes_per_second"] == 1250000000  # nothing has changed
         s.cli("tunnel del site-d")
-        for line, want in (("set site-c remote=192.0.2.4", "only rate, carrier, DSCP, thresholds and prefixes can change"),
-                           ("set site-c carrier=rdma", "expected"), ("set site-c tcp_connections=17", "expected"), ("set site-c tcp_port=4799", "only rate, carrier"),
+        for line, want in (("set site-c remote=192.0.2.4", "only rate, carrier, detour, DSCP, thresholds and prefixes can change"),
+                           ("set site-c carrier=rdma", "expected"), ("set site-c tcp_connections=17", "expected"), ("set site-c detour_after=0", "expected"), ("set site-c detour=udp", "expected"), ("set site-c tcp_port=4799", "only rate, carrier"),
                            ("set site-c rate=5", "expected a rate"), ("set site-x rate=5Gbps", "no tunnel site-x"), ("del site-x", "no tunnel site-x"),
                            ("set site-c prefixes=10.2.0.0/24", "expected each prefix once"),
                            ("add d port=lan local=192.0.2.1 remote=192.0.2.4 security=none", "expected the name of a port of role `wan`"),

@@ -59,7 +59,7 @@ api: {{socket: {sock}}}
 NOISE = {"rx_packets", "tx_packets", "to_engine_lan", "to_engine_wan", "to_kernel", "from_kernel", "tx_in_place", "tx_chained",
          "tx_copied", "neigh_misses", "lan_rx_packets", "lan_rx_bytes", "lan_tx_packets", "lan_tx_bytes", "roce_rx",
          "tx_datagrams", "tx_bytes", "rx_datagrams", "rx_bytes", "acks_sent", "acks_received", "tx_data", "rx_data", "pto",
-         "tx_retransmit", "retransmit_lost", "retransmit_probe", "retransmit_copy", "retransmit_moved", "spurious_retransmit", "lost", "rx_duplicate", "dgram_sent", "dgram_received"}
+         "tx_retransmit", "retransmit_lost", "retransmit_probe", "retransmit_copy", "retransmit_moved", "retransmit_detour", "spurious_retransmit", "lost", "rx_duplicate", "dgram_sent", "dgram_received"}
 
 
 def sh(*words):

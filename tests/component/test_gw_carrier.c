@@ -2,7 +2,7 @@
 /*
  * Two complete gateways (tests/bench/fp_lab.h), hosts that write all the time, and the TCP carrier
  * between them over real sockets of the loopback interface: moves to TCP and back, connections that
- * die, unknown peers, invalid data, a WAN that drops all UDP. The responder checks that every byte
+ * die, unknown peers, invalid data, a WAN that drops all UDP, detours where it drops much. The responder checks that every byte
  * arrives once and in order; no host ever gets an error. With one worker and with two.
  */
 #include <setjmp.h>
@@ -20,6 +20,7 @@
 #include "gateway/setup.h"
 #include "tests/component/ov_lab.h"
 #include "tests/lib/cert/cert.h"
+#include "tests/lib/rng.h"
 
 #define WAIT  (20 * RWY_SEC) /* limit for expected events */
 #define UNDER 512            /* most packets in flight */
@@ -29,6 +30,8 @@
 static struct fp_lab lab;
 static struct fp_hosts *hosts;
 static bool no_udp;
+static unsigned dropped_of_8; /* of eight native datagrams, by chance */
+static uint64_t dice = 1;
 static uint64_t udp[FP_SITES]; /* datagrams that a site sent natively */
 static uint16_t port;
 static char certs[64]; /* directory */
@@ -75,7 +78,7 @@ static void wan(enum fp_site from)
 
 	while (rte_ring_dequeue(lab.gw[from].port[FP_WAN].tx, (void **)&m) == 0) {
 		udp[from]++;
-		if (!no_udp) {
+		if (!no_udp && rng_below(&dice, 8) >= dropped_of_8) {
 			c = fp_copy(&lab, rte_pktmbuf_mtod(m, void *), m->data_len);
 			for (struct rte_mbuf *x = m->next; x; x = x->next)
 				memcpy(rte_pktmbuf_append(c, x->data_len), rte_pktmbuf_mtod(x, void *),
@@ -211,6 +214,7 @@ static struct wan_counters wan_sum(enum fp_site s)
 		c.stream_lost += st.c.stream_lost;
 		c.stream_breaks += st.c.stream_breaks;
 		c.went_down += st.c.went_down;
+		c.retransmit_detour += st.c.retransmit_detour;
 	}
 	return c;
 }
@@ -332,6 +336,130 @@ static void test_no_udp(void **state)
 	until(both_tcp, true);
 	carry(5000);
 	no_udp = false;
+	check_hosts();
+}
+
+/* --- detours ---------------------------------------------------------------------------------- */
+static void detour(enum fp_site s, enum wan_carrier by, unsigned after)
+{
+	char why[160] = "";
+
+	if (gw_carrier_detour(app(s), 0, by, after, why, sizeof(why)) != 0)
+		fail_msg("refused: %s", why);
+}
+
+/* The carrier answers each worker of the site in time. */
+static bool ready(enum fp_site s)
+{
+	for (unsigned i = 0; i < app(s)->workers; i++) {
+		struct wan_stats st;
+
+		eng_tunnel_stats(app(s)->worker[i]->eng, 0, &st);
+		if (!st.detour_proven)
+			return false;
+	}
+	return info(s).detouring;
+}
+
+static bool a_ready(void)
+{
+	return ready(FP_A);
+}
+
+static bool both_ready(void)
+{
+	return ready(FP_A) && ready(FP_B);
+}
+
+static uint64_t detoured[FP_SITES];
+
+static bool more_by_a(void)
+{
+	return wan_sum(FP_A).retransmit_detour > detoured[FP_A] + 20;
+}
+
+static void note_detours(void)
+{
+	for (unsigned s = 0; s < FP_SITES; s++)
+		detoured[s] = wan_sum(s).retransmit_detour;
+}
+
+static void none_left(void)
+{
+	for (unsigned s = 0; s < FP_SITES; s++)
+		detour(s, WAN_CARRIER_NATIVE, 0);
+	until(both_closed, true);
+}
+
+/* Much is lost: what is lost again goes by the carrier, all else stays native. */
+static void detours_by(enum wan_carrier by)
+{
+	struct gw_carrier_info was[2] = {info(FP_A), info(FP_B)};
+
+	if (!both_native()) {
+		ask(FP_A, WAN_CARRIER_NATIVE);
+		until(both_native, true);
+	}
+	until(both_closed, true);
+	/* One end alone: the other one keeps the connections for it, and lets nothing go by them. */
+	detour(FP_A, by, 1);
+	until(a_ready, true);
+	assert_int_equal(info(FP_A).detour, by);
+	assert_int_equal(info(FP_A).via, by);
+	carry(2000);
+	note_detours();
+	dropped_of_8 = 2;
+	until(more_by_a, true);
+	assert_int_equal(wan_sum(FP_B).retransmit_detour, detoured[FP_B]);
+	assert_false(info(FP_B).detouring);
+	/* Both (B's hosts only answer, so it has no data to lose). */
+	detour(FP_B, by, 1);
+	until(both_ready, true);
+	note_detours();
+	until(more_by_a, true);
+	assert_true(both_native());
+	assert_int_equal(info(FP_A).c.detours_began, was[FP_A].c.detours_began + 1);
+	assert_int_equal(info(FP_A).c.fallbacks, was[FP_A].c.fallbacks);
+	dropped_of_8 = 0;
+	check_hosts();
+}
+
+static uint64_t opened_before;
+
+static bool opened_anew(void)
+{
+	return info(FP_A).c.detours_began > opened_before && both_ready();
+}
+
+static void test_detour(void **state)
+{
+	detours_by(WAN_CARRIER_TCP);
+	/* A connection dies with what took the detour: traffic goes on, and new ones are opened. */
+	dropped_of_8 = 2;
+	for (unsigned i = 0; i < 3; i++) {
+		opened_before = info(FP_A).c.detours_began;
+		kill_one((enum fp_site)(i % 2));
+		until(opened_anew, true);
+		note_detours();
+		until(more_by_a, true);
+	}
+	/* Everything by TCP, and back: then detours again. */
+	opened_before = info(FP_A).c.detours_began;
+	ask(FP_A, WAN_CARRIER_TCP);
+	until(both_tcp, true);
+	assert_false(info(FP_A).detouring);
+	ask(FP_B, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	until(opened_anew, true);
+	dropped_of_8 = 0;
+	none_left();
+	check_hosts();
+}
+
+static void test_detour_quic(void **state)
+{
+	detours_by(WAN_CARRIER_QUIC);
+	none_left();
 	check_hosts();
 }
 
@@ -530,6 +658,9 @@ static void test_refused_set(void **state)
 	assert_int_equal(gw_carrier_tunnel(a, 3, &t), 0);
 	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
 	assert_non_null(strstr(why, "tcp_port: 0"));
+	assert_int_equal(gw_carrier_detour(a, 3, WAN_CARRIER_TCP, 1, why, sizeof(why)), RWY_EINVAL);
+	assert_non_null(strstr(why, "tcp_port: 0"));
+	assert_int_equal(gw_carrier_detour(a, 7, WAN_CARRIER_TCP, 1, why, sizeof(why)), RWY_ENOENT);
 	/* A port in use. */
 	t.tcp_port = 22;
 	t.tcp_local = LO(1);
@@ -600,6 +731,8 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_many_moves),
 	    cmocka_unit_test(test_die),
 	    cmocka_unit_test(test_no_udp),
+	    cmocka_unit_test(test_detour),
+	    cmocka_unit_test(test_detour_quic),
 	    cmocka_unit_test(test_quic),
 	    cmocka_unit_test(test_quic_tcp),
 	    cmocka_unit_test(test_quic_refused),

@@ -55,6 +55,7 @@ static const struct bad {
         "expected another port for tunnel `b` than `cable`"},
     {11, "     standby: true}", 13, "expected one tunnel with `standby: true`, found `pair` beside `b`"},
     {13, "     standby: true, prefixes: [10.3.0.0/24]}", 0, "expected no `prefixes` of tunnel `pair`"},
+    {13, "     standby: true, detour: tcp}", 0, "expected `off` for `detour` of tunnel `pair`"},
     {13, "     standby: true, carrier: tcp}", 0, "expected `native` for `carrier` of tunnel `pair`"},
     {13, "     standby: true, paths: [{udp_port: 5000}]}", 0, "expected no `paths` of tunnel `pair`"},
     {13, "     standby: yes}", 0, "expected one of `false`, `true` for `standby`, found `yes`"},

@@ -229,6 +229,34 @@ static void test_agree(void **state)
 	assert_int_equal(b.carrier, WAN_CARRIER_NATIVE);
 }
 
+/* Each end says by what it lets detours go. That is no value that both share, and it comes with an
+ * outdated carrier, too. */
+static void test_agree_detour(void **state)
+{
+	struct wan_agree a = {.detour = WAN_CARRIER_TCP}, b = {.count = 5, .carrier = WAN_CARRIER_TCP};
+	uint8_t old[WAN_REC_WISH_LEN];
+	struct wan_rec r;
+
+	assert_int_equal(tell(&a, &b), 1);
+	assert_true(b.peer_detour == WAN_CARRIER_TCP && b.detour == WAN_CARRIER_NATIVE);
+	assert_true(b.carrier == WAN_CARRIER_TCP && b.count == 5);
+	assert_int_equal(tell(&a, &b), 0);
+	assert_int_equal(tell(&b, &a), 1);
+	assert_true(a.detour == WAN_CARRIER_TCP && a.peer_detour == WAN_CARRIER_NATIVE);
+	a.detour = WAN_CARRIER_QUIC;
+	assert_int_equal(tell(&a, &b), 1);
+	assert_int_equal(b.peer_detour, WAN_CARRIER_QUIC);
+	/* An older end has zeros there. */
+	wan_agree_put(&a, old);
+	old[WAN_REC_HDR + 5] = 0;
+	assert_int_equal(wan_rec_get(old, sizeof(old), &r), WAN_REC_WISH_LEN);
+	assert_int_equal(wan_agree_get(&b, &r), 1);
+	assert_int_equal(b.peer_detour, WAN_CARRIER_NATIVE);
+	old[WAN_REC_HDR + 5] = WAN_CARRIERS;
+	assert_int_equal(wan_agree_get(&b, &r), RWY_EMALFORMED);
+	assert_int_equal(b.peer_detour, WAN_CARRIER_NATIVE);
+}
+
 static void test_agree_random(void **state)
 {
 	uint64_t rng = 3;
@@ -268,6 +296,7 @@ int main(void)
 	    cmocka_unit_test(test_hello),
 	    cmocka_unit_test(test_hello_refused),
 	    cmocka_unit_test(test_agree),
+	    cmocka_unit_test(test_agree_detour),
 	    cmocka_unit_test(test_agree_random),
 	};
 

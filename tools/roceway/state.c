@@ -133,7 +133,10 @@ static void tunnel_row(struct table *t, const json_t *o)
 	table_add(t, "%s", js(o, "name"));
 	table_add(t, "%s", js(o, "state"));
 	table_add(t, "%s", js(o, "remote"));
-	table_add(t, "%s%s%s", say_carrier(js(c, "sending")), as_wanted ? "" : "/",
+	const bool detour = !strcmp(js(c, "detour_state"), "ready");
+
+	table_add(t, "%s%s%s%s%s", say_carrier(js(c, "sending")), detour ? "+" : "",
+	    detour ? js(c, "detour") : "", as_wanted ? "" : "/",
 	    as_wanted ? "" : say_carrier(js(c, "wanted")));
 	table_add(t, "%s", seen ? say_time(jn(o, "rtt_seconds")) : "-");
 	table_add(t, "%s", seen ? say_share(jn(o, "loss_ratio")) : "-");
@@ -199,7 +202,7 @@ const struct cli_cmd cmd_tunnels = {.name = "tunnels",
     .text = "tunnels to peer gateways",
     .more =
         "VIA is the carrier: udp (native), tcp or quic; after a slash the configured one, if it differs:\n"
-        "--detail shows the reason.\n"
+        "--detail shows the reason. udp+tcp: what is lost repeatedly goes by TCP (`detour`).\n"
         "BAD is the cause of persistent congestion: loss, marks or delay.\n"
         "RATE is the rate that congestion control allows now, or that TCP reaches.\n"
         "SENT and RECEIVED count datagrams' bytes since start.\n"

@@ -92,17 +92,18 @@ const struct cli_cmd cmd_tunnel = {.name = "tunnel",
     .operand = "add|set|del ...",
     .many = true,
     .text = "tunnels added, changed and removed while traffic runs",
-    .more =
-        "  roceway tunnel add NAME KEY=VALUE ...   a new one\n"
-        "  roceway tunnel set NAME KEY=VALUE ...   rate, carrier, dscp, thresholds, prefixes; others stay\n"
-        "  roceway tunnel del NAME                 its connections are forgotten\n"
-        "\n"
-        "Keys are those of `tunnels[]` in docs/configuration.md; prefixes=10.2.0.0/24,10.3.0.0/24.\n"
-        "\n"
-        "  roceway tunnel add site-c port=wan local=192.0.2.1 remote=192.0.2.3 security=none \\\n"
-        "      prefixes=10.3.0.0/24\n"
-        "  roceway tunnel set site-c rate=5Gbps\n"
-        "  roceway tunnel set site-c carrier=tcp   the other end moves with it\n"
-        "\n"
-        "A restart or reload follows the file. Tunnels of the control center are not changed here.\n",
+    .more = "  roceway tunnel add NAME KEY=VALUE ...   a new one\n"
+            "  roceway tunnel set NAME KEY=VALUE ...   rate, carrier, detour, dscp, thresholds, prefixes;\n"
+            "                                          others stay\n"
+            "  roceway tunnel del NAME                 its connections are forgotten\n"
+            "\n"
+            "Keys are those of `tunnels[]` in docs/configuration.md; prefixes=10.2.0.0/24,10.3.0.0/24.\n"
+            "\n"
+            "  roceway tunnel add site-c port=wan local=192.0.2.1 remote=192.0.2.3 security=none \\\n"
+            "      prefixes=10.3.0.0/24\n"
+            "  roceway tunnel set site-c rate=5Gbps\n"
+            "  roceway tunnel set site-c carrier=tcp   the other end moves with it\n"
+            "  roceway tunnel set site-c detour=tcp    what is lost repeatedly goes by TCP\n"
+            "\n"
+            "A restart or reload follows the file. Tunnels of the control center are not changed here.\n",
     .run = run_tunnel};

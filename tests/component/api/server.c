@@ -216,9 +216,23 @@ int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char
 	return 0;
 }
 
+static enum wan_carrier detour_now[CONF_TUNNELS_MAX];
+static unsigned detour_after[CONF_TUNNELS_MAX];
+
+int gw_carrier_detour(
+    struct gw_app *app, unsigned tunnel, enum wan_carrier by, unsigned after, char *why, size_t size)
+{
+	detour_now[tunnel] = by;
+	detour_after[tunnel] = after;
+	return 0;
+}
+
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out)
 {
 	*out = (struct gw_carrier_info){.wanted = carrier_now[tunnel],
+	    .detour = detour_now[tunnel],
+	    .detour_after = detour_after[tunnel],
+	    .detouring = detour_now[tunnel] != WAN_CARRIER_NATIVE,
 	    .sending = carrier_now[tunnel],
 	    .connections = carrier_now[tunnel] ? 4 : 0,
 	    .via = carrier_now[tunnel],
@@ -419,6 +433,8 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 	out->since = fake.app.start + UPTIME - (out->up ? 7200 : 190 - e->worker) * RWY_SEC;
 	out->c.tx_bytes = UINT64_C(123456789012);
 	out->c.lost = 42;
+	out->detour_proven = detour_now[tunnel] != WAN_CARRIER_NATIVE;
+	out->c.retransmit_detour = 22;
 	out->srtt = out->up ? 20 * RWY_MS + 123456 : 0;
 	out->min_rtt = out->up ? 20 * RWY_MS : RWY_NEVER;
 	out->rate_Bps = 1187500000;
