@@ -277,6 +277,11 @@ $(BUILD)/tests/wan_attack: $(call obj,$(wildcard tests/component/attacker/*.c)) 
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
+# A peer with a storm of KeyUpdates, for tests/component/gw_keys_bad.py.
+$(BUILD)/tests/tls_storm: $(call obj,tests/component/storm/tls_storm.c)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lgnutls
 # An end of the QUIC carrier alone, for tests/component/quic_interop.py.
 $(BUILD)/tests/quic_peer: $(call obj,$(filter-out %_port.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/component/quic/quic_peer.c) $(BASE_LIB)
 	@mkdir -p $(@D)
@@ -328,7 +333,7 @@ UNIT_component := $(GWTEST_BIN)
 UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
 # Scripts run these two to get packets for tshark.
 EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
-WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(BUILD)/tests/wan_attack $(BUILD)/tests/quic_peer $(BUILD)/tests/captures $(EMITTERS) all
+WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(BUILD)/tests/wan_attack $(BUILD)/tests/tls_storm $(BUILD)/tests/quic_peer $(BUILD)/tests/captures $(EMITTERS) all
 WITH_plain := $(SIM_PROGS) $(SHIM_LIBS) $(BUILD)/bin/roceway-run
 UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit

@@ -201,6 +201,9 @@ static json_t *carrier_json(const struct gw_app *a, unsigned tunnel, const struc
 #undef X
 	json_object_set_new(j, "refused_strangers", json_integer((json_int_t)i.strangers));
 	json_object_set_new(j, "refused_slow", json_integer((json_int_t)i.slow));
+	json_object_set_new(j, "refused_early", json_integer((json_int_t)i.early));
+	json_object_set_new(j, "refused_rate", json_integer((json_int_t)i.rate));
+	json_object_set_new(j, "refused_many", json_integer((json_int_t)i.many));
 	return j;
 }
 

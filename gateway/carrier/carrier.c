@@ -30,8 +30,8 @@
 
 /* --- events ---------------------------------------------------------------------------------- */
 /* The first tunnel with the peer; NULL: a stranger. */
-static const struct gw_carrier_tun *peer_of(
-    const struct gw_carriers *cs, const struct gw_listener *l, const struct rwy_ip *peer)
+static struct gw_carrier_tun *peer_of(
+    struct gw_carriers *cs, const struct gw_listener *l, const struct rwy_ip *peer)
 {
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
 		if (cs->tun[i].used && cs->tun[i].listener == l && rwy_ip_eq(&cs->tun[i].remote, peer))
@@ -39,10 +39,26 @@ static const struct gw_carrier_tun *peer_of(
 	return NULL;
 }
 
+/* t: the first tunnel of the peer's address, which pays for all of them; NULL: there is none. */
+static bool welcome(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	bool many = t && cs->unknown >= GW_CONNS_UNKNOWN, keys = t && t->conf.security == CONF_SEC_KEYS;
+	bool fast = keys && !many && t->theirs > now + GW_TLS_BURST * GW_TLS_EACH;
+
+	cs->strangers += !t;
+	cs->many += many;
+	cs->rate += fast;
+	if (!t || many || fast)
+		return false;
+	if (keys)
+		t->theirs = (t->theirs > now ? t->theirs : now) + GW_TLS_EACH;
+	return true;
+}
+
 static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time now)
 {
 	struct base_sockaddr a = {.len = sizeof(a.ss)};
-	const struct gw_carrier_tun *t;
+	struct gw_carrier_tun *t;
 	struct gw_conn *c;
 	struct rwy_ip peer;
 	int fd;
@@ -51,8 +67,7 @@ static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time n
 		base_sockaddr_ip(&a, &peer);
 		a.len = sizeof(a.ss);
 		t = peer_of(cs, l, &peer);
-		if (!t || cs->unknown >= GW_CONNS_UNKNOWN) {
-			cs->strangers++;
+		if (!welcome(cs, t, now)) {
 			close(fd);
 			continue;
 		}
@@ -149,6 +164,7 @@ static void carriers_tick(struct gw_carriers *cs, rwy_time now)
 
 		if (c->state != GW_CONN_FREE && !c->t && now > c->deadline) {
 			cs->slow++;
+			c->counted = true;
 			gw_set_lost(cs, c, "slow", now);
 		}
 	}

@@ -54,8 +54,8 @@ struct gw_carrier_path {
 struct gw_carrier_info {
 	enum wan_carrier wanted, sending;
 	bool by_peer; /* the other end asked for `wanted` */
-	/* Carrier of what is lost `detour_after` times, by configuration (WAN_CARRIER_NATIVE: none),
-	 * and whether there are connections for it. */
+	/* Carrier of what is lost `detour_after` times, WAN_CARRIER_NATIVE: none; and whether there
+	 * are connections for it. */
 	enum wan_carrier detour;
 	unsigned detour_after;
 	bool detouring;
@@ -66,9 +66,10 @@ struct gw_carrier_info {
 	struct gw_carrier_path path; /* the path as the present connections measure it */
 	struct gw_carrier_counters c;
 	struct gw_quic_counters quic; /* of all tunnels that share its QUIC address and port */
-	/* Counts of all tunnels: connections from addresses without a tunnel; connections that did
-	 * not name their tunnel in time. */
-	uint64_t strangers, slow;
+	/* Counts of all tunnels. Connections from addresses without a tunnel; that did not name their
+	 * tunnel in time; that ended before they did, with wrong TLS or bytes that are no record;
+	 * that came too often from a peer's address; that came while too many had not named it. */
+	uint64_t strangers, slow, early, rate, many;
 };
 
 /* Starts the thread with the tunnels of app->conf, before the workers. RWY_EINVAL: a tunnel needs a

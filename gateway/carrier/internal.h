@@ -90,6 +90,7 @@ struct gw_conn {
 	struct gw_input *streams;
 	uint32_t use; /* use count of this entry */
 	bool accepted, blocked, stalled;
+	bool counted;             /* why it ends is counted */
 	struct gw_carrier_tun *t; /* NULL: not known yet */
 	struct rwy_ip peer;
 	uint16_t port; /* our port that it came to */
@@ -144,6 +145,8 @@ struct gw_carrier_tun {
 	bool sending, detouring;
 	unsigned open, turn;
 	rwy_time set_since, retry_at, quiet_since, moved_at;
+	/* TLS handshakes of the peer's address are paid until then (GW_TLS_EACH) */
+	rwy_time theirs;
 	rwy_dur backoff;
 	char congestion[16];
 	char problem[192];
@@ -184,7 +187,7 @@ struct gw_carriers {
 	unsigned unknown, stalled;
 	unsigned top, first; /* entries of conn[] in use; where the next turn begins */
 	_Atomic int waiting; /* number of other threads that want the lock */
-	uint64_t strangers, slow;
+	uint64_t strangers, slow, early, rate, many;
 	uint64_t touched;        /* set of workers that got something */
 	_Atomic uint64_t active; /* set of tunnels with links */
 	struct rte_ring *in[GW_WORKERS_MAX];

@@ -32,6 +32,10 @@
 #define GW_QUIC_STREAMS_MAX 257
 #define GW_QUIC_WHY         160
 #define GW_QUIC_NAME        256 /* a DNS name and its terminating 0 */
+/* A TLS handshake costs a signature: a peer's address may begin one so often, and so many at once:
+ * enough for the connections of all its tunnels. TCP's and QUIC's. */
+#define GW_TLS_EACH  (20 * RWY_MS)
+#define GW_TLS_BURST 512
 
 struct gw_quic_addr {
 	struct rwy_ip ip;
@@ -70,6 +74,10 @@ struct gw_quic_cfg {
 	unsigned conns;      /* most connections, half open ones included */
 	unsigned half_max;   /* most half open connections of peers */
 	unsigned half_retry; /* with more than these, peers must prove their address (Retry) */
+	/* An address may begin one handshake, which costs a signature, in each `each`, and `burst`
+	 * at once. */
+	rwy_dur each;
+	unsigned burst;
 };
 
 /* Datagrams to one address, each `segment` bytes long but for the last, which may be shorter. */
@@ -105,6 +113,7 @@ struct gw_quic_ops {
 	X(drop_unknown, "datagrams of no connection, not answered")                                          \
 	X(drop_token, "first packets with an address token that is wrong or too old")                        \
 	X(drop_full, "first packets refused because too many handshakes or connections were open")           \
+	X(drop_rate, "first packets of a peer that came too often")                                          \
 	X(drop_packet, "datagrams of a connection that were discarded: not authentic, or damaged")           \
 	X(tx_versions, "Version Negotiation packets sent")                                                   \
 	X(tx_retries, "Retry packets sent")                                                                  \

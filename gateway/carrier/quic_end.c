@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gateway/carrier/quic_impl.h"
+#include "rwy/hash.h"
 
 #define TOKEN_TIME (10 * RWY_SEC)
 #define RESET_GAP  (1 * RWY_MS) /* at most a thousand Stateless Resets a second */
@@ -28,7 +29,9 @@ void gw_quic_cfg_default(struct gw_quic_cfg *cfg)
 	    .handshake = 5 * RWY_SEC,
 	    .conns = 128,
 	    .half_max = 32,
-	    .half_retry = 4};
+	    .half_retry = 4,
+	    .each = GW_TLS_EACH,
+	    .burst = GW_TLS_BURST};
 }
 
 int gw_quic_end_new(struct gw_quic_end **out, const struct gw_quic_cfg *cfg, struct gw_quic_tls *tls,
@@ -154,6 +157,19 @@ static int token_check(struct gw_quic_end *e, const struct gw_quic_addr *from, c
 	    QUIC_SECRET, hd->version, a.addr, a.addrlen, &hd->dcid, TOKEN_TIME, now);
 }
 
+static bool too_often(struct gw_quic_end *e, const struct gw_quic_addr *from, rwy_time now)
+{
+	uint64_t v[2];
+	rwy_time *at;
+
+	memcpy(v, from->ip.b, sizeof(v));
+	at = &e->paid[rwy_mix64(v[0] ^ rwy_mix64(v[1] ^ e->cid_key)) % QUIC_PAYERS];
+	if (*at > now + e->cfg.burst * e->cfg.each)
+		return true;
+	*at = rwy_time_max(*at, now) + e->cfg.each;
+	return false;
+}
+
 static struct gw_quic_conn *first_packet(
     struct gw_quic_end *e, const struct gw_quic_addr *from, const uint8_t *p, size_t n, rwy_time now)
 {
@@ -183,6 +199,10 @@ static struct gw_quic_conn *first_packet(
 	}
 	if (!first.retried && e->half >= e->cfg.half_retry) {
 		answer_retry(e, from, &hd, now);
+		return NULL;
+	}
+	if (too_often(e, from, now)) {
+		e->c.drop_rate++;
 		return NULL;
 	}
 	c = quic_conn_new(e, from, name, &first, now);

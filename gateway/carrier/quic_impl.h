@@ -72,6 +72,8 @@ struct gw_quic_conn {
 	uint64_t unacked, unsent;
 };
 
+#define QUIC_PAYERS 64
+
 struct gw_quic_end {
 	struct gw_quic_cfg cfg;
 	struct gw_quic_tls *tls;
@@ -84,7 +86,9 @@ struct gw_quic_end {
 	struct quic_chunk *spare;
 	unsigned spares;
 	rwy_time reset_at; /* earliest time of the next Stateless Reset */
-	bool full;         /* the socket took no more in this call */
+	/* by a hash of the address: its handshakes are paid until then */
+	rwy_time paid[QUIC_PAYERS];
+	bool full; /* the socket took no more in this call */
 	struct gw_quic_counters c;
 	uint8_t batch[QUIC_BATCH];
 };

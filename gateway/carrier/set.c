@@ -187,8 +187,10 @@ void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy
 	bool open = c->state == GW_CONN_OPEN;
 	bool needed = t && (wanted(t) == c->kind->carrier || (open && of_use(t)));
 
-	if (!t)
+	if (!t) {
 		cs->unknown--;
+		cs->early += !c->counted;
+	}
 	if (open)
 		t->open--;
 	gw_conn_free(cs, c);
@@ -268,16 +270,19 @@ static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wa
 
 	if (!t) {
 		cs->strangers++;
+		c->counted = true;
 		*why = "no tunnel of ours";
 		return false;
 	}
 	if (accepted_of(cs, t, true, false) >= 2 * most_of(t, c->kind->carrier)) {
 		t->c.refused_full++;
+		c->counted = true;
 		*why = "enough connections";
 		return false;
 	}
 	if (c->kind->carrier == WAN_CARRIER_TCP && !may_be_of(c, t)) {
 		t->c.refused_tunnel++;
+		c->counted = true;
 		*why = "the peer's certificate is not for `peer_name`, or only one end has keys";
 		return false;
 	}

@@ -258,5 +258,8 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 	}
 	out->strangers = cs->strangers;
 	out->slow = cs->slow;
+	out->early = cs->early;
+	out->rate = cs->rate;
+	out->many = cs->many;
 	pthread_mutex_unlock(&cs->lock);
 }

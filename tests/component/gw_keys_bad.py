@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Bad input for key exchanges (docs/security.md), at a real gateway: dates, peers without a certificate, half handshakes by the thousand,
-peers that never finish. And where key material is not: log, API, journal, WAN, core dumps.
+peers that never finish, storms of KeyUpdates; the last three also for the TLS of the TCP carrier. And where key material is not: log, API, journal, WAN, core dumps.
 
 The world is that of gw_keys.py. Needs root. Arguments: the build folder, and a part of the names of the tests to run.
 """
@@ -22,7 +22,8 @@ import gw_smoke as lab  # noqa: E402
 import gw_drain as drain  # noqa: E402
 import gw_keys as keys  # noqa: E402
 
-PORT = 4792
+PORT, CARRIER = 4792, 4793
+STORM = os.path.join(lab.BUILD, "tests", "tls_storm")
 PEER, STRANGER, OWN = "192.0.2.99", "192.0.2.98", "192.0.2.11"
 HALF = 10000 if os.environ.get("ROCEWAY_LONG") else 2000
 # A tunnel of gateway A to a peer that this test plays in the WAN.
@@ -59,22 +60,22 @@ def in_the_wan():
         lab.sh("ip", "-n", drain.MID, "addr", "flush", "dev", "wa")
 
 
-def connect(source, seconds=5):
+def connect(source, seconds=5, port=PORT):
     with lab.inside(drain.MID):
         s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     s.settimeout(seconds)
     s.bind((source, 0))
-    s.connect((OWN, PORT))
+    s.connect((OWN, port))
     return s
 
 
-def tls(folder, certificate=None):
+def tls(folder, certificate=None, alpn="roceway-keys/1", version=ssl.TLSVersion.TLSv1_3):
     """A client's TLS, with a certificate of the folder or without."""
     c = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     c.check_hostname = False
-    c.minimum_version = ssl.TLSVersion.TLSv1_3
+    c.minimum_version = c.maximum_version = version
     c.load_verify_locations(os.path.join(folder, "ca", "ca.pem"))
-    c.set_alpn_protocols(["roceway-keys/1"])
+    c.set_alpn_protocols([alpn])
     if certificate:
         c.load_cert_chain(*(os.path.join(folder, "ca", "%s.%s" % (certificate, end)) for end in ("pem", "key")))
     return c
@@ -159,8 +160,8 @@ def test_never_finishes(folder):
         assert count(folder, "slow") == before + 1
 
 
-def resources(pid):
-    """(bytes of memory besides packet buffers, files open, seconds of CPU of the thread with the key exchanges)."""
+def resources(pid, thread="rwy-keys"):
+    """(bytes of memory besides packet buffers, files open, seconds of CPU of the thread: by default that with the key exchanges)."""
     memory = cpu = size = 0
     with open("/proc/%d/smaps" % pid) as f:
         for line in f:
@@ -171,15 +172,15 @@ def resources(pid):
     for t in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/stat" % (pid, t)) as f:
             name, _, rest = f.read().partition("(")[2].rpartition(")")
-        if name == "rwy-keys":
+        if name == thread:
             cpu += sum(map(int, rest.split()[11:13])) / os.sysconf("SC_CLK_TCK")
     return memory, len(os.listdir("/proc/%d/fd" % pid)), cpu
 
 
-def half(kind, hello, source):
+def half(kind, hello, source, port=PORT):
     """One half handshake: nothing, junk, part of a ClientHello, all of it. None: refused while connecting."""
     try:
-        s = connect(source)
+        s = connect(source, port=port)
         with contextlib.suppress(OSError):
             s.send((b"", os.urandom(300), hello[:len(hello) // 2], hello)[kind])
         return s
@@ -187,9 +188,9 @@ def half(kind, hello, source):
         return None
 
 
-def flood(n, hello, held, look=lambda: None):
+def flood(n, hello, held, look=lambda: None, port=PORT):
     for i in range(n):
-        s = half(i % 4, hello, STRANGER if i % 10 == 9 else PEER)
+        s = half(i % 4, hello, STRANGER if i % 10 == 9 else PEER, port)
         if s:
             held.append(s)
         if len(held) > 400:
@@ -234,6 +235,88 @@ def test_half_handshakes(folder):
             assert grown < ((128 if b"__asan_init" in f.read() else 4) << 20) and opened < 16, (grown, opened)
         assert cpu < 1 + took / 2, (cpu, took)
         print("   %d in %.1f s: %s, taken up %d; CPU %.2f s, memory %+d KiB" % (HALF, took, n, taken, cpu, grown // 1024))
+
+
+def carrier(folder):
+    """What A's played tunnel tells of connections that are refused; most of it is of all tunnels together."""
+    k = next(t for t in keys.tunnel_list(folder, "a") if t["name"] == "played")["carrier"]
+    return {name: k["refused_" + name] for name in ("strangers", "slow", "early", "rate", "many", "tunnel", "full")}
+
+
+def test_half_carrier(folder):
+    """The same at the port of the TCP carrier, while the other tunnel goes by TCP in TLS: it does not notice."""
+    with keys.world(folder, edit=played) as (a, _, _), in_the_wan():
+        hello, held, load = client_hello(folder), collections.deque(), drain.Load()
+        try:
+            keys.move(folder, "tcp")
+            load.more()
+            before, far = carrier(folder), keys.tunnel(folder, "a")["carrier"]
+            memory, files, cpu = resources(a.proc.pid, "rwy-carrier")
+            began, seen = time.monotonic(), []
+            flood(HALF, hello, held, lambda: seen.append(resources(a.proc.pid, "rwy-carrier")), CARRIER)
+            took = time.monotonic() - began
+            load.more()
+            n = {name: count - before[name] for name, count in carrier(folder).items()}
+            now = keys.tunnel(folder, "a")["carrier"]
+            assert now["sending"] == "tcp" and now["fallbacks"] == far["fallbacks"] and now["opened"] == far["opened"], (far, now)
+            load.finish()
+        finally:
+            for s in held:
+                s.close()
+            load.kill()
+        waiting = 32  # whose tunnel is not known yet
+        assert sum(n.values()) >= HALF - waiting - 400, n
+        assert n["strangers"] == HALF // 10 and n["many"] > 0 and n["tunnel"] == n["full"] == 0, n
+        opened = max(s[1] for s in seen) - files
+        assert opened < waiting + 16, opened
+        print("   %d in %.1f s: %s, files %+d" % (HALF, took, n, opened))
+
+
+def storm(folder, alpn, port, n):
+    here = os.path.join(folder, "ca")
+    with lab.inside(drain.MID):
+        r = subprocess.run((STORM, OWN, PEER, str(port), alpn, here + "/gw-b.pem", here + "/gw-b.key", here + "/ca.pem", str(n)),
+                           capture_output=True, text=True, timeout=60)
+    found = re.fullmatch(r"(\d+) of %d sent, (\d+) bytes came, .*\n" % n, r.stdout)
+    assert r.returncode == 0 and found, r
+    return int(found[1]), int(found[2])
+
+
+def test_storms(folder):
+    """The peer's own certificate, and a KeyUpdate after the other, each with the wish for one in return: the connection ends after a few,
+    for little CPU and few answers; counted and named; the other tunnel carries its load and gets new keys."""
+    with keys.world(folder, edit=played) as (a, _, _), in_the_wan():
+        load = drain.Load()
+        try:
+            load.more()
+            far, refused, early = keys.tunnel(folder, "a")["keys"], told(folder)["refused"], carrier(folder)["early"]
+            cpu, began = [resources(a.proc.pid, t)[2] for t in ("rwy-keys", "rwy-carrier")], time.monotonic()
+            for alpn, port in (("roceway-keys/1", PORT), ("roceway-tcp/1", CARRIER)):
+                for i in range(5):
+                    sent, came = storm(folder, alpn, port, 100000)
+                    assert sent < 100000 and came < 8192, (alpn, sent, came)
+            cpu = [resources(a.proc.pid, t)[2] - was for t, was in zip(("rwy-keys", "rwy-carrier"), cpu)]
+            assert told(folder)["refused"] == refused + 5 and carrier(folder)["early"] == early + 5, (told(folder), carrier(folder))
+            a.wait("the peer's exchange: TLS: Too many handshake packets")
+            keys.until("keys are renewed meanwhile", lambda: keys.tunnel(folder, "a")["keys"]["exchanges"] > far["exchanges"])
+            load.more()
+            assert max(cpu) < 1 + (time.monotonic() - began) / 2, cpu
+            load.finish()
+        finally:
+            load.kill()
+
+
+def test_old_tls(folder):
+    """TLS 1.2, which has renegotiation, is refused at both ports."""
+    with keys.world(folder, edit=played) as (a, _, _), in_the_wan():
+        refused, early = told(folder)["refused"], carrier(folder)["early"]
+        for alpn, port in (("roceway-keys/1", PORT), ("roceway-tcp/1", CARRIER)):
+            try:
+                tls(folder, "gw-b", alpn, ssl.TLSVersion.TLSv1_2).wrap_socket(connect(PEER, port=port)).close()
+                raise AssertionError("TLS 1.2 is accepted at port %d" % port)
+            except (ssl.SSLError, ConnectionError):
+                pass
+        keys.until("both are counted", lambda: told(folder)["refused"] == refused + 1 and carrier(folder)["early"] == early + 1)
 
 
 # --- where keys are not -----------------------------------------------------------------------
