@@ -283,10 +283,10 @@ $(BUILD)/tests/tls_storm: $(call obj,tests/component/storm/tls_storm.c)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lgnutls
 # An end of the QUIC carrier alone, for tests/component/quic_interop.py.
-$(BUILD)/tests/quic_peer: $(call obj,$(filter-out %_port.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/component/quic/quic_peer.c) $(BASE_LIB)
+$(BUILD)/tests/quic_peer: $(call obj,$(filter-out %_port.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c $(wildcard tests/component/quic/*.c)) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) -Wl,--wrap=gnutls_alpn_set_protocols
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) $(CORE_LIBS) -Wl,--wrap=gnutls_alpn_set_protocols
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

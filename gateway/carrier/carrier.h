@@ -66,9 +66,10 @@ struct gw_carrier_info {
 	struct gw_carrier_path path; /* the path as the present connections measure it */
 	struct gw_carrier_counters c;
 	struct gw_quic_counters quic; /* of all tunnels that share its QUIC address and port */
-	/* Counts of all tunnels. Connections from addresses without a tunnel; that did not name their
-	 * tunnel in time; that ended before they did, with wrong TLS or bytes that are no record;
-	 * that came too often from a peer's address; that came while too many had not named it. */
+	/* Counts of all tunnels. Connections from addresses without a tunnel; that did not name
+	 * their tunnel in time; that ended before they did, with wrong TLS or bytes that are no
+	 * record; that came too often from a peer's address; or while too many had not named
+	 * theirs. */
 	uint64_t strangers, slow, early, rate, many;
 };
 

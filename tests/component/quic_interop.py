@@ -4,7 +4,8 @@
 address that changes, Retry, Version Negotiation, certificates with something wrong; and tshark decrypts it with a log of the keys, which the other
 program writes.
 
-They speak HTTP/3, our end counts bytes. Argument: the build folder; all goes over 127.0.0.1.
+They speak HTTP/3, our end counts bytes. The same end against quic-go, another implementation, with the records of docs/carriers.md in both
+directions under loss (tests/component/quic/records.go), where Debian's packages for it are installed (tools/setup/install --long). Argument: the build folder; all goes over 127.0.0.1.
 """
 import contextlib
 import os
@@ -23,6 +24,9 @@ BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build")
 PEER = os.path.join(BUILD, "tests", "quic_peer")
 CA = os.path.join(ROOT, "tools", "ca", "roceway-ca")
 CLIENT, SERVER = "/usr/bin/gtlsclient", "/usr/sbin/gtlsserver"
+GO_PATH = "/usr/share/gocode"
+QUIC_GO = os.path.join(GO_PATH, "src/github.com/lucas-clemente/quic-go")
+RECORDS = 4000
 READY = 60
 
 
@@ -253,6 +257,67 @@ def test_tshark(folder):
     assert seen[""] == [0, 0] and seen[log][0] >= 1 and seen[log][1] >= 1, seen
 
 
+# --- another implementation, and our records --------------------------------------------------
+
+
+def go_build(folder):
+    """The program with quic-go; None: not installed."""
+    if not shutil.which("go") or not os.path.isdir(QUIC_GO):
+        return None
+    out = os.path.join(folder, "records")
+    env = dict(os.environ, GO111MODULE="off", GOPATH=GO_PATH, GOFLAGS="", GOCACHE=os.path.join(folder, "go-cache"))
+    subprocess.run(("go", "build", "-o", out, os.path.join(ROOT, "tests/component/quic/records.go")), check=True, env=env)
+    return out
+
+
+def records(folder, serve, loss, n=RECORDS, cert="them"):
+    """HELLO, WISH and n datagrams in each direction on all streams, of which each end checks every byte and the order."""
+    port, go = free_port(), os.path.join(folder, "records")
+    words = lambda mode: (go, mode, folder, cert, "us", str(port), str(n), str(loss))  # noqa: E731
+    with contextlib.ExitStack() as all_of:
+        if serve:
+            all_of.enter_context(other(folder, *words("serve")))
+            until("quic-go: " + read(folder), lambda: "ready" in read(folder))
+        o = all_of.enter_context(ours(folder, "connect" if serve else "serve", "us", "them", port, "records=%d" % n))
+        if not serve:
+            all_of.enter_context(other(folder, *words("connect")))
+        o.wait("done sent=%d got=%d streams=64" % (n, n))
+        until("quic-go is done", lambda: "done sent=%d got=%d" % (n, n) in read(folder))
+        assert "wish count=1 carrier=quic detour=quic" in o.lines, o.lines
+        assert re.search(r"^wish count=[01] carrier=2 detour=1$", read(folder), re.M)
+        count = o.end()
+    assert count["opened"] == 1 and count["drop_malformed"] == 0, count
+
+
+def go_client(folder):
+    records(folder, False, 0)
+
+
+def go_client_loss(folder):
+    """A twentieth, then a fifth of what it sends and receives is lost."""
+    for loss in 50, 200:
+        records(folder, False, loss, RECORDS * 50 // loss)
+
+
+def go_server(folder):
+    records(folder, True, 0)
+
+
+def go_server_loss(folder):
+    for loss in 50, 200:
+        records(folder, True, loss, RECORDS * 50 // loss)
+
+
+def go_client_foreign(folder):
+    """Its certificate is of another CA: refused, and named."""
+    port = free_port()
+    with ours(folder, "serve", "us", "them", port, "records=1") as o:
+        with other(folder, os.path.join(folder, "records"), "connect", folder, "foreign", "us", str(port), "1", "0"):
+            assert "issuer is unknown" in o.wait("closed")
+        count = o.end()
+    assert count["opened"] == 0 and count["refused_certificate"] == 1, count
+
+
 def make(folder):
     ca(folder, "init")
     for name in "us", "them", "else":
@@ -272,8 +337,13 @@ def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
+        kinds = ("test_", "go_client", "go_server")
+        if not go_build(folder):
+            print("skipped: quic-go is not installed: tools/setup/install --long", flush=True)
+            kinds = kinds[:1]
+            failed += bool(os.environ.get("ROCEWAY_LONG"))
         for name, t in list(globals().items()):
-            if not name.startswith("test_") or want not in name:
+            if not name.startswith(kinds) or want not in name:
                 continue
             began = time.monotonic()
             try:

@@ -3,9 +3,10 @@
  * An end of our QUIC carrier (gateway/carrier/quic.h) on a UDP socket, without a gateway, for
  * tests/component/quic_interop.py: it shakes hands with programs of others, counts what they send, and
  * says what happened, a line an event. It does not know what the bytes mean, and speaks the ALPN of
- * those programs: gnutls_alpn_set_protocols is wrapped.
+ * those programs: gnutls_alpn_set_protocols is wrapped. With records=N it is our own ALPN, and it
+ * sends and checks N datagrams as gateways do (records.h).
  *
- *   quic_peer serve|connect DIR CERTIFICATE NAME PORT [retry]
+ *   quic_peer serve|connect DIR CERTIFICATE NAME PORT [retry|records=N]
  *
  * DIR has ca.pem, CERTIFICATE.pem and CERTIFICATE.key; NAME: the DNS name of the peer. `retry`: every
  * client must prove its address. It ends when standard input ends, and says its counters.
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "gateway/carrier/internal.h"
+#include "tests/component/quic/records.h"
 
 #define ALPN "h3"
 
@@ -29,6 +31,8 @@ static struct {
 	int fd;
 	const char *name;
 	uint64_t received;
+	uint32_t records; /* 0: the bytes mean nothing */
+	bool serve;
 } peer;
 
 int __wrap_gnutls_alpn_set_protocols(gnutls_session_t s, const gnutls_datum_t *p, unsigned n, unsigned flags);
@@ -37,7 +41,8 @@ int __wrap_gnutls_alpn_set_protocols(gnutls_session_t s, const gnutls_datum_t *p
 {
 	static const gnutls_datum_t h3 = {(unsigned char *)(uintptr_t)ALPN, sizeof(ALPN) - 1};
 
-	(void)p;
+	if (peer.records)
+		return __real_gnutls_alpn_set_protocols(s, p, n, flags);
 	return __real_gnutls_alpn_set_protocols(s, &h3, n, flags);
 }
 
@@ -64,13 +69,17 @@ static const char *name(void *ctx, const struct gw_quic_addr *remote)
 static void opened(void *ctx, struct gw_quic_conn *c, rwy_time now)
 {
 	(void)ctx, (void)now;
+	if (peer.records)
+		records_begin(c, !peer.serve, peer.records);
 	printf("opened streams=%u\n", gw_quic_streams(c));
 }
 
 static void received(
     void *ctx, struct gw_quic_conn *c, unsigned stream, const uint8_t *p, size_t n, rwy_time now)
 {
-	(void)ctx, (void)p, (void)now;
+	(void)ctx, (void)now;
+	if (peer.records && !records_take(c, stream, p, n))
+		exit(1);
 	if (!peer.received)
 		printf("receives stream=%u\n", stream);
 	peer.received += n;
@@ -114,6 +123,8 @@ static void run(struct gw_quic_end *e)
 		rwy_time now = clock_now(), next;
 		char byte;
 
+		if (peer.records)
+			records_turn();
 		gw_quic_write(e, now);
 		next = gw_quic_next(e);
 		poll(p, 2, next <= now ? 0 : next - now > RWY_SEC ? 1000 : (int)((next - now) / RWY_MS) + 1);
@@ -130,16 +141,17 @@ int main(int argc, char **argv)
 	struct gw_quic_conn *c;
 	struct gw_quic_end *e;
 	const struct gw_quic_counters *n;
-	bool serve;
 
 	if (argc < 6)
 		return 2;
-	serve = !strcmp(argv[1], "serve");
+	peer.serve = !strcmp(argv[1], "serve");
 	peer.name = argv[4];
 	gw_quic_cfg_default(&cfg);
-	cfg.local = (struct gw_quic_addr){local, (uint16_t)(serve ? atoi(argv[5]) : 0)};
+	cfg.local = (struct gw_quic_addr){local, (uint16_t)(peer.serve ? atoi(argv[5]) : 0)};
 	cfg.idle = 10 * RWY_SEC;
-	if (argc > 6)
+	if (argc > 6 && !strncmp(argv[6], "records=", 8))
+		peer.records = (uint32_t)atoi(argv[6] + 8);
+	else if (argc > 6)
 		cfg.half_retry = 0;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	peer.fd = gw_quic_sock_new(&cfg.local, 0);
@@ -148,7 +160,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	e = end_new(argv[2], argv[3], &cfg);
-	if (!serve) {
+	if (!peer.serve) {
 		struct gw_quic_addr to = {local, (uint16_t)atoi(argv[5])};
 
 		if (gw_quic_connect(e, &to, peer.name, NULL, &c, clock_now()) != 0)
