@@ -240,6 +240,49 @@ def test_carriers(folder):
             load.kill()
 
 
+def detour_of(folder, side):
+    return tunnel(folder, side)["carrier"]
+
+
+def test_detour(folder):
+    """A tenth is lost each way: what is lost goes by TCP in TLS, or by QUIC, new packets stay native; no host notices. One end alone has the
+    policy first. Off again, the connections are closed."""
+    with world(folder) as (_, _, wan):
+        load, names = drain.Load(), {side: tunnel(folder, side)["name"] for side in "ab"}
+
+        def ready(side, carrier):
+            k = detour_of(folder, side)
+            return k["detour"] == carrier and k["detour_state"] == "ready" and k["sending"] == "native"
+
+        def policy(side, words):
+            said = api(folder, side, "tunnel", "set", names[side], *words.split())
+            assert isinstance(said, dict) and said["changed"] == 1, said
+
+        def lose(share):
+            subprocess.run((os.path.join(drain.BIN, "wanem"), "ctl", wan.sock, "set", "both", "loss=" + share), check=True, capture_output=True)
+        try:
+            load.more()
+            for carrier in "tcp", "quic":
+                policy("a", "detour=%s detour_after=1" % carrier)
+                until("A lets it go by " + carrier, lambda: ready("a", carrier))
+                assert detour_of(folder, "b")["detour_state"] == "off"
+                before = detour_of(folder, "a")["detour_datagrams"]
+                lose("10%")
+                load.more(500)
+                until("something takes the detour", lambda: detour_of(folder, "a")["detour_datagrams"] > before)
+                policy("b", "detour=%s detour_after=1" % carrier)
+                load.more(500)
+                lose("0.5%")
+                until("B has its connection, too", lambda: ready("b", carrier))
+                for side in "a", "b":
+                    policy(side, "detour=off")
+                until("no connection is left", lambda: all(detour_of(folder, s)["%s_connections" % carrier] == 0 for s in "ab"))
+                assert detour_of(folder, "a")["moves_to_tcp"] == detour_of(folder, "a")["moves_to_quic"] == 0
+            load.finish()
+        finally:
+            load.kill()
+
+
 def test_renewed(folder):
     """Both certificates and the CA are renewed under load, by SIGHUP; the tunnel is never down."""
     with world(folder) as (a, b, _):
