@@ -6,28 +6,132 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static struct shim_policy policy;
-static bool good;
+/* Where the policy is: a file as it was when it was read, or none. */
+struct source {
+	const char *path; /* NULL: of SHIM_ENV_VIA, or nowhere */
+	struct stat st;
+};
 
-static void load(void)
+/* A policy with its users. The last one frees it: a relay may be asked while a new one is read. */
+struct held {
+	struct shim_policy p;
+	unsigned users; /* the process is one */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static struct held *held;                                /* NULL: it is wrong, or not read yet */
+static struct source seen;
+static bool read_once;
+
+static struct source source_find(void)
 {
+	static const char *const files[] = {SHIM_AGENT_FILE, SHIM_FILE};
+	const char *file = getenv(SHIM_ENV_FILE);
+	struct source s = {0};
+
+	if (getenv(SHIM_ENV_VIA))
+		return s;
+	if (file) {
+		s.path = file;
+		if (stat(file, &s.st) != 0)
+			memset(&s.st, 0, sizeof(s.st));
+		return s;
+	}
+	for (unsigned i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (stat(files[i], &s.st) == 0) {
+			s.path = files[i];
+			return s;
+		}
+	return (struct source){0};
+}
+
+static bool source_same(const struct source *a, const struct source *b)
+{
+	return (a->path == b->path || (a->path && b->path && !strcmp(a->path, b->path))) &&
+	       a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino &&
+	       a->st.st_size == b->st.st_size && a->st.st_mtim.tv_sec == b->st.st_mtim.tv_sec &&
+	       a->st.st_mtim.tv_nsec == b->st.st_mtim.tv_nsec;
+}
+
+static int policy_read(struct shim_policy *p, const struct source *s, char *err, size_t size)
+{
+	const char *via = getenv(SHIM_ENV_VIA);
+
+	memset(p, 0, sizeof(*p));
+	if (via)
+		return shim_policy_via(p, via, err, size);
+	return s->path ? shim_policy_file(p, s->path, err, size) : 0;
+}
+
+static void end_locked(struct held *h)
+{
+	if (h && --h->users == 0)
+		free(h);
+}
+
+/* Relays that did not answer are left out as long as before. */
+static void down_keep(struct shim_policy *p, const struct shim_policy *was)
+{
+	for (unsigned i = 0; i < p->relays; i++)
+		for (unsigned k = 0; k < was->relays; k++)
+			if (p->relay[i].port == was->relay[k].port &&
+			    rwy_ip_eq(&p->relay[i].addr, &was->relay[k].addr))
+				p->relay[i].down_until =
+				    __atomic_load_n(&was->relay[k].down_until, __ATOMIC_RELAXED);
+}
+
+static void policy_load(const struct source *s)
+{
+	struct held *h = malloc(sizeof(*h));
 	char err[400];
 
-	good = shim_policy_load(&policy, err, sizeof(err)) == 0;
-	if (!good)
-		shim_say("%s", err);
+	if (!h) {
+		shim_say("no memory for the policy");
+		return;
+	}
+	h->users = 1;
+	if (policy_read(&h->p, s, err, sizeof(err)) != 0) {
+		shim_say("%s%s", err, held ? ": the policy before it counts" : "");
+		free(h);
+	} else {
+		if (held)
+			down_keep(&h->p, &held->p);
+		end_locked(held);
+		held = h;
+	}
+	seen = *s;
+	read_once = true;
 }
 
 struct shim_policy *shim_host_policy(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct source s = source_find();
+	struct held *h;
 
-	pthread_once(&once, load);
-	return good ? &policy : NULL;
+	pthread_mutex_lock(&lock);
+	if (!read_once || !source_same(&s, &seen))
+		policy_load(&s);
+	h = held;
+	if (h)
+		h->users++;
+	pthread_mutex_unlock(&lock);
+	return h ? &h->p : NULL;
+}
+
+void shim_host_policy_end(struct shim_policy *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&lock);
+	end_locked((struct held *)((char *)p - offsetof(struct held, p)));
+	pthread_mutex_unlock(&lock);
 }
 
 void shim_say(const char *fmt, ...)

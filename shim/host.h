@@ -8,10 +8,12 @@
 #include "shim/policy.h"
 
 /*
- * The policy of this process, loaded at the first call. NULL: it is wrong; a line on standard error
- * said so. Any thread.
+ * The policy of this process, until shim_host_policy_end(). A file that changed since the last call
+ * is read again; if it is wrong then, the policy before it counts. What was learned of relays that
+ * are down stays. NULL: it is wrong; a line on standard error said so. Any thread.
  */
 struct shim_policy *shim_host_policy(void);
+void shim_host_policy_end(struct shim_policy *p); /* NULL is allowed */
 
 /* One line on standard error: `roceway: ...`. Leaves errno. Any thread. */
 __attribute__((format(printf, 1, 2))) void shim_say(const char *fmt, ...);

@@ -84,8 +84,10 @@ static int option_parse(const struct line *l, char *word, struct shim_relay *r)
 		r->weight = (uint8_t)n;
 	else if (!strncmp(word, "port=", 5) && number_parse(word + 5, 65535, &n) && n)
 		r->port = (uint16_t)n;
+	else if (!strcmp(word, "down"))
+		r->down = true;
 	else
-		return fail(l, "weight=1..100 or port=1..65535", word);
+		return fail(l, "weight=1..100, port=1..65535 or down", word);
 	return 0;
 }
 
@@ -220,7 +222,7 @@ int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static int file_load(struct shim_policy *p, const char *path, bool may_miss, char *err, size_t size)
+int shim_policy_file(struct shim_policy *p, const char *path, char *err, size_t size)
 {
 	char *text, why[256];
 	FILE *f = fopen(path, "re");
@@ -228,8 +230,6 @@ static int file_load(struct shim_policy *p, const char *path, bool may_miss, cha
 	int rc;
 
 	if (!f) {
-		if (errno == ENOENT && may_miss)
-			return 0;
 		snprintf(err, size, "%s: %s", path, strerror(errno));
 		return RWY_EINVAL;
 	}
@@ -247,16 +247,6 @@ static int file_load(struct shim_policy *p, const char *path, bool may_miss, cha
 	free(text);
 	fclose(f);
 	return rc;
-}
-
-int shim_policy_load(struct shim_policy *p, char *err, size_t size)
-{
-	const char *via = getenv(SHIM_ENV_VIA), *file = getenv(SHIM_ENV_FILE);
-
-	memset(p, 0, sizeof(*p));
-	if (via)
-		return shim_policy_via(p, via, err, size);
-	return file_load(p, file ? file : SHIM_FILE, !file, err, size);
 }
 
 const struct shim_rule *shim_policy_find(const struct shim_policy *p, const struct rwy_ip *target)

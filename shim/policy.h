@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which targets a host reaches by which relays: /etc/roceway/redirect.conf, or what roceway-run
- * says. A line is
+ * Which targets a host reaches by which relays: what roceway-host-agent writes, else
+ * /etc/roceway/redirect.conf, or what roceway-run says. A line is
  *
- *     redirect PREFIX via RELAY[,weight=N][,port=N] ... [else RELAY ...]
+ *     redirect PREFIX via RELAY[,weight=N][,port=N][,down] ... [else RELAY ...]
  *
  * The longest prefix decides. Relays behind `else` are asked when none before them answers; of
- * those before, each gets connections by its weight.
+ * those before, each gets connections by its weight. One that is `down` is asked when no other is
+ * left.
  */
 #ifndef SHIM_POLICY_H
 #define SHIM_POLICY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rwy/err.h"
@@ -21,7 +23,9 @@
 #define SHIM_RELAYS_MAX 256 /* of all rules */
 #define SHIM_FILE_MAX   (64 << 10)
 #define SHIM_FILE       "/etc/roceway/redirect.conf"
-/* Environment: a file in place of SHIM_FILE; relays for all targets in place of a file. */
+/* The agent's, which comes first where there is one. */
+#define SHIM_AGENT_FILE "/run/roceway-host/redirect.conf"
+/* Environment: a file in place of both; relays for all targets in place of a file. */
 #define SHIM_ENV_FILE "ROCEWAY_REDIRECT"
 #define SHIM_ENV_VIA  "ROCEWAY_VIA"
 
@@ -30,7 +34,8 @@ struct shim_relay {
 	uint16_t port;       /* where it is asked */
 	uint8_t weight;      /* 1..100 */
 	uint8_t order;       /* 0: first */
-	rwy_time down_until; /* it did not answer; changed by shim/choose.c */
+	bool down;           /* as the file says */
+	rwy_time down_until; /* it did not answer; changed by shim/talk.c */
 };
 
 struct shim_rule {
@@ -52,11 +57,8 @@ struct shim_policy {
 RWY_MUST_CHECK int shim_policy_parse(struct shim_policy *p, const char *text, char *err, size_t size);
 /* All targets of a relay's family by these relays: words as behind `via`, without `else`. */
 RWY_MUST_CHECK int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t size);
-/*
- * The policy of the environment. Without one, and without SHIM_FILE, it is empty. RWY_EINVAL: err
- * says what is wrong with it.
- */
-RWY_MUST_CHECK int shim_policy_load(struct shim_policy *p, char *err, size_t size);
+/* The policy of a file. RWY_EINVAL: err says what is wrong with it. */
+RWY_MUST_CHECK int shim_policy_file(struct shim_policy *p, const char *path, char *err, size_t size);
 
 /*
  * The rule of a target; NULL: it is reached directly. A relay and link-local addresses always are.

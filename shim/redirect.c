@@ -70,25 +70,14 @@ static void say_refused(const struct way *w, const struct proxy_ask *a, int rc)
 		shim_say("%s port %u: relay %s: %s", target, w->target.port, relay, strerror(-rc));
 }
 
-/*
- * The way to dst. 1: by a relay, in *w; 0: directly; or a negative errno value, which a line on
- * standard error explains.
- */
-static int way_find(struct way *w, enum rdma_port_space ps, const struct sockaddr *src,
-    const struct rdma_cm_id *id, const struct sockaddr *dst)
+/* The way to w->target, from w->from if it is bound. Results as of way_find(). */
+static int way_ask(struct way *w, enum rdma_port_space ps, struct shim_policy *p)
 {
-	struct shim_policy *p = shim_host_policy();
-	const struct shim_rule *rule;
+	const struct shim_rule *rule = shim_policy_find(p, &w->target.addr);
 	struct shim_relay *by = NULL;
 	struct proxy_ask a = {.kind = PROXY_ASK_MAY};
 	int rc;
 
-	if (!p)
-		return -EINVAL;
-	memset(w, 0, sizeof(*w));
-	if (!dst || !shim_addr_get(dst, &w->target.addr, &w->target.port))
-		return 0;
-	rule = shim_policy_find(p, &w->target.addr);
 	if (!rule)
 		return 0;
 	if (ps != RDMA_PS_TCP) {
@@ -96,7 +85,6 @@ static int way_find(struct way *w, enum rdma_port_space ps, const struct sockadd
 		    shim_ip_text(&w->target.addr), w->target.port, (unsigned)ps);
 		return -EOPNOTSUPP;
 	}
-	w->bound = source_of(src, id, &w->from);
 	a.target = w->target;
 	rc = shim_talk_any(p, rule, w->bound ? &w->from : NULL, &a, &by);
 	w->relay = *by;
@@ -107,6 +95,25 @@ static int way_find(struct way *w, enum rdma_port_space ps, const struct sockadd
 	w->cookie = a.cookie;
 	shim_addr_put(&w->to, &w->relay.addr, a.redirect_port);
 	return 1;
+}
+
+/*
+ * The way to dst. 1: by a relay, in *w; 0: directly; or a negative errno value, which a line on
+ * standard error explains.
+ */
+static int way_find(struct way *w, enum rdma_port_space ps, const struct sockaddr *src,
+    const struct rdma_cm_id *id, const struct sockaddr *dst)
+{
+	struct shim_policy *p = shim_host_policy();
+	int rc = p ? 0 : -EINVAL;
+
+	memset(w, 0, sizeof(*w));
+	if (p && dst && shim_addr_get(dst, &w->target.addr, &w->target.port)) {
+		w->bound = source_of(src, id, &w->from);
+		rc = way_ask(w, ps, p);
+	}
+	shim_host_policy_end(p);
+	return rc;
 }
 
 /* The program asks whom it is connected to: to its target. */

@@ -36,7 +36,9 @@ static void help(FILE *f)
 	    "       roceway-run [--via RELAY] [--config FILE] --check\n\n"
 	    "  --via RELAY    all connections go by this relay: ADDRESS[,weight=N][,port=N]; several times:\n"
 	    "                 by one of these\n"
-	    "  --config FILE  which targets go by which relays; default: " SHIM_FILE "\n"
+	    "  --config FILE  which targets go by which relays; default: what roceway-host-agent wrote\n"
+	    "                 to " SHIM_AGENT_FILE ", else\n"
+	    "                 " SHIM_FILE "\n"
 	    "  --check        says whether the file is right and which relays answer\n"
 	    "  --help         this text\n"
 	    "  --version      the version\n",
@@ -85,8 +87,8 @@ static int check(const struct shim_policy *p)
 			int rc = shim_talk(r, NULL, &a);
 			bool good = a.is_answer && a.answer == PROXY_ANSWER_LOOP && a.redirect_port;
 
-			printf("  %s port %u order %u weight %u: ", shim_ip_text(&r->addr), r->port,
-			    r->order + 1u, r->weight);
+			printf("  %s port %u order %u weight %u%s: ", shim_ip_text(&r->addr), r->port,
+			    r->order + 1u, r->weight, r->down ? " down" : "");
 			if (good)
 				printf("answers\n");
 			else if (a.is_answer)
@@ -154,6 +156,7 @@ int main(int argc, char **argv)
 {
 	struct shim_policy *p;
 	bool checks = false, via = false, config = false;
+	int status;
 
 	for (int o; (o = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
 		if (o == 'h' || o == 'V') {
@@ -184,9 +187,11 @@ int main(int argc, char **argv)
 	p = shim_host_policy();
 	if (!p)
 		return USAGE;
-	if (!p->rules) {
+	status = USAGE;
+	if (!p->rules)
 		shim_say("no relay is known: there is no " SHIM_FILE ", and no --via or --config");
-		return USAGE;
-	}
-	return checks ? check(p) : run(argv + optind);
+	else
+		status = checks ? check(p) : run(argv + optind);
+	shim_host_policy_end(p);
+	return status;
 }

@@ -165,6 +165,11 @@ int shim_talk(const struct shim_relay *r, const struct rwy_ip *from, struct prox
 
 /* --- several ---------------------------------------------------------------------------------- */
 
+static bool is_down(const struct shim_relay *r, rwy_time now)
+{
+	return r->down || __atomic_load_n(&r->down_until, __ATOMIC_RELAXED) > now;
+}
+
 /* The next relay to ask: of the first order that has one, by weight. NULL: none is left. */
 static struct shim_relay *relay_choose(
     struct shim_policy *p, const struct shim_rule *rule, const bool *asked, bool also_down)
@@ -176,8 +181,7 @@ static struct shim_relay *relay_choose(
 	for (unsigned i = 0; i < rule->relays; i++) {
 		struct shim_relay *r = &p->relay[rule->first + i];
 
-		if (asked[i] || r->order > order ||
-		    (!also_down && __atomic_load_n(&r->down_until, __ATOMIC_RELAXED) > now))
+		if (asked[i] || r->order > order || (!also_down && is_down(r, now)))
 			continue;
 		order = r->order;
 		sum += r->weight;

@@ -68,17 +68,13 @@ static bool connects(struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mask
 	return true;
 }
 
-/* 1: by a relay, in *w; 0: directly; or a negative errno value, which a line explains. */
-static int pair_begin(struct pair *w)
+static int pair_ask(struct pair *w, struct shim_policy *p)
 {
-	struct shim_policy *p = shim_host_policy();
 	const struct shim_rule *rule;
 	struct shim_relay *by = NULL;
 	struct proxy_ask a = ask_of(w, PROXY_ASK_PAIR);
 	int rc;
 
-	if (!p)
-		return -EINVAL;
 	rule = shim_policy_find(p, &w->far.addr);
 	if (!rule)
 		return 0;
@@ -92,6 +88,16 @@ static int pair_begin(struct pair *w)
 		return rc;
 	}
 	return 1;
+}
+
+/* 1: by a relay, in *w; 0: directly; or a negative errno value, which a line explains. */
+static int pair_begin(struct pair *w)
+{
+	struct shim_policy *p = shim_host_policy();
+	int rc = p ? pair_ask(w, p) : -EINVAL;
+
+	shim_host_policy_end(p);
+	return rc;
 }
 
 /* The relay forgets it by itself, later, if this is lost. */

@@ -38,7 +38,7 @@ static void lines(void **state)
 
 	parse("# to site B\n\n"
 	      "redirect 10.0.0.0/8 via 10.1.0.1\r\n"
-	      "  redirect\t10.2.0.0/24 via 10.1.0.2,weight=3 10.1.0.3,port=99 else 10.1.0.4 # the last\n"
+	      "  redirect\t10.2.0.0/24 via 10.1.0.2,weight=3 10.1.0.3,port=99,down else 10.1.0.4 # last\n"
 	      "redirect fd00:2::/64 via fd00:1::1");
 	r = shim_policy_find(&p, &in);
 	assert_int_equal(r->relays, 3);
@@ -48,6 +48,8 @@ static void lines(void **state)
 	assert_int_equal(p.relay[r->first + 1].weight, 1);
 	assert_int_equal(p.relay[r->first + 1].order, 0);
 	assert_int_equal(p.relay[r->first + 2].order, 1);
+	assert_false(p.relay[r->first].down);
+	assert_true(p.relay[r->first + 1].down);
 	assert_int_equal(shim_policy_find(&p, &wide)->relays, 1);
 	assert_null(shim_policy_find(&p, &out));
 	assert_int_equal(p.rules, 3);
@@ -87,10 +89,11 @@ static void errors(void **state)
 	refused("redirect 10.0.0.0/8", "`via`, found nothing");
 	refused("redirect 10.0.0.0/8 via", "the address of a relay, found nothing");
 	refused("redirect 10.0.0.0/8 via relay.example", "the address of a relay, found `relay.example`");
-	refused("redirect 10.0.0.0/8 via 10.1.0.1,weight=0", "weight=1..100");
+	refused("redirect 10.0.0.0/8 via 10.1.0.1,weight=0", "weight=1..100, port=1..65535 or down");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1,weight=101", "weight=1..100");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1,colour=1", "found `colour=1`");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1,port=65536", "port=1..65535");
+	refused("redirect 10.0.0.0/8 via 10.1.0.1,down=1", "or down, found `down=1`");
 	refused("redirect 10.0.0.0/8 via else 10.1.0.1", "a relay before `else`");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1 else else 10.1.0.2", "a relay before `else`");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1 else", "the address of a relay");

@@ -209,11 +209,26 @@ static void several(void **state)
 	assert_int_equal(shim_talk_any(&policy, rule, NULL, &a, &by), -EHOSTUNREACH);
 }
 
+/* What the file says is down is asked when no other is left, however often. */
+static void down(void **state)
+{
+	policy.relay[0].down = true;
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(by_whom(), 1);
+	server_end(&server[1]);
+	assert_int_equal(by_whom(), 2);
+	policy.relay[2].down = true;
+	assert_int_equal(by_whom(), 0);
+	server_end(&server[0]);
+	assert_int_equal(by_whom(), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(one_relay, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(several, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(down, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
