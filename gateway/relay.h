@@ -15,8 +15,8 @@ bool gw_relay_counters_get(const struct gw_app *app, struct proxy_counters *out)
 #define GW_LINKS_MAX 64 /* links of one call */
 /*
  * Copies up to GW_LINKS_MAX links from *cursor on (0: the first) and moves the cursor; it is
- * UINT32_MAX after the last. now: how many there are. Returns how many were copied; RWY_ENOENT:
- * this is no relay; RWY_EAGAIN: the worker does not answer.
+ * UINT32_MAX after the last, and then nothing is copied. now: how many there are. Returns how many
+ * were copied; RWY_ENOENT: this is no relay; RWY_EAGAIN: the worker does not answer.
  */
 int gw_links_get(
     struct gw_app *app, uint32_t *cursor, struct proxy_link out[GW_LINKS_MAX], struct proxy_map_now *now);

@@ -10,6 +10,7 @@
 
 #include "controller/fleet/fleet.h"
 #include "controller/state/ctlr.h"
+#include "controller/state/path.h"
 #include "controller/state/pinned.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -82,6 +83,7 @@ static json_t *prefixes_json(const struct ctlr_site *s)
 static json_t *tunnel_for(const struct ctlr *c, const struct ctlr_gateway *g, const struct ctlr_tunnel *t)
 {
 	const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, g)];
+	const bool serves = peer->up && ctlr_path_serves(t);
 	char local[MDL_ADDR];
 	const char *remote = wan_pair(g, peer, local);
 
@@ -89,8 +91,8 @@ static json_t *tunnel_for(const struct ctlr *c, const struct ctlr_gateway *g, co
 		return NULL;
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:o, s:s}", "name", peer->name, "peer",
 	    peer->name, "remote", remote, "local", local, "carrier", plan_carrier_name(t->carrier),
-	    "rate_bps", (json_int_t)t->rate_bps, "dscp", 0, "weight", (json_int_t)(peer->up ? t->weight : 0),
-	    "prefixes", peer->up ? prefixes_json(peer->site) : json_array(), "security",
+	    "rate_bps", (json_int_t)t->rate_bps, "dscp", 0, "weight", (json_int_t)(serves ? t->weight : 0),
+	    "prefixes", serves ? prefixes_json(peer->site) : json_array(), "security",
 	    c->conf->security == CONF_SEC_KEYS ? "keys" : "none");
 }
 
@@ -204,12 +206,43 @@ static json_t *sibling_for(struct ctlr *c, struct ctlr_gateway *s)
 	    s->up ? "up" : "lost", "tunnels", tunnels, "pairs", pairs);
 }
 
+/* Appends the tenants of the gateway's site, and their permits. A relay has none: hosts connect to
+ * its own address. */
+static void tenants_add(struct ctlr *c, const struct ctlr_gateway *g, json_t *tenants, json_t *permits)
+{
+	struct ctlr_tenant **all = ctlr_is_relay(g) ? NULL : calloc(c->tenants.n + 1, sizeof(*all));
+	/* sorted by name, as at every replica */
+	const size_t n = all ? ctlr_map_page(&c->tenants, NULL, (void **)all, c->tenants.n) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *j = ctlr_tenant_for(c, all[i], g);
+
+		if (!j)
+			continue;
+		ctlr_permits_add(all[i], permits);
+		json_array_append_new(tenants, j);
+	}
+	free(all);
+}
+
+/* Appends the other gateways of the site. Packets of hosts come to gateways by routes that may
+ * change, but to a relay because it was named: no other takes its place. */
+static void siblings_add(struct ctlr *c, struct ctlr_gateway *g, json_t *siblings)
+{
+	if (!g->site || ctlr_is_relay(g))
+		return;
+	for (struct ctlr_gateway *s = g->site->gateway; s; s = s->site_next) {
+		json_t *j = s != g && !ctlr_is_relay(s) ? sibling_for(c, s) : NULL;
+
+		if (j)
+			json_array_append_new(siblings, j);
+	}
+}
+
 json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g)
 {
 	json_t *tenants = json_array(), *tunnels = json_array(), *assignments = json_array();
 	json_t *siblings = json_array(), *permits = json_array(), *doc;
-	struct ctlr_tenant **all = calloc(c->tenants.n + 1, sizeof(struct ctlr_tenant *));
-	size_t n;
 
 	for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)]) {
 		json_t *j = t->has ? tunnel_for(c, g, t) : NULL;
@@ -217,24 +250,9 @@ json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g)
 		if (j)
 			json_array_append_new(tunnels, j);
 	}
-	/* sorted by name, as at every replica */
-	n = all ? ctlr_map_page(&c->tenants, NULL, (void **)all, c->tenants.n) : 0;
-	for (size_t i = 0; i < n; i++) {
-		json_t *j = ctlr_tenant_for(c, all[i], g);
-
-		if (j)
-			ctlr_permits_add(all[i], permits);
-		if (j)
-			json_array_append_new(tenants, j);
-	}
-	free(all);
+	tenants_add(c, g, tenants, permits);
 	job_assignments(c, g, assignments);
-	for (struct ctlr_gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next) {
-		json_t *j = s != g ? sibling_for(c, s) : NULL;
-
-		if (j)
-			json_array_append_new(siblings, j);
-	}
+	siblings_add(c, g, siblings);
 	doc = json_pack("{s:I, s:o, s:o, s:o, s:o}", "generation", (json_int_t)ctlr_document_generation(c, g),
 	    "tenants", tenants, "tunnels", tunnels, "assignments", assignments, "siblings", siblings);
 	/* A gateway that does not know permits refuses what it does not know. */

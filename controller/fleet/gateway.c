@@ -365,11 +365,15 @@ json_t *ctlr_gateway_json(struct ctlr *c, const struct ctlr_gateway *g)
 		json_object_set_new(j, "generation_refused", json_integer((json_int_t)g->refused));
 		json_object_set_new(j, "refusal", json_string(g->refusal));
 	}
-	if (g->heard)
+	if (g->heard) {
 		json_object_set_new(j, "load",
 		    json_pack("{s:I, s:I, s:I, s:I}", "sessions", (json_int_t)g->load.sessions, "rate_bps",
 		        (json_int_t)g->load.rate_bps, "cpu_ppm", (json_int_t)g->load.cpu_ppm, "custody_ppm",
 		        (json_int_t)g->load.custody_ppm));
+		if (ctlr_is_relay(g))
+			json_object_set_new(
+			    json_object_get(j, "load"), "links", json_integer((json_int_t)g->load.links));
+	}
 	json_decref(reg);
 	return j;
 }

@@ -57,7 +57,7 @@ static void route_add(json_t *list, uint32_t vni, const char *source, const char
 	json_array_append_new(list, j);
 }
 
-/* The gateways of this site that have a tunnel to that site. */
+/* The gateways of this site that have a tunnel to that site. No route leads to a relay. */
 static json_t *next_hops(
     struct ctlr *c, const struct ctlr_site *here, const struct ctlr_site *there, bool six)
 {
@@ -70,11 +70,11 @@ static json_t *next_hops(
 		bool connected = false;
 		json_t *hop;
 
-		for (const struct ctlr_gateway *p = there->gateway; p && !connected && g[i]->up;
-		     p = p->site_next) {
+		for (const struct ctlr_gateway *p = ctlr_is_relay(g[i]) ? NULL : there->gateway;
+		     p && !connected && g[i]->up; p = p->site_next) {
 			const struct ctlr_tunnel *t = ctlr_tunnel_find(c, g[i]->name, p->name);
 
-			connected = t && ctlr_tunnel_up(t);
+			connected = t && ctlr_tunnel_up(t) && ctlr_path_serves(t);
 		}
 		hop = connected && w[i] ? next_hop(g[i], w[i], six) : NULL;
 		if (hop)
@@ -98,7 +98,8 @@ static void flow_route(json_t *list, const struct ctlr_site *here, const struct 
 
 	host_prefix(f->addr[mine], source);
 	host_prefix(f->addr[!mine], destination);
-	json_array_append_new(gateways, next_hop(g, 1, strchr(source, ':') != NULL));
+	if (!ctlr_is_relay(g))
+		json_array_append_new(gateways, next_hop(g, 1, strchr(source, ':') != NULL));
 	route_add(
 	    list, f->vni, source, destination, (const uint32_t[]){f->qpn[mine], f->qpn[!mine]}, gateways);
 }
@@ -113,7 +114,8 @@ static void add_pair_route(json_t *list, struct ctlr *c, const struct ctlr_site 
 
 	host_prefix(addr[mine], source);
 	host_prefix(addr[!mine], destination);
-	json_array_append_new(gateways, next_hop(g, 1, strchr(source, ':') != NULL));
+	if (!ctlr_is_relay(g))
+		json_array_append_new(gateways, next_hop(g, 1, strchr(source, ':') != NULL));
 	route_add(list, vni, source, destination, (const uint32_t[]){qpn[mine], qpn[!mine]}, gateways);
 }
 

@@ -77,6 +77,16 @@ static uint64_t world_path_claimed(void *ctx, const char *first, const char *sec
 	return claimed_by_others(ctx, name);
 }
 
+/* Hosts of jobs are in gateways' paths, where a site has gateways. */
+static bool is_for_jobs(const struct ctlr_site *s, const struct ctlr_gateway *g)
+{
+	const struct ctlr_gateway *x = s->gateway;
+
+	while (x && (!x->up || ctlr_is_relay(x)))
+		x = x->site_next;
+	return g->up && (!x || !ctlr_is_relay(g));
+}
+
 static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway *out, unsigned max)
 {
 	const struct world *w = ctx;
@@ -87,7 +97,7 @@ static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway 
 	unsigned k = 0;
 
 	for (unsigned i = 0; i < n && k < max; i++) {
-		if (!g[i]->up)
+		if (!is_for_jobs(s, g[i]))
 			continue;
 		out[k] = (struct plan_gateway){.id = plan_id(g[i]->name),
 		    .name = g[i]->name,

@@ -75,12 +75,32 @@ static const struct mdl_field quic_field[] = {
 static const struct mdl_table quic_table = {
     "quic", sizeof(((struct model_caps *)0)->quic), quic_field, COUNT(quic_field)};
 
+#define RELAY(m) (OFF(model_caps, relay.m) - OFF(model_caps, relay))
+#define RELAY_INT(m, lo, hi)                                                                                 \
+	{                                                                                                    \
+		.name = #m, .type = MDL_INT, .flags = REQ, .offset = RELAY(m), .min = lo, .max = hi          \
+	}
+static const struct mdl_field relay_field[] = {
+    {.name = "addresses",
+        .type = MDL_LIST,
+        .flags = REQ,
+        .offset = RELAY(addresses),
+        .min = 1,
+        .max = MODEL_RELAY_ADDRS,
+        .item = MDL_IP},
+    RELAY_INT(ask_port, 0, 65535),
+    RELAY_INT(redirect_port, 0, 65535),
+    RELAY_INT(links_max, 1, UINT32_MAX),
+};
+static const struct mdl_table relay_table = {
+    "relay", sizeof(((struct model_caps *)0)->relay), relay_field, COUNT(relay_field)};
+
 #define CAP(m)                                                                                               \
 	{                                                                                                    \
 		.name = #m, .type = MDL_OBJECT, .flags = MDL_PRESENCE, .offset = OFF(model_caps, m),         \
 		.of = &m##_table, .aux = OFF(model_caps, has_##m)                                            \
 	}
-static const struct mdl_field model_caps_field[] = {CAP(rocev2), CAP(tcp), CAP(quic)};
+static const struct mdl_field model_caps_field[] = {CAP(rocev2), CAP(tcp), CAP(quic), CAP(relay)};
 TABLE(model_caps, "capabilities");
 
 static const struct mdl_field model_registration_field[] = {
@@ -105,6 +125,7 @@ static const struct mdl_field model_load_field[] = {
     INT(model_load, rate_bps, REQ, 0, BPS_MAX),
     INT(model_load, cpu_ppm, REQ, 0, 1000000),
     INT(model_load, custody_ppm, REQ, 0, 1000000),
+    INT(model_load, links, 0, 0, UINT32_MAX),
 };
 static TABLE(model_load, "load");
 

@@ -29,8 +29,10 @@ struct model_port {
 	uint64_t speed_bps;
 };
 
+#define MODEL_RELAY_ADDRS 16
+
 struct model_caps {
-	bool has_rocev2, has_tcp, has_quic;
+	bool has_rocev2, has_tcp, has_quic, has_relay;
 	struct {
 		uint64_t bandwidth_bps;
 		bool cnp;
@@ -42,6 +44,11 @@ struct model_caps {
 	struct {
 		uint64_t bandwidth_bps;
 	} quic;
+	struct {                                  /* it is a relay (docs/proxy.md) */
+		struct mdl_list addresses;        /* char[MDL_ADDR]: hosts connect there */
+		uint64_t ask_port, redirect_port; /* 0: none */
+		uint64_t links_max;
+	} relay;
 };
 
 struct model_registration {
@@ -55,6 +62,7 @@ struct model_registration {
 
 struct model_load {
 	uint64_t sessions, rate_bps, cpu_ppm, custody_ppm;
+	uint64_t links; /* of a relay: open ones */
 };
 
 struct model_lease {

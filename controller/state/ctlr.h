@@ -288,6 +288,11 @@ struct ctlr_tunnel *ctlr_tunnel_need(struct ctlr *c, struct ctlr_gateway *a, str
 void ctlr_tunnel_free(struct ctlr *c, struct ctlr_tunnel *t);
 /* True if both gateways' leases are valid and the tunnel has a carrier. */
 bool ctlr_tunnel_up(const struct ctlr_tunnel *t);
+/* A relay has hosts that connect to its address; no host's route leads to it. */
+static inline bool ctlr_is_relay(const struct ctlr_gateway *g)
+{
+	return g->reg.capabilities.has_relay;
+}
 static inline unsigned ctlr_tunnel_side(const struct ctlr_tunnel *t, const struct ctlr_gateway *g)
 {
 	return t->end[1] == g;

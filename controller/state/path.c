@@ -147,6 +147,25 @@ bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b)
 	return a != b && site_wants(a, b) && site_wants(b, a);
 }
 
+/* Whether a gateway of g's kind is up at the site, with a tunnel to g. */
+static bool has_like(const struct ctlr_gateway *g, const struct ctlr_site *at)
+{
+	for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)]) {
+		const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, g)];
+
+		if (t->has && peer->site == at && peer->up && ctlr_is_relay(peer) == ctlr_is_relay(g))
+			return true;
+	}
+	return false;
+}
+
+bool ctlr_path_serves(const struct ctlr_tunnel *t)
+{
+	const struct ctlr_gateway *a = t->end[0], *b = t->end[1];
+
+	return ctlr_is_relay(a) == ctlr_is_relay(b) || (!has_like(a, b->site) && !has_like(b, a->site));
+}
+
 void ctlr_path_between(struct ctlr *c, const char *first, const char *second, struct plan_path *out)
 {
 	const struct ctlr_site *a = ctlr_map_find(&c->sites, first), *b = ctlr_map_find(&c->sites, second);

@@ -13,6 +13,11 @@ void ctlr_path_between(struct ctlr *c, const char *first, const char *second, st
 /* True if tunnels connect the gateways of these sites: each names the other, or nobody, as a peer.
  */
 bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b);
+/*
+ * True if new flows may be sent by this tunnel: relays go to relays and gateways to gateways, where
+ * one of the same kind is up at the other site. A host behind a relay is reached by a relay.
+ */
+bool ctlr_path_serves(const struct ctlr_tunnel *t);
 /* The gateway's capabilities in the planner's form. */
 void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out);
 /* Fills the question for plan_decide() about this tunnel. */

@@ -58,7 +58,7 @@ static struct ctlr_tunnel *choose_tunnel(
 	for (unsigned i = 0; i < a; i++)
 		for (unsigned j = 0; j < b; j++) {
 			t = ctlr_tunnel_find(c, g[0][i]->name, g[1][j]->name);
-			if (!t || !ctlr_tunnel_up(t))
+			if (!t || !ctlr_tunnel_up(t) || !ctlr_path_serves(t))
 				continue;
 			pair[n] = (struct plan_pair){plan_id(g[0][i]->name), plan_id(g[1][j]->name),
 			    plan_pair_weight(w[0][i], w[1][j])};

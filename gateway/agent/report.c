@@ -10,6 +10,7 @@
 #include "gateway/carrier/carrier.h"
 #include "gateway/agent/internal.h"
 #include "gateway/control/tunnels.h"
+#include "gateway/relay.h"
 
 #define UDP_PORT 4793 /* port of a tunnel's first worker: the default of tunnels[].udp_port */
 /* default of tunnels[].rate, when a port does not know its speed */
@@ -61,9 +62,21 @@ static json_t *tcp_algorithms(const struct conf_controller *c)
 	return list;
 }
 
-/* Lists the carriers that this gateway can use. */
-static json_t *capabilities(const struct conf_controller *c, uint64_t bps)
+/* Where hosts connect to a relay. */
+static json_t *relay_of(const struct conf_relay *c)
 {
+	json_t *addresses = json_array();
+
+	for (unsigned i = 0; i < c->addrs; i++)
+		json_array_append_new(addresses, ctrl_ip(&c->addr[i]));
+	return json_pack("{s:o, s:i, s:i, s:I}", "addresses", addresses, "ask_port", (int)c->ask_port,
+	    "redirect_port", (int)c->redirect_port, "links_max", (json_int_t)c->links_max);
+}
+
+/* Lists the carriers that this gateway can use, and what it is as a relay. */
+static json_t *capabilities(const struct conf *conf, uint64_t bps)
+{
+	const struct conf_controller *c = &conf->controller;
 	json_t *o = json_pack("{s:{s:I, s:b}}", "rocev2", "bandwidth_bps", (json_int_t)bps, "cnp", 1);
 	const uint64_t tcp = c->tcp_bandwidth_Bps ? 8 * c->tcp_bandwidth_Bps : bps;
 	json_t *algorithms = tcp_algorithms(c);
@@ -72,6 +85,8 @@ static json_t *capabilities(const struct conf_controller *c, uint64_t bps)
 		json_object_set_new(o, "tcp",
 		    json_pack("{s:I, s:O}", "bandwidth_bps", (json_int_t)tcp, "algorithms", algorithms));
 	json_decref(algorithms);
+	if (conf->relay.addrs)
+		json_object_set_new(o, "relay", relay_of(&conf->relay));
 	return o;
 }
 
@@ -101,7 +116,7 @@ json_t *ctrl_registration(void *ctx)
 		most = 8 * c->controller.bandwidth_Bps;
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "site", c->controller.site, "version",
 	    k->app->version, "lan", lan, "wan", wan, "ports", ports, "capabilities",
-	    capabilities(&c->controller, most ? most : DEFAULT_BPS));
+	    capabilities(c, most ? most : DEFAULT_BPS));
 }
 
 /* --- load ------------------------------------------------------------------------------------ */
@@ -133,7 +148,10 @@ json_t *ctrl_load(void *ctx)
 	struct gw_ctrl *k = ctx;
 	const rwy_time now = gw_now();
 	const rwy_dur dt = k->load_at ? now - k->load_at : 0;
+	uint32_t cursor = UINT32_MAX; /* the numbers alone */
+	struct proxy_map_now links;
 	struct load l = {0};
+	json_t *o;
 	rwy_dur busy = 0;
 	uint64_t rate = 0, cpu = 0;
 
@@ -151,9 +169,11 @@ json_t *ctrl_load(void *ctx)
 	k->load_at = now;
 	k->load_bytes = l.bytes;
 	k->load_busy = busy;
-	return json_pack("{s:I, s:I, s:I, s:I}", "sessions", (json_int_t)l.flows, "rate_bps",
-	    (json_int_t)rate, "cpu_ppm", (json_int_t)cpu, "custody_ppm",
-	    (json_int_t)ppm(l.custody, l.custody_max));
+	o = json_pack("{s:I, s:I, s:I, s:I}", "sessions", (json_int_t)l.flows, "rate_bps", (json_int_t)rate,
+	    "cpu_ppm", (json_int_t)cpu, "custody_ppm", (json_int_t)ppm(l.custody, l.custody_max));
+	if (gw_links_get(k->app, &cursor, NULL, &links) >= 0)
+		json_object_set_new(o, "links", json_integer(links.open));
+	return o;
 }
 
 /* --- links ----------------------------------------------------------------------------------- */

@@ -29,7 +29,8 @@ static void links_copy(struct eng *e, void *arg)
 	const struct proxy_link *l = NULL;
 
 	proxy_map_count(a->edge->core.map, a->now);
-	while (a->n < GW_LINKS_MAX && (l = proxy_map_next(a->edge->core.map, &a->cursor)))
+	while (a->cursor != UINT32_MAX && a->n < GW_LINKS_MAX &&
+	       (l = proxy_map_next(a->edge->core.map, &a->cursor)))
 		a->out[a->n++] = *l;
 	if (!l)
 		a->cursor = UINT32_MAX;

@@ -27,6 +27,8 @@ from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_wro
 from ctlr.shapes import (  # noqa: E402, F401
     test_a_job_names_dscp_and_carrier, test_a_job_preempts_those_of_a_lower_priority, test_a_refused_job_is_told_when_it_would_fit, test_bursts_become_a_rate,
     test_a_plan_follows_what_is_measured, test_a_promise_is_for_all_jobs_together, test_bytes_with_a_deadline_become_a_rate)
+from ctlr.relays import (  # noqa: E402, F401
+    test_a_relay_says_what_it_is_and_has_no_tenants, test_relays_go_to_relays_and_gateways_to_gateways, test_wrong_relays_are_refused)
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)
 from ctlr.ranks import (  # noqa: E402, F401
