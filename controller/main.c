@@ -144,6 +144,7 @@ static void main_tick(void)
 	}
 	ctlr_lock(&ctlr);
 	ctlr_gateway_tick(&ctlr, now);
+	ctlr_hosts_tick(&ctlr, now);
 	ctlr_polls_tick(&ctlr, now);
 	ctlr_unlock(&ctlr);
 	ctlr_lock(&ctlr);

@@ -17,6 +17,7 @@
 #define SCH  ROLE_SCHEDULER
 #define NET  ROLE_NETWORK
 #define CON  ROLE_CONTAINER
+#define HOST ROLE_HOST
 #define READ (OP | SCH | NET)
 
 const struct ctlr_endpoint ctlr_endpoints[] = {
@@ -50,6 +51,9 @@ const struct ctlr_endpoint ctlr_endpoints[] = {
     {"GET", "/v1/sessions", OP | SCH, "limit after gateway", ctlr_api_session_list},
     {"GET", "/v1/sessions/{:}/explain", OP | SCH, "", ctlr_api_session_explain},
     {"GET", "/v1/routes", READ | GW, "site after wait_ms", ctlr_api_routes_get},
+    {"GET", "/v1/redirects", READ | HOST, "site after wait_ms", ctlr_api_redirects_get},
+    {"GET", "/v1/hosts", READ, "limit after", ctlr_api_host_list},
+    {"POST", "/v1/hosts/{}/lease", HOST, "", ctlr_api_host_lease_post},
     {"GET", "/v1/events", OP | SCH, "limit after", ctlr_api_event_list},
     {"GET", "/v1/health", READ | GW, "", ctlr_api_health_get},
     {"GET", "/metrics", OP, "", ctlr_api_metrics_get},
@@ -68,6 +72,7 @@ void ctlr_free(struct ctlr *c)
 {
 	ctlr_jobs_free(c);
 	ctlr_tenants_free(c);
+	ctlr_hosts_free(c);
 	ctlr_state_free(c);
 	ctlr_reservations_free(c);
 	ctlr_writer_free(c);

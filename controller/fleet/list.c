@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of gateways and tunnels in pages. */
+/* Lists of gateways, hosts and tunnels in pages. */
 #include <stdlib.h>
 
 #include "controller/fleet/fleet.h"
@@ -37,6 +37,16 @@ static json_t *gateway_one(struct ctlr *c, const void *it)
 enum ctlr_outcome ctlr_api_gateway_list(struct ctlr *c, struct ctlr_req *r)
 {
 	return list_page(c, r, &c->gateways, "gateways", gateway_one);
+}
+
+static json_t *host_one(struct ctlr *c, const void *it)
+{
+	return ctlr_host_json(c, it);
+}
+
+enum ctlr_outcome ctlr_api_host_list(struct ctlr *c, struct ctlr_req *r)
+{
+	return list_page(c, r, &c->hosts, "hosts", host_one);
 }
 
 /* The newer of both ends' measurements for the carrier in use. */

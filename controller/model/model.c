@@ -211,6 +211,22 @@ TABLE(model_link_push, "a link");
 
 /* --- sites, jobs ------------------------------------------------------------------------------ */
 
+static const struct mdl_field model_site_relay_field[] = {
+    KIND(model_site_relay, gateway, REQ, MDL_NAMED),
+    INT(model_site_relay, order, 0, 0, MODEL_ORDER_MAX),
+    INT(model_site_relay, weight, 0, 1, MODEL_WEIGHT_MAX),
+};
+static TABLE(model_site_relay, "a relay of a site");
+
+static const struct mdl_field model_host_lease_field[] = {
+    KIND(model_host_lease, boot_id, REQ, MDL_IDENT),
+    KIND(model_host_lease, site, REQ, MDL_NAMED),
+    TEXT(model_host_lease, version, REQ, 1, 63),
+    INT(model_host_lease, generation, REQ, 0, GEN_MAX),
+    ITEMS(model_host_lease, down, REQ, 0, MODEL_DOWN_MAX, MDL_IP),
+};
+TABLE(model_host_lease, "a host's lease");
+
 static const struct mdl_field model_site_field[] = {
     KIND(model_site, name, 0, MDL_NAMED),
     ITEMS(model_site, prefixes, REQ, 0, 64, MDL_PREFIX),
@@ -242,6 +258,13 @@ static const struct mdl_field model_site_field[] = {
         .offset = OFF(model_site, weighting),
         .words = MODEL_WEIGHTINGS,
         .aux = OFF(model_site, has_weighting)},
+    {.name = "relays",
+        .type = MDL_LIST,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_site, relays),
+        .max = MODEL_RELAYS_MAX,
+        .of = &model_site_relay_table,
+        .aux = OFF(model_site, has_relays)},
 };
 TABLE(model_site, "a site");
 

@@ -110,6 +110,24 @@ struct model_link_push {
 	uint64_t bandwidth_bps, delay_us, jitter_us, loss_ppm, ttl_ms;
 };
 
+#define MODEL_RELAYS_MAX 16
+#define MODEL_ORDER_MAX  3
+#define MODEL_WEIGHT_MAX 100
+#define MODEL_DOWN_MAX   256
+
+struct model_site_relay { /* that the site's hosts go by */
+	char gateway[MDL_NAME];
+	uint64_t order;  /* 0: asked first */
+	uint64_t weight; /* 1..100; 0: by its load */
+};
+
+struct model_host_lease {
+	char boot_id[MDL_ID], site[MDL_NAME];
+	char *version;
+	uint64_t generation;  /* of the redirects that it follows; 0: none */
+	struct mdl_list down; /* char[MDL_ADDR]: relays that do not answer it */
+};
+
 struct model_site {
 	char name[MDL_NAME];      /* "" when the request's path names it */
 	struct mdl_list prefixes; /* char[MDL_ADDR] */
@@ -120,6 +138,8 @@ struct model_site {
 	struct mdl_list peers; /* char[MDL_NAME] */
 	bool has_weighting;
 	uint8_t weighting; /* enum model_weighting */
+	bool has_relays;
+	struct mdl_list relays; /* struct model_site_relay */
 };
 
 struct model_pair {
@@ -209,6 +229,6 @@ struct model_tenant {
 
 extern const struct mdl_table model_registration_table, model_lease_table, model_session_report_table,
     model_link_report_table, model_link_push_table, model_site_table, model_job_table, model_caps_table,
-    model_failure_table;
+    model_failure_table, model_host_lease_table;
 
 #endif

@@ -14,7 +14,8 @@ enum ctlr_role {
 	ROLE_OPERATOR = 2,
 	ROLE_SCHEDULER = 4,
 	ROLE_NETWORK = 8,
-	ROLE_CONTAINER = 16
+	ROLE_CONTAINER = 16,
+	ROLE_HOST = 32
 };
 
 struct ctlr_identity {

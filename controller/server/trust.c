@@ -168,6 +168,7 @@ static enum ctlr_role role_of(const char *ou)
 	       : !strcmp(ou, "scheduler") ? ROLE_SCHEDULER
 	       : !strcmp(ou, "network")   ? ROLE_NETWORK
 	       : !strcmp(ou, "container") ? ROLE_CONTAINER
+	       : !strcmp(ou, "host")      ? ROLE_HOST
 	                                  : ROLE_NONE;
 }
 

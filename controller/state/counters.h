@@ -17,6 +17,7 @@
 	X(slow_clients, "connections ended because a request or an answer took too long")                    \
 	X(too_large, "requests with a body above the limit")                                                 \
 	X(registrations, "registrations taken")                                                              \
+	X(host_leases, "leases renewed by the agents of hosts")                                              \
 	X(leases, "leases renewed")                                                                          \
 	X(expired, "leases that ran out")                                                                    \
 	X(documents, "documents sent")                                                                       \

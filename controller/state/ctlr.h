@@ -58,6 +58,16 @@ struct ctlr_site {
 	struct ctlr_gateway *gateway; /* list */
 	unsigned gateways;
 	uint64_t routes_gen;
+	json_t *redirects; /* fleet/redirect.c; NULL: nobody has asked */
+	uint64_t redirects_gen;
+	rwy_time redirects_at;
+};
+
+struct ctlr_host { /* fleet/host.c; not stored */
+	struct ctlr_map_node node;
+	char name[MDL_NAME];
+	struct model_host_lease m;
+	rwy_time heard;
 };
 
 enum ctlr_work {
@@ -226,7 +236,7 @@ struct ctlr {
 
 	pthread_mutex_t lock;
 	struct ctlr_map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routes,
-	    reservations, reserved, pinned, containers;
+	    reservations, reserved, pinned, containers, hosts;
 	struct ctlr_lpm lpm;  /* (VNI, prefix) -> struct ctlr_site */
 	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant; fleet/tenant.c */
 	struct plan_book *book;
@@ -254,6 +264,7 @@ struct ctlr {
 	rwy_time react_at, ask_at;
 	char reacted[MDL_NAME], asked[MDL_NAME];
 	size_t swept, swept_gateways;
+	rwy_time hosts_at; /* when silent hosts were last looked for */
 };
 
 static inline void ctlr_lock(struct ctlr *c)

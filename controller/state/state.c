@@ -41,6 +41,7 @@ void ctlr_site_drop_unused(struct ctlr *c, struct ctlr_site *s)
 	if (site_in_use(c, s))
 		return;
 	ctlr_map_del(&c->sites, &s->node);
+	json_decref(s->redirects);
 	mdl_free(&model_site_table, &s->m);
 	free(s);
 }
@@ -207,6 +208,7 @@ void ctlr_state_free(struct ctlr *c)
 		struct ctlr_site *s = (struct ctlr_site *)n;
 
 		ctlr_map_del(&c->sites, n);
+		json_decref(s->redirects);
 		mdl_free(&model_site_table, &s->m);
 		free(s);
 	}

@@ -28,7 +28,8 @@ from ctlr.shapes import (  # noqa: E402, F401
     test_a_job_names_dscp_and_carrier, test_a_job_preempts_those_of_a_lower_priority, test_a_refused_job_is_told_when_it_would_fit, test_bursts_become_a_rate,
     test_a_plan_follows_what_is_measured, test_a_promise_is_for_all_jobs_together, test_bytes_with_a_deadline_become_a_rate)
 from ctlr.relays import (  # noqa: E402, F401
-    test_a_relay_says_what_it_is_and_has_no_tenants, test_relays_go_to_relays_and_gateways_to_gateways, test_wrong_relays_are_refused)
+    test_a_lost_relay_is_said_to_be_lost, test_a_relay_says_what_it_is_and_has_no_tenants, test_hosts_are_told_which_relays_and_when_that_changes, test_hosts_keep_leases, test_relays_go_to_relays_and_gateways_to_gateways,
+    test_redirects_follow_load_and_family, test_wrong_relays_are_refused)
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)
 from ctlr.ranks import (  # noqa: E402, F401
@@ -45,10 +46,10 @@ EXPIRING = {
     "test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step", "test_gateways_that_are_lost_at_once_are_one_step",
     "test_a_job_that_does_not_fit_any_more_is_broken_until_it_does", "test_gateways_have_time_to_come_back_after_a_start",
     "test_named_queue_pairs_have_a_pair_of_gateways_each", "test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported",
-    "two_replicas", "two_replicas_and_a_job"}
+    "test_a_lost_relay_is_said_to_be_lost", "test_hosts_keep_leases", "two_replicas", "two_replicas_and_a_job"}
 # Tests of clients that are too slow.
 DRIBBLING = {"test_a_client_that_dribbles_is_cut_off", "test_a_client_that_does_not_read_is_cut_off"}
-NAMES = {"name": "nobody", "site_a": "a", "site_b": "b", "source": "net", "id": "gw-a1:1"}
+NAMES = {"name": "nobody", "site_a": "a", "site_b": "b", "source": "net", "host": "host-1", "id": "gw-a1:1"}
 
 
 def duration(seconds):
@@ -64,7 +65,7 @@ class World:
         self.ca = CA(Path(directory) / "ca")
         self.context = {}
         for name, role in [("ctl", "controller"), ("op", "operator"), ("sched", "scheduler"), ("net", "network"), ("pod", "container"), ("gw-a1", "gateway"),
-                           ("gw-a2", "gateway"), ("gw-b1", "gateway"), ("gw-b2", "gateway"), ("nobody", "gateway")]:
+                           ("gw-a2", "gateway"), ("gw-b1", "gateway"), ("gw-b2", "gateway"), ("nobody", "gateway"), ("host-1", "host"), ("host-2", "host")]:
             self.context[name] = self.ca.issue(name, role, *(["127.0.0.1"] if role == "controller" else []))
         self.build = BUILD
         self.ctl = Controller(BUILD, self.ca, directory, store, **more)
@@ -102,14 +103,14 @@ class World:
 
 
 def url(path):
-    return re.sub(r"\{(\w+)\}", lambda m: NAMES[m[1]], path) + ("?site=a" if path == "/v1/routes" else "")
+    return re.sub(r"\{(\w+)\}", lambda m: NAMES[m[1]], path) + ("?site=a" if path in ("/v1/routes", "/v1/redirects") else "")
 
 
 # --- roles ----------------------------------------------------------------------------------------
 
 
 def test_every_path_wants_a_certificate_of_a_role_that_may(w):
-    who = {"gateway": "nobody", "operator": "op", "scheduler": "sched", "network": "net", "container": "pod"}
+    who = {"gateway": "nobody", "operator": "op", "scheduler": "sched", "network": "net", "container": "pod", "host": "host_1"}
     nobody = w.ctl.client(w.ca.context())
     for path, methods in SPEC["paths"].items():
         for method in ("get", "put", "post", "delete"):
@@ -255,7 +256,7 @@ BODIES = [
     ("PUT", "/v1/links/{site_a}/{site_b}/{source}", "net", "LinkPush",
      {"class": "reserved", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1, "loss_ppm": 1, "ttl_ms": 1000}),
     ("PUT", "/v1/sites/{name}", "op", "Site", {"prefixes": ["10.9.0.0/16"], "location": "x", "latitude_udeg": 1, "longitude_udeg": 1, "peers": ["b"],
-                                               "weighting": "least"}),
+                                               "weighting": "least", "relays": [{"gateway": "r", "order": 1, "weight": 2}]}),
     ("PUT", "/v1/jobs/{name}", "sched", "Job", {"granularity": "nic", "duration_ms": 5, "dscp": 1, "carrier": "native", "pairs": [
         {"source": "10.1.0.1", "destination": "10.2.0.1", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1}]}),
     ("POST", "/v1/jobs", "sched", "Job", {"name": "j", "ring": True, "ranks": [{"rank": 0, "address": "10.1.0.1", "stage": 0},
@@ -266,6 +267,7 @@ BODIES = [
         "model": {"sequence_length": 1, "hidden_size": 1, "micro_batch_size": 1, "global_batch_size": 1, "element_bytes": 2, "step_us": 1000, "transfer_us": 10,
                   "sequence_parallel": False}, "delay_us": 1, "jitter_us": 1, "hold_ms": 1000, "master_port": 1}, "containers": [
         {"name": "p0", "node": "n", "zone": "r", "ranks": 1, "nics": [{"name": "eth0", "address": "10.1.0.1", "hca": "mlx5_0"}]}]}),
+    ("POST", "/v1/hosts/{host}/lease", "host_1", "HostLease", {"boot_id": "b", "site": "a", "version": "1", "generation": 1, "down": ["10.1.0.254"]}),
     ("POST", "/v1/jobs/{name}/failures", "sched", "Failure", {"containers": ["p0"], "nodes": ["n0"]}),
     ("PUT", "/v1/tenants/{name}", "op", "Tenant", {"vni": 77, "acl_default": "deny", "weight": 2, "priority": 3, "retry": 9, "permits": [
         {"source": "10.1.0.1", "destination": "10.2.0.1", "source_qpn": 1, "destination_qpn": 2}], "sites": {"a": {
@@ -308,7 +310,11 @@ def test_parameters_are_held_to_as_well(w):
         w.op.get(f"{path}?{bad}", 400)
     w.nobody.get("/v1/gateways/nobody/document?after=x", 400)
     w.nobody.get("/v1/gateways/nobody/document?after=99999999999999999999999", 400)
-    w.op.get("/v1/routes?site=nosuch", 404)
+    for path in ("/v1/routes", "/v1/redirects"):
+        w.op.get(f"{path}?site=nosuch", 404)
+    for bad in ("site=", "after=0", "site=a&wait_ms=300001", "site=a&after=-1"):
+        w.host_1.get(f"/v1/redirects?{bad}", 400)
+    w.op.get("/v1/hosts?limit=0", 400)
 
 
 def rss(w):

@@ -11,7 +11,7 @@
 
 static const struct mdl_table *const tables[] = {&model_registration_table, &model_lease_table,
     &model_session_report_table, &model_link_report_table, &model_link_push_table, &model_site_table,
-    &model_job_table, &model_caps_table};
+    &model_job_table, &model_caps_table, &model_failure_table, &model_host_lease_table};
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static union {

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Relays as a kind of gateway: tests of controller_api.py.
+import threading
+import time
+
 from ctlr.harness import LOAD, until
 
 RELAY = {"addresses": ["10.1.0.254", "fd00:1::fe"], "ask_port": 4795, "redirect_port": 4790, "links_max": 1000}
@@ -72,3 +75,91 @@ def test_wrong_relays_are_refused(w):
         assert g.register(400)["field"] == f"capabilities.relay.{field}"
     g.reg["capabilities"]["relay"] = {"addresses": ["10.1.0.254"]}
     assert g.register(400)["field"].startswith("capabilities.relay.")
+
+
+# --- hosts --------------------------------------------------------------------------------------
+
+
+def redirects(client, site="a"):
+    return client.get(f"/v1/redirects?site={site}")
+
+
+def offered(out):
+    """prefix -> {relay: (order, weight, state)}"""
+    return {r["prefix"]: {x["gateway"]: (x["order"], x["weight"], x["state"]) for x in r["relays"]} for r in out["redirects"]}
+
+
+def test_hosts_are_told_which_relays_and_when_that_changes(w):
+    w.sites()
+    assert redirects(w.host_1)["redirects"] == []
+    gws = kinds(w, ["gw-a1", "gw-a2", "gw-b1"], [])
+    both = {"gw-a1": (0, 100, "up"), "gw-a2": (0, 100, "up")}
+    first = until(lambda: (lambda out: out if offered(out) == {"10.2.0.0/16": both} else None)(redirects(w.host_1)))
+    assert first["redirects"][0]["relays"][0] == {
+        "gateway": "gw-a1", "address": "10.1.0.254", "port": 4795, "order": 0, "weight": 100, "state": "up"}
+    assert offered(redirects(w.op, "b")) == {"10.1.0.0/16": {"gw-b1": (0, 100, "up")}}
+    # nothing newer: it waits; the operator's word is there at once
+    assert w.host_1.ask("GET", f"/v1/redirects?site=a&after={first['generation']}&wait_ms=300")[0] == 304
+    out, other = [], w.ctl.client(w.context["host-2"])
+    t = threading.Thread(target=lambda: out.append(other.ask("GET", f"/v1/redirects?site=a&after={first['generation']}&wait_ms=30000")))
+    t.start()
+    time.sleep(0.2)
+    asked = time.monotonic()
+    w.op.put("/v1/sites/a", {"prefixes": ["10.1.0.0/16"], "relays": [{"gateway": "gw-a2", "weight": 7}, {"gateway": "gw-a1", "order": 1}]})
+    t.join(60)
+    status, said = out.pop()
+    assert status == 200 and time.monotonic() - asked < 10 and said["generation"] != first["generation"]
+    assert offered(said) == {"10.2.0.0/16": {"gw-a2": (0, 7, "up"), "gw-a1": (1, 100, "up")}}, said
+    # a relay that is gone from the far site: its prefixes go by nobody who answers, and the host is told so
+    w.op.delete("/v1/gateways/gw-b1")
+    until(lambda: offered(redirects(w.host_1)) == {})
+    # a name that is no relay's is nobody's
+    w.op.put("/v1/sites/a", {"prefixes": ["10.1.0.0/16"], "relays": [{"gateway": "nobody-1"}]})
+    gws["gw-b1"].register()
+    until(lambda: gws["gw-b1"].document()["tunnels"])
+    time.sleep(0.5)
+    assert offered(redirects(w.host_1)) == {}
+
+
+def test_redirects_follow_load_and_family(w):
+    """With `least` a busy relay gets less; IPv6 prefixes go by IPv6 addresses; a relay without ask_port is no host's."""
+    w.op.put("/v1/sites/a", {"prefixes": ["10.1.0.0/16"], "weighting": "least"}, 201)
+    w.op.put("/v1/sites/b", {"prefixes": ["10.2.0.0/16", "fd00:2::/64"]}, 201)
+    gws = kinds(w, ["gw-a1", "gw-a2", "gw-b1"], [])
+    gws["gw-a1"].renew(load={"sessions": 10, "rate_bps": 9 * 10**9, "cpu_ppm": 900000, "custody_ppm": 500000})
+    gws["gw-a2"].renew(load=LOAD)
+
+    def busy():
+        o = offered(redirects(w.host_1)).get("10.2.0.0/16", {})
+        return len(o) == 2 and o["gw-a2"][1] == 100 and 1 <= o["gw-a1"][1] < 60
+    until(busy)
+    six, = [r for r in redirects(w.host_1)["redirects"] if r["prefix"] == "fd00:2::/64"]
+    assert {r["address"] for r in six["relays"]} == {"fd00:1::fe"}, six
+    gws["gw-a2"].reg["capabilities"]["relay"] = {**RELAY, "ask_port": 0, "addresses": ["10.1.0.253"]}
+    gws["gw-a2"].register()
+    until(lambda: set(offered(redirects(w.host_1)).get("10.2.0.0/16", {})) == {"gw-a1"})
+
+
+def test_a_lost_relay_is_said_to_be_lost(w):
+    w.sites()
+    gws = kinds(w, ["gw-a1", "gw-a2", "gw-b1"], [])
+    stop = w.keep_alive(gws["gw-a2"], gws["gw-b1"])
+    until(lambda: offered(redirects(w.host_1)).get("10.2.0.0/16", {}).get("gw-a1", (0, 0, ""))[2] == "lost")
+    assert offered(redirects(w.host_1))["10.2.0.0/16"]["gw-a2"][2] == "up"
+    stop()
+
+
+LEASE = {"boot_id": "b1", "site": "a", "version": "0.1.0", "generation": 5, "down": ["10.1.0.254"]}
+
+
+def test_hosts_keep_leases(w):
+    w.sites()
+    assert w.host_1.post("/v1/hosts/host-1/lease", LEASE)["ttl_ms"] > 0
+    assert w.host_1.post("/v1/hosts/host-2/lease", LEASE, 403)["error"]
+    assert w.host_1.post("/v1/hosts/host-1/lease", {**LEASE, "site": "z"}, 404)["field"] == "site"
+    assert w.host_1.post("/v1/hosts/host-1/lease", {**LEASE, "down": ["x"]}, 400)["field"] == "down[0]"
+    w.host_2.post("/v1/hosts/host-2/lease", {**LEASE, "down": []})
+    hosts = w.op.get("/v1/hosts")["hosts"]
+    assert [(h["name"], h["site"], h["generation"], h["down"]) for h in hosts] == [("host-1", "a", 5, ["10.1.0.254"]), ("host-2", "a", 5, [])], hosts
+    until(lambda: w.host_2.post("/v1/hosts/host-2/lease", LEASE) and [h["state"] for h in w.op.get("/v1/hosts")["hosts"]] == ["lost", "up"])
+    assert "roceway_controller_host_leases_total" in (w.op.get("/metrics"), w.op.text.decode())[1]
