@@ -6,7 +6,7 @@
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   proxy/*.c                  -> build/lib/librwyproxy.a  the relay's edge: links, rewriting, CM splice, still sans-I/O
 #   proxy/relay/*.c            -> build/bin/roceway-proxy (with all of gateway/ but its main)
-#   shim/*.c                   -> build/lib/librwyredirect.so, build/bin/roceway-run: what runs on hosts (shim/shim.mk)
+#   shim/*.c shim/agent/*.c    -> build/lib/librwyredirect.so, build/bin/roceway-run, roceway-host-agent: what runs on hosts (shim/shim.mk)
 #   base/*.c                   -> build/lib/librwybase.a   shared by the programs: log, service notification, HTTP client
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
@@ -114,9 +114,9 @@ all: core $(PROGS) man completion ## build everything that is installed
 
 # Manual pages and completion, from what the programs say of themselves.
 MAN_PAGES := roceway.1 roceway-run.1 wanem.1 roceway-gateway.yaml.5 roceway-controller.yaml.5 roceway-metrics.7 \
-             roceway-gateway.8 roceway-proxy.8 roceway-controller.8
+             roceway-gateway.8 roceway-proxy.8 roceway-controller.8 roceway-host-agent.8
 COMPLETIONS := bash zsh fish
-$(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gateway.yaml conf/samples/controller.yaml $(PROGS) $(BUILD)/bin/roceway-controller $(BUILD)/bin/roceway-run
+$(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gateway.yaml conf/samples/controller.yaml $(PROGS) $(BUILD)/bin/roceway-controller $(BUILD)/bin/roceway-run $(BUILD)/bin/roceway-host-agent
 	@mkdir -p $(@D)
 	@echo '  MAN   $(@D)'
 	$(Q)tools/manual/manual $(BUILD) $(@D) $(VERSION)
@@ -334,7 +334,7 @@ UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
 # Scripts run these two to get packets for tshark.
 EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
 WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(BUILD)/tests/wan_attack $(BUILD)/tests/tls_storm $(BUILD)/tests/quic_peer $(BUILD)/tests/captures $(EMITTERS) all
-WITH_plain := $(SIM_PROGS) $(SHIM_LIBS) $(BUILD)/bin/roceway-run
+WITH_plain := $(SIM_PROGS) $(SHIM_LIBS) $(BUILD)/bin/roceway-run $(BUILD)/bin/roceway-host-agent
 UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit
 unit: $(UNIT_RUN) $(UNIT_WITH) ## unit tests (cmocka) and the tools' own tests; FULL=1: also what has passed with the same inputs
@@ -446,7 +446,8 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 755 $(BUILD)/bin/wanem $(BUILD)/bin/roceway-run $(DESTDIR)$(PREFIX)/bin/
 	for l in $(SHIM_LIBS); do $(call put,644,$$l,lib/roceway/$$(basename $$l)) || exit 1; done
 	$(call put,644,conf/samples/redirect.conf,share/roceway/redirect.conf)
-	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-proxy $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
+	$(call put,644,conf/samples/host-agent.conf,share/roceway/host-agent.conf)
+	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-proxy $(BUILD)/bin/roceway-controller $(BUILD)/bin/roceway-host-agent $(DESTDIR)$(PREFIX)/sbin/
 	install -m 644 conf/samples/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	$(call put,755,conf/systemd/roceway-prepare,lib/roceway/roceway-prepare)
 	$(call put,755,tools/ranks/roceway-rank,share/roceway/ranks/roceway-rank)

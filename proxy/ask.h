@@ -22,7 +22,8 @@
 	X(PROXY_ASK_MAY, "may", "may I connect to the target? Nothing is kept")                              \
 	X(PROXY_ASK_ONCE, "once", "my next REQ from this source port means the target")                      \
 	X(PROXY_ASK_PAIR, "pair", "my queue pair and the target's belong together")                          \
-	X(PROXY_ASK_UNPAIR, "unpair", "they do no longer")
+	X(PROXY_ASK_UNPAIR, "unpair", "they do no longer")                                                   \
+	X(PROXY_ASK_ALIVE, "alive", "are you there? Nothing is kept")
 
 #define PROXY_ANSWERS(X)                                                                                     \
 	X(PROXY_ANSWER_OK, "ok", "done")                                                                     \

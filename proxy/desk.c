@@ -104,6 +104,8 @@ static enum proxy_answer decide(
 {
 	if (q->ask->kind == PROXY_ASK_MAY)
 		return may_connect(e, q);
+	if (q->ask->kind == PROXY_ASK_ALIVE)
+		return PROXY_ANSWER_OK;
 	if (q->ask->kind >= PROXY_ASK_COUNT || q->ask->kind == PROXY_ASK_NONE)
 		return PROXY_ANSWER_UNKNOWN;
 	if (!cookie_is_good(e, q, now))

@@ -168,7 +168,7 @@ static int line_parse(const struct line *l)
 
 int shim_policy_parse(struct shim_policy *p, const char *text, char *err, size_t size)
 {
-	char one[1024], why[200];
+	char one[SHIM_LINE_MAX + 1], why[200];
 
 	memset(p, 0, sizeof(*p));
 	for (unsigned n = 1; *text; n++) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# For hosts: librwyredirect.so, librwyverbs.so and roceway-run. They run inside other people's programs, so they are built for every amd64 processor
-# and link nothing but libc and the library that they stand before.
+# For hosts: librwyredirect.so, librwyverbs.so, roceway-run and roceway-host-agent. They run inside other people's programs, so they are built for every amd64 processor
+# and but for the agent link nothing but libc and the library that they stand before.
 SHIM_ARCH   := -march=x86-64
 SHIM_COMMON := shim/policy.c shim/talk.c shim/host.c proxy/ask.c proxy/trailer.c
 # A library has all that it names; with the sanitizers the program has some of it.
@@ -26,7 +26,14 @@ $(BUILD)/bin/roceway-run: $(call shim_obj,shim/run.c $(SHIM_COMMON))
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL)
--include $(wildcard $(BUILD)/pic/*/*.d)
+# The agent: it is a program of its own and runs in nobody else's.
+HAGENT_SRC := $(wildcard shim/agent/*.c) $(SHIM_COMMON) base/http.c base/log.c base/notify.c base/random.c
+all: $(BUILD)/bin/roceway-host-agent
+$(BUILD)/bin/roceway-host-agent: $(call shim_obj,$(HAGENT_SRC))
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs libcurl jansson)
+-include $(wildcard $(BUILD)/pic/*/*.d $(BUILD)/pic/*/*/*.d)
 $(BUILD)/tests/unit/test_shim_policy: $(call obj,shim/policy.c)
 $(BUILD)/tests/unit/test_shim_talk: $(call obj,shim/policy.c shim/talk.c)
 $(BUILD)/tests/unit/test_shim_host: $(call obj,shim/host.c shim/policy.c)

@@ -20,7 +20,7 @@ import cases
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
 CLI = BUILD / "bin/roceway"
-PAGES = ["roceway.1", "roceway-run.1", "wanem.1", "roceway-gateway.yaml.5", "roceway-controller.yaml.5", "roceway-metrics.7", "roceway-gateway.8", "roceway-proxy.8", "roceway-controller.8"]
+PAGES = ["roceway.1", "roceway-run.1", "wanem.1", "roceway-gateway.yaml.5", "roceway-controller.yaml.5", "roceway-metrics.7", "roceway-gateway.8", "roceway-proxy.8", "roceway-controller.8", "roceway-host-agent.8"]
 
 
 def run(*argv, **kw):
@@ -59,7 +59,7 @@ def test_every_command_and_option():
 
 
 def test_every_option_of_the_daemons():
-    for page, source in (("roceway-gateway.8", "gateway/program.c"), ("roceway-proxy.8", "gateway/program.c"), ("roceway-controller.8", "controller/main.c"), ("wanem.1", "tools/wanem/main.c"), ("roceway-run.1", "shim/run.c")):
+    for page, source in (("roceway-gateway.8", "gateway/program.c"), ("roceway-proxy.8", "gateway/program.c"), ("roceway-controller.8", "controller/main.c"), ("wanem.1", "tools/wanem/main.c"), ("roceway-run.1", "shim/run.c"), ("roceway-host-agent.8", "shim/agent/main.c")):
         text = rendered(page)
         names = re.findall(r'\{"([a-z-]+)", (?:no|required|optional)_argument', (ROOT / source).read_text())
         assert len(names) > 3 or page.endswith(".1"), source

@@ -56,7 +56,7 @@ def test_bad_files():
     with tempfile.TemporaryDirectory() as d:
         f = Path(d) / "redirect.conf"
         for text, words in (("redirect 10.0.0.0/8\n", "line 1: expected `via`, found nothing"), ("\n\nhello\n", "line 3: expected redirect PREFIX"),
-                            ("#" * 70000, "longer than 65536 bytes"), ("# nothing\n", "no relay is known")):
+                            ("#" * 600000, "longer than 524288 bytes"), ("# nothing\n", "no relay is known")):
             f.write_text(text)
             code, _, err = run("--config", f, "true")
             assert code == 2 and words in err and len(err.splitlines()) == 1, (text[:20], err)

@@ -46,7 +46,7 @@ mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
 mount -t cgroup2 cgroup2 sys/fs/cgroup
 for d in etc lib usr/lib; do rm -rf $d/systemd/system/*.target.wants $d/systemd/system/default.target; done
 mkdir -p usr/local/lib/roceway etc/roceway
-cp {build}/bin/roceway-gateway {build}/bin/roceway-proxy {build}/bin/roceway-controller usr/local/sbin/
+cp {build}/bin/roceway-gateway {build}/bin/roceway-proxy {build}/bin/roceway-controller {build}/bin/roceway-host-agent usr/local/sbin/
 cp {build}/bin/roceway usr/local/bin/
 cp {units}/roceway-prepare usr/local/lib/roceway/
 cp {units}/*.service {build}/units/roceway-proxy.service etc/systemd/system/
@@ -99,6 +99,8 @@ class Machine:
         (etc / "gateway.yaml").write_text(GATEWAY)
         (etc / "proxy.yaml").write_text(GATEWAY + RELAY)
         (etc / "controller.yaml").write_text(CONTROLLER)
+        (etc / "host-agent.conf").write_text("policy /etc/roceway/relays.conf\n")
+        (etc / "relays.conf").write_text("redirect 10.2.0.0/24 via 10.1.0.254\n")
         for words in (("init",), ("issue", "ctl", "controller", "127.0.0.1")):
             subprocess.run((ROOT / "tools/ca/roceway-ca", self.folder / "ca", *words), check=True, capture_output=True)
         for name in "ca.pem", "ctl.pem", "ctl.key":
@@ -279,6 +281,22 @@ def test_controller(m):
     assert m.show("roceway-controller", "Result") == "success"
 
 
+def test_host_agent(m):
+    """It writes its file and nothing else, and the file stays when it is stopped."""
+    pid = m.start("roceway-host-agent")
+    said = status(pid)
+    assert said["CapBnd"] == said["CapEff"] == "0" * 16 and said["NoNewPrivs"] == "1" and said["Seccomp"] == "2", said
+    check_files(m, pid, ("/run/roceway-host",), ("/", "/usr/bin", "/etc/roceway", "/var/lib", "/run/systemd", "/root"))
+    words = "redirect 10.2.0.0/24 via 10.1.0.254,weight=1,port=4795"
+    until("its file", lambda: words in m.run("cat", "/run/roceway-host/redirect.conf", check=False).stdout)
+    until("nobody answers at that relay", lambda: words + ",down" in m.run("cat", "/run/roceway-host/redirect.conf").stdout)
+    m.run("systemctl", "restart", "roceway-host-agent")
+    assert m.show("roceway-host-agent", "ActiveState") == "active"
+    m.run("systemctl", "stop", "roceway-host-agent")
+    assert m.show("roceway-host-agent", "Result") == "success"
+    assert words in m.run("cat", "/run/roceway-host/redirect.conf").stdout
+
+
 def test_both_on_one_machine(m):
     """They share /var/lib/roceway, whoever was there first, and each starts again."""
     for _ in range(2):
@@ -303,7 +321,7 @@ def test_verify(m):
     """systemd-analyze knows every line."""
     r = m.run("systemd-analyze", "verify", "--man=no", *("/etc/systemd/system/" + u for u in sorted([*(p.name for p in UNITS.glob("*.service")), "roceway-proxy.service"])), check=False)
     assert r.returncode == 0 and "roceway" not in r.stderr, r
-    for unit, most in ("roceway-gateway", 42), ("roceway-controller", 16), ("roceway-prepare", 47):
+    for unit, most in ("roceway-gateway", 42), ("roceway-controller", 16), ("roceway-host-agent", 30), ("roceway-prepare", 47):
         out = m.run("systemd-analyze", "security", "--no-pager", unit, check=False).stdout
         level = re.search(r"exposure level for %s\.service: ([\d.]+)" % unit, out)
         assert level and float(level[1]) * 10 <= most, (unit, level)

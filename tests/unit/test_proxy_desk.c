@@ -233,6 +233,22 @@ static void others(void **state)
 	assert_int_equal(edge.c.asks_refused, 3);
 }
 
+/* Anybody may ask whether the relay is there; it is told nothing but where to connect. */
+static void alive(void **state)
+{
+	struct proxy_ask a = ask_of(PROXY_ASK_ALIVE), got;
+
+	a.target = (struct proxy_target){.port = 0};
+	got = say(&other, a);
+	assert_int_equal(got.answer, PROXY_ANSWER_OK);
+	assert_int_equal(got.redirect_port, REDIRECT);
+	assert_int_equal(got.alias, 0);
+	policy.redirect_port = 0; /* for pairs alone */
+	assert_int_equal(say(&other, a).answer, PROXY_ANSWER_OK);
+	assert_int_equal(edge.c.asks, 2);
+	assert_int_equal(edge.c.asks_refused, 0);
+}
+
 /* --- who may ---------------------------------------------------------------------------------- */
 
 static void access_list(void **state)
@@ -451,6 +467,7 @@ int main(void)
 	    BOTH(codec),
 	    BOTH(datagrams),
 	    BOTH(others),
+	    BOTH(alive),
 	    BOTH(access_list),
 	    BOTH(cookies),
 	    BOTH(once_is_once),

@@ -76,7 +76,7 @@ static void direct(void **state)
 
 static void errors(void **state)
 {
-	char text[8192] = "";
+	static char text[64 << 10];
 
 	refused("\nredirects 10.0.0.0/8 via 10.1.0.1", "line 2: expected redirect PREFIX via RELAY");
 	refused("redirect", "a prefix, found nothing");
@@ -100,13 +100,13 @@ static void errors(void **state)
 	refused("redirect 10.0.0.0/8 via fd00::1", "the prefix's family");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1\nredirect 10.0.0.0/8 via 10.1.0.2",
 	    "line 2: expected a prefix of its own");
-	memset(text, 'x', 2000);
-	refused(text, "line 1: expected at most 1023 bytes");
+	memset(text, 'x', SHIM_LINE_MAX + 1);
+	refused(text, "line 1: expected at most 4095 bytes");
 	text[0] = '\0';
 	for (unsigned i = 0; i <= SHIM_RULES_MAX; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-		    "redirect 10.%u.0.0/16 via 10.255.0.1\n", i);
-	refused(text, "line 65: expected fewer lines");
+		    "redirect 10.%u.%u.0/24 via 10.255.0.1\n", i / 256, i % 256);
+	refused(text, "line 1025: expected fewer lines");
 }
 
 int main(void)
