@@ -51,6 +51,7 @@ const struct ctlr_endpoint ctlr_endpoints[] = {
     {"GET", "/v1/sessions", OP | SCH, "limit after gateway", ctlr_api_session_list},
     {"GET", "/v1/sessions/{:}/explain", OP | SCH, "", ctlr_api_session_explain},
     {"GET", "/v1/routes", READ | GW, "site after wait_ms", ctlr_api_routes_get},
+    {"GET", "/v1/relay-links", OP | SCH, "limit after", ctlr_api_relay_link_list},
     {"GET", "/v1/redirects", READ | HOST, "site after wait_ms", ctlr_api_redirects_get},
     {"GET", "/v1/hosts", READ, "limit after", ctlr_api_host_list},
     {"POST", "/v1/hosts/{}/lease", HOST, "", ctlr_api_host_lease_post},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A relay's edge (datapath/edge.h) for other threads: counters, links, listen map. Any thread but a
- * worker's.
+ * worker's, unless it says otherwise.
  */
 #ifndef GATEWAY_RELAY_H
 #define GATEWAY_RELAY_H
@@ -11,6 +11,15 @@
 
 /* Copies the counters, field by field: monotonic, no snapshot. False: this is no relay. */
 bool gw_relay_counters_get(const struct gw_app *app, struct proxy_counters *out);
+
+/* A link by its name, and the relay address that its host is connected to. */
+struct gw_link_name {
+	uint64_t id; /* 0: of none */
+	struct rwy_ip relay;
+};
+struct eng_session;
+/* The link that a connection of the engine is of. The thread of the worker only, or gw_call(). */
+struct gw_link_name gw_link_of(const struct gw_worker *w, const struct eng_session *s);
 
 #define GW_LINKS_MAX 64 /* links of one call */
 /*

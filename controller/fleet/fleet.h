@@ -16,11 +16,12 @@ ctlr_handler ctlr_api_link_post, ctlr_api_link_list, ctlr_api_link_put, ctlr_api
 /* site.c */
 ctlr_handler ctlr_api_site_list, ctlr_api_site_get, ctlr_api_site_put, ctlr_api_site_delete;
 ctlr_handler ctlr_api_tenant_list, ctlr_api_tenant_get, ctlr_api_tenant_put,
-    ctlr_api_tenant_delete;                                /* tenant.c */
-ctlr_handler ctlr_api_tunnel_list;                         /* list.c */
-ctlr_handler ctlr_api_routes_get;                          /* routes.c */
-ctlr_handler ctlr_api_redirects_get;                       /* redirect.c */
-ctlr_handler ctlr_api_host_lease_post, ctlr_api_host_list; /* host.c, list.c */
+    ctlr_api_tenant_delete; /* tenant.c */
+/* list.c */
+ctlr_handler ctlr_api_tunnel_list, ctlr_api_host_list, ctlr_api_relay_link_list;
+ctlr_handler ctlr_api_routes_get;      /* routes.c */
+ctlr_handler ctlr_api_redirects_get;   /* redirect.c */
+ctlr_handler ctlr_api_host_lease_post; /* host.c */
 
 /* True if `lease` is the gateway's present one; else the reply is a 409. */
 bool ctlr_gateway_lease_holds(struct ctlr_req *r, const struct ctlr_gateway *g, uint64_t lease);
@@ -35,6 +36,10 @@ void ctlr_gateway_end_poll(struct ctlr *c, struct ctlr_gateway *g);
 /* A session, or a gateway, as the API shows it; the caller owns it. */
 json_t *ctlr_session_json(const struct ctlr_session *s);
 json_t *ctlr_gateway_json(struct ctlr *c, const struct ctlr_gateway *g);
+/* A link of relays as the API shows it; the caller owns it. */
+json_t *ctlr_relay_link_json(struct ctlr *c, const struct ctlr_relay_link *l);
+/* The newer of both ends' measurements for the carrier in use; NULL: there is none. */
+const struct ctlr_link *ctlr_link_latest(const struct ctlr_tunnel *t);
 /* A host as the API shows it; the caller owns it. */
 json_t *ctlr_host_json(struct ctlr *c, const struct ctlr_host *h);
 /* Forgets hosts that are silent for long. */

@@ -12,6 +12,15 @@
 #include "controller/state/reserved.h"
 #include "controller/state/work.h"
 
+const struct ctlr_link *ctlr_link_latest(const struct ctlr_tunnel *t)
+{
+	const struct ctlr_link *a = &t->link[0][t->carrier], *b = &t->link[1][t->carrier];
+
+	if (!a->has || !b->has)
+		return a->has ? a : b->has ? b : NULL;
+	return a->at >= b->at ? a : b;
+}
+
 /* --- measured links --------------------------------------------------------------------------- */
 
 static void link_take(struct ctlr *c, struct ctlr_gateway *g, const struct model_link *m, rwy_time now)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of gateways, hosts and tunnels in pages. */
+/* Lists of gateways, hosts, links of relays and tunnels in pages. */
 #include <stdlib.h>
 
 #include "controller/fleet/fleet.h"
@@ -49,20 +49,20 @@ enum ctlr_outcome ctlr_api_host_list(struct ctlr *c, struct ctlr_req *r)
 	return list_page(c, r, &c->hosts, "hosts", host_one);
 }
 
-/* The newer of both ends' measurements for the carrier in use. */
-static const struct ctlr_link *latest_link(const struct ctlr_tunnel *t)
+static json_t *relay_link_one(struct ctlr *c, const void *it)
 {
-	const struct ctlr_link *a = &t->link[0][t->carrier], *b = &t->link[1][t->carrier];
+	return ctlr_relay_link_json(c, it);
+}
 
-	if (!a->has || !b->has)
-		return a->has ? a : b->has ? b : NULL;
-	return a->at >= b->at ? a : b;
+enum ctlr_outcome ctlr_api_relay_link_list(struct ctlr *c, struct ctlr_req *r)
+{
+	return list_page(c, r, &c->relay_links, "links", relay_link_one);
 }
 
 static json_t *tunnel_one(struct ctlr *c, const void *it)
 {
 	const struct ctlr_tunnel *t = it;
-	const struct ctlr_link *l = latest_link(t);
+	const struct ctlr_link *l = ctlr_link_latest(t);
 	json_t *j = json_pack("{s:s, s:[s,s], s:[s,s], s:s, s:s, s:I, s:I, s:s, s:I}", "name", t->name,
 	    "gateways", t->end[0]->name, t->end[1]->name, "sites", t->end[0]->reg.site, t->end[1]->reg.site,
 	    "state", ctlr_tunnel_up(t) ? "up" : "lost", "carrier", plan_carrier_name(t->carrier), "rate_bps",

@@ -10,6 +10,7 @@
 #include "controller/server/req.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/flow.h"
+#include "controller/state/relay_link.h"
 
 static void session_key(char key[MDL_NAME + MDL_ID], const char *gateway, const char *id)
 {
@@ -61,6 +62,8 @@ static bool complete(struct ctlr_req *r, const struct model_session_report *m)
 			missing = "source";
 		else if (s[i].event == MODEL_OPENED && !*s[i].destination)
 			missing = "destination";
+		else if (s[i].event == MODEL_OPENED && s[i].has_link && !*s[i].relay)
+			missing = "relay";
 		else if (s[i].event == MODEL_LOAD && !s[i].has_bytes)
 			missing = "bytes";
 		if (!missing)
@@ -108,6 +111,9 @@ static struct ctlr_session *session_open(
 	memcpy(s->destination, m->destination, sizeof(s->destination));
 	s->bytes = m->bytes;
 	s->opened = ctlr_now();
+	memcpy(s->relay, m->relay, sizeof(s->relay));
+	if (m->has_link && ctlr_relay_link_join(c, s, m->link) != 0)
+		COUNT(c, relay_links_lost);
 	s->flow = ctlr_flow_decide(c, s->vni, s->source, s->destination,
 	    (const uint32_t[]){s->source_qpn, s->destination_qpn}, g->site,
 	    *m->tunnel ? ctlr_tunnel_find(c, g->name, m->tunnel) : NULL, &s->reason);
@@ -175,6 +181,10 @@ json_t *ctlr_session_json(const struct ctlr_session *s)
 	    "udp_port", (int)s->udp_port, "bytes", (json_int_t)s->bytes, "age_ms",
 	    (json_int_t)(rwy_since(s->opened, ctlr_now()) / RWY_MS));
 
+	if (s->link) {
+		json_object_set_new(j, "link", json_string(s->link->key));
+		json_object_set_new(j, "relay", json_string(s->relay));
+	}
 	decision_add(j, s);
 	return j;
 }

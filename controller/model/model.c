@@ -166,6 +166,12 @@ static const struct mdl_field model_session_field[] = {
         .offset = OFF(model_session, bytes),
         .max = GEN_MAX,
         .aux = OFF(model_session, has_bytes)},
+    {.name = "link",
+        .type = MDL_HEX,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_session, link),
+        .aux = OFF(model_session, has_link)},
+    KIND(model_session, relay, 0, MDL_IP),
 };
 static TABLE(model_session, "a session");
 

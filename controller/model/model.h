@@ -84,6 +84,9 @@ struct model_session {
 	char tunnel[MDL_NAME];
 	bool has_bytes;
 	uint64_t bytes;
+	bool has_link; /* a relay's: the link's identifier, the relay's address for the host */
+	uint64_t link;
+	char relay[MDL_ADDR];
 };
 
 struct model_session_report {

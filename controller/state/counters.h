@@ -22,6 +22,7 @@
 	X(expired, "leases that ran out")                                                                    \
 	X(documents, "documents sent")                                                                       \
 	X(sessions_opened, "sessions reported as opened")                                                    \
+	X(relay_links_lost, "sessions of relays that are not shown as links: memory was short")              \
 	X(sessions_refused, "sessions not kept: too many")                                                   \
 	X(decisions, "decisions answered")                                                                   \
 	X(links, "link measurements taken")                                                                  \

@@ -171,6 +171,15 @@ struct ctlr_session {
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	uint64_t bytes, demand_bps;
 	rwy_time opened;
+	struct ctlr_relay_link *link;   /* relay_link.h; NULL: of none */
+	struct ctlr_session *link_next; /* in the link's list */
+	char relay[MDL_ADDR];           /* for the host at `source` */
+};
+
+struct ctlr_relay_link {
+	struct ctlr_map_node node;
+	char key[17];                 /* 16 hexadecimal digits */
+	struct ctlr_session *session; /* list: what its relays reported, the newest first */
 };
 
 struct ctlr_tenant {
@@ -236,7 +245,7 @@ struct ctlr {
 
 	pthread_mutex_t lock;
 	struct ctlr_map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routes,
-	    reservations, reserved, pinned, containers, hosts;
+	    reservations, reserved, pinned, containers, hosts, relay_links;
 	struct ctlr_lpm lpm;  /* (VNI, prefix) -> struct ctlr_site */
 	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant; fleet/tenant.c */
 	struct plan_book *book;

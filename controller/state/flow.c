@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flows, their place in a tunnel's list, and the end of sessions. place.c chooses the tunnel. */
 #include "controller/state/flow.h"
+#include "controller/state/relay_link.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,6 +90,7 @@ void ctlr_session_free(struct ctlr *c, struct ctlr_session *s)
 	if (s->next)
 		s->next->prev = s->prev;
 	s->gateway->sessions--;
+	ctlr_relay_link_leave(c, s);
 	ctlr_map_del(&c->sessions, &s->node);
 	free(s);
 	if (!f || --f->refs)

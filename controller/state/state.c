@@ -219,6 +219,7 @@ void ctlr_state_free(struct ctlr *c)
 	ctlr_map_free(&c->sites);
 	ctlr_map_free(&c->tunnels);
 	ctlr_map_free(&c->sessions);
+	ctlr_map_free(&c->relay_links); /* its entries were freed with the sessions */
 	ctlr_map_free(&c->flows);
 	ctlr_map_free(&c->tenants);
 	ctlr_map_free(&c->jobs);

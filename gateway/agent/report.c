@@ -306,8 +306,8 @@ json_t *ctrl_links(void *ctx)
 
 /* --- sessions -------------------------------------------------------------------------------- */
 
-static void object_put(
-    const struct gw_ctrl *k, json_t *list, unsigned worker, const struct eng_session *s, const char *event)
+static void object_put(const struct gw_ctrl *k, json_t *list, unsigned worker, const struct eng_session *s,
+    const struct gw_link_name *link, const char *event)
 {
 	const uint64_t bytes = s->tx_bytes + s->rx_bytes;
 	json_t *o =
@@ -323,6 +323,10 @@ static void object_put(
 		           (json_int_t)s->udp_port));
 	if (!strcmp(event, "opened") && *tunnel)
 		json_object_set_new(o, "tunnel", json_string(tunnel));
+	if (!strcmp(event, "opened") && link->id) {
+		json_object_set_new(o, "link", json_sprintf("%016" PRIx64, link->id));
+		json_object_set_new(o, "relay", ctrl_ip(&link->relay));
+	}
 	json_array_append_new(list, o);
 }
 
@@ -353,7 +357,9 @@ void ctrl_resync(void *ctx)
 }
 
 struct scan {
+	const struct gw_worker *w;
 	struct eng_session v[A_CALL];
+	struct gw_link_name link[A_CALL];
 	uint32_t cursor;
 	unsigned n;
 };
@@ -363,6 +369,8 @@ static void scan_some(struct eng *e, void *arg)
 	struct scan *s = arg;
 
 	s->n = eng_sessions(e, &s->cursor, s->v, A_CALL);
+	for (unsigned i = 0; i < s->n; i++)
+		s->link[i] = gw_link_of(s->w, &s->v[i]);
 }
 
 /* Adds a part of a scan. */
@@ -377,11 +385,12 @@ static void scan(struct gw_ctrl *k, json_t *list)
 			return;
 		}
 		s.cursor = k->scan_cursor;
+		s.w = k->app->worker[k->scan_worker];
 		if (gw_call(k->app, k->scan_worker, scan_some, &s) != 0)
 			return; /* the worker hangs: try later */
 		for (unsigned i = 0; i < s.n; i++)
-			object_put(
-			    k, list, k->scan_worker, &s.v[i], k->scan == SCAN_OPEN ? "opened" : "load");
+			object_put(k, list, k->scan_worker, &s.v[i], &s.link[i],
+			    k->scan == SCAN_OPEN ? "opened" : "load");
 		k->scan_cursor = s.cursor;
 		if (!s.cursor)
 			k->scan_worker++;
@@ -396,7 +405,7 @@ static void events(struct gw_ctrl *k, json_t *list)
 		struct gw_session_ring *r = gw_sessions_of(k->app, w);
 
 		while (r && json_array_size(list) < CTRL_BATCH && gw_session_get(r, &e))
-			object_put(k, list, w, &e.s, e.open ? "opened" : "closed");
+			object_put(k, list, w, &e.s, &e.link, e.open ? "opened" : "closed");
 		if (r && atomic_load(&r->lost) != k->lost[w])
 			ctrl_resync(k);
 	}

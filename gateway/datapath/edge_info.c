@@ -15,6 +15,14 @@ bool gw_relay_counters_get(const struct gw_app *app, struct proxy_counters *out)
 	return true;
 }
 
+struct gw_link_name gw_link_of(const struct gw_worker *w, const struct eng_session *s)
+{
+	const struct proxy_link *l =
+	    w->edge ? proxy_map_out(w->edge->core.map, &s->remote, &s->local, s->local_qpn) : NULL;
+
+	return l ? (struct gw_link_name){l->id, l->relay} : (struct gw_link_name){0};
+}
+
 struct links_ask {
 	const struct gw_edge *edge;
 	uint32_t cursor;

@@ -38,8 +38,12 @@ static void tunnel_state(void *ctx, unsigned tunnel, bool up, rwy_time now)
 static void session(void *ctx, bool open, const struct eng_session *s)
 {
 	struct gw_worker *w = ctx;
+	struct gw_link_name link;
 
-	if (w->sessions && !gw_session_put(w->sessions, open, s))
+	if (!w->sessions)
+		return;
+	link = gw_link_of(w, s);
+	if (!gw_session_put(w->sessions, open, s, &link))
 		w->c.drop_session_event++;
 }
 

@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "gateway/relay.h"
 
 #define GW_SESSION_RING 4096 /* power of two */
 
 struct gw_session_event {
 	struct eng_session s;
 	bool open;
+	struct gw_link_name link; /* of a relay */
 };
 
 struct gw_session_ring {
@@ -28,7 +30,8 @@ struct gw_session_ring {
 };
 
 /* Called by the worker. False: there was no room. */
-static inline bool gw_session_put(struct gw_session_ring *r, bool open, const struct eng_session *s)
+static inline bool gw_session_put(
+    struct gw_session_ring *r, bool open, const struct eng_session *s, const struct gw_link_name *link)
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
@@ -37,7 +40,7 @@ static inline bool gw_session_put(struct gw_session_ring *r, bool open, const st
 		    &r->lost, atomic_load_explicit(&r->lost, memory_order_relaxed) + 1, memory_order_relaxed);
 		return false;
 	}
-	r->v[head % GW_SESSION_RING] = (struct gw_session_event){*s, open};
+	r->v[head % GW_SESSION_RING] = (struct gw_session_event){*s, open, *link};
 	atomic_store_explicit(&r->head, head + 1, memory_order_release);
 	return true;
 }

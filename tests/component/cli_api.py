@@ -469,6 +469,8 @@ def test_links():
         assert said["links"][0]["link"] == "0000000000001234" and said["links"][0]["state"] == "established", said
         text = s.cli("links").stdout
         assert "4711" in text and "10.2.0.2" in text, text
+        assert "alias_qpn" in s.cli("links --detail").stdout and json.loads(s.cli("links --json").stdout)["open"] == 1
+        assert "--controller or ROCEWAY_CONTROLLER tells" in s.cli("links --network", want=2).stderr
         counters = {c["name"]: c["value"] for c in s.get("/v1/counters")["counters"] if c["group"] == "relay"}
         assert counters["refused_acl"] == 3, counters
 

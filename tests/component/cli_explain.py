@@ -85,14 +85,14 @@ def url(*indexes):
     return ",".join(f"https://127.0.0.1:{world.controllers[i].port}" for i in indexes)
 
 
-def run(line, want=0, said=(), **env):
-    """stdout of `roceway explain LINE`, run as the operator; each of `said` is in stderr."""
+def run(line, want=0, said=(), command="explain", **env):
+    """stdout of `roceway explain LINE`, or of another command, run as the operator; each of `said` is in stderr."""
     d = world.ca.dir
     e = {"ROCEWAY_CONTROLLER": url(0, 1), "ROCEWAY_CA": d / "ca.pem", "ROCEWAY_CERTIFICATE": d / "op.pem", "ROCEWAY_KEY": d / "op.key", **env}
     keep = {k: v for k, v in os.environ.items() if not k.startswith("ROCEWAY_")}
     env = {**keep, **{k: str(v) for k, v in e.items() if v is not None}}
     for _ in range(TRIES):
-        r = subprocess.run([world.program, "explain", *line.split()], capture_output=True, text=True, timeout=300, env=env)
+        r = subprocess.run([world.program, command, *line.split()], capture_output=True, text=True, timeout=300, env=env)
         # It gives a connection 3 s, handshake included: a busy machine may need more.
         if not any(re.search(rf"cannot reach the controller at {url(i)}: .*time(d )?out", r.stderr, re.I) for i in (0, 1)):
             break
@@ -110,6 +110,28 @@ def told(text, *words):
     flat = " ".join(text.split())
     for w in words:
         assert w in flat, (w, text)
+
+
+# --- links of relays --------------------------------------------------------------------------------------------------------------------
+
+
+def test_links_of_relays_of_all_replicas():
+    """Each replica knows what its own relays report; one line for each end."""
+    def report(g, n, source, destination, qpn, relay, tunnel):
+        g.client.post(g.path("/sessions"), {"sessions": [{"id": n, "event": "opened", "source": source, "destination": destination, "source_qpn": qpn,
+                                                         "link": "00000000000000aa", "relay": relay, "bytes": 2**20, **tunnel}]})
+    report(world.a1, "link", "10.1.0.77", "10.2.0.77", 4711, "10.1.0.254", {"tunnel": "gw-b1"})
+    report(world.other, "link", "10.2.0.77", "10.1.0.77", 815, "10.2.0.254", {})
+    text = run("--network", command="links")
+    told(text, "00000000000000aa 10.1.0.77 4711 10.1.0.254 gw-a1 1 MiB gw-a1/gw-b1 31.4 ms 1.40 %", "00000000000000aa 10.2.0.77 815 10.2.0.254 gw-a2 1 MiB gw-a1/gw-b1 31.4 ms 1.40 %")
+    one, = json.loads(run("--network --json", command="links"))["links"]
+    assert {e["gateway"] for e in one["ends"]} == {"gw-a1", "gw-a2"} and one["tunnel"] == "gw-a1/gw-b1", one
+    assert len(json.loads(run("--network --json", command="links", ROCEWAY_CONTROLLER=url(1)))["links"][0]["ends"]) == 1
+    told(run("--network --detail", command="links"), "00000000000000aa")
+    for g in (world.a1, world.other):
+        g.client.post(g.path("/sessions"), {"sessions": [{"id": "link", "event": "closed"}]})
+    assert json.loads(run("--network --json", command="links"))["links"] == []
+    run("--network", want=1, said=["cannot reach the controller"], command="links", ROCEWAY_CONTROLLER=f"https://127.0.0.1:{free_port()}")
 
 
 # --- sessions ---------------------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from ctlr.shapes import (  # noqa: E402, F401
     test_a_job_names_dscp_and_carrier, test_a_job_preempts_those_of_a_lower_priority, test_a_refused_job_is_told_when_it_would_fit, test_bursts_become_a_rate,
     test_a_plan_follows_what_is_measured, test_a_promise_is_for_all_jobs_together, test_bytes_with_a_deadline_become_a_rate)
 from ctlr.relays import (  # noqa: E402, F401
-    test_a_lost_relay_is_said_to_be_lost, test_a_relay_says_what_it_is_and_has_no_tenants, test_hosts_are_told_which_relays_and_when_that_changes, test_hosts_keep_leases, test_relays_go_to_relays_and_gateways_to_gateways,
+    test_a_lost_relay_is_said_to_be_lost, test_a_relay_says_what_it_is_and_has_no_tenants, test_hosts_are_told_which_relays_and_when_that_changes, test_hosts_keep_leases, test_links_have_an_end_at_each_relay, test_relays_go_to_relays_and_gateways_to_gateways,
     test_redirects_follow_load_and_family, test_wrong_relays_are_refused)
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)
@@ -250,7 +250,7 @@ BODIES = [
      {"lease": "0123456789abcdef", "boot_id": "b", "generation_running": 1, "generation_refused": 1, "refusal": "x", "load": LOAD}),
     ("POST", "/v1/gateways/{name}/sessions", "nobody", "SessionReport", {"lease": "0123456789abcdef", "sessions": [
         {"id": "1", "event": "opened", "vni": 1, "source": "10.1.0.5", "destination": "10.2.0.5", "source_qpn": 1, "destination_qpn": 2, "udp_port": 3,
-         "tunnel": "t", "bytes": 1}]}),
+         "tunnel": "t", "bytes": 1, "link": "00000000000000ff", "relay": "10.1.0.254"}]}),
     ("POST", "/v1/gateways/{name}/links", "nobody", "LinkReport", {"lease": "0123456789abcdef", "links": [
         {"peer": "x", "carrier": "tcp", "rtt_us": 1, "rtt_min_us": 1, "jitter_us": 1, "loss_ppm": 1, "burst": 1, "bandwidth_bps": 1, "age_ms": 1}]}),
     ("PUT", "/v1/links/{site_a}/{site_b}/{source}", "net", "LinkPush",
@@ -315,6 +315,7 @@ def test_parameters_are_held_to_as_well(w):
     for bad in ("site=", "after=0", "site=a&wait_ms=300001", "site=a&after=-1"):
         w.host_1.get(f"/v1/redirects?{bad}", 400)
     w.op.get("/v1/hosts?limit=0", 400)
+    w.op.get("/v1/relay-links?limit=0", 400)
 
 
 def rss(w):

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import cases  # noqa: E402
-from ctlr.harness import CA, Controller, Gateway, temporary  # noqa: E402
+from ctlr.harness import CA, Controller, Gateway, temporary, until  # noqa: E402
 
 SITES = {"hohhot": (1, 40_840_000, 111_750_000), "guiyang": (2, 26_650_000, 106_630_000), "shanghai": (3, 31_230_000, 121_470_000)}
 LINKS = {("hohhot", "guiyang"): (38_000, 120), ("hohhot", "shanghai"): (27_000, 0), ("guiyang", "shanghai"): (31_000, 14_000)}
@@ -68,7 +68,29 @@ class World:
                                         "priority": 3, "dscp": 46}, 201)
         self.gateways["guiyang-1"].open(("10.2.0.9", "10.3.0.9"))
         self.gateways["hohhot-1"].open(*((f"10.1.0.{i}", f"10.3.0.{i}") for i in range(20, 32)))
+        self.relays(ca)
         self.operator.put("/v1/sites/shanghai", {**self.site("shanghai"), "location": EVIL})
+
+    def relays(self, ca):
+        """Two, with a link that both report, one that only one does yet, and a host."""
+        for gw, (site, n) in {"relay-h": ("rented-a", 91), "relay-s": ("rented-b", 93)}.items():
+            self.operator.put(f"/v1/sites/{site}", {"prefixes": [f"10.{n}.0.0/16"], "peers": ["rented-a", "rented-b"]}, 201)
+            g = Gateway(self.controller.client(ca.issue(gw, "gateway")), gw, site, n)
+            g.reg["capabilities"]["relay"] = {"addresses": [f"10.{n}.0.254"], "ask_port": 4795, "redirect_port": 4790, "links_max": 500}
+            g.register()
+            g.renew(load={"sessions": 1, "rate_bps": 10**9, "cpu_ppm": 1000, "custody_ppm": 0, "links": 2})
+            self.gateways[gw] = g
+        until(lambda: any(t["name"] == "relay-h/relay-s" and t["state"] == "up" for t in self.operator.get("/v1/tunnels?limit=1000")["tunnels"]))
+
+        def link(gw, n, source, destination, qpn, more, id_):
+            g = self.gateways[gw]
+            g.client.post(g.path("/sessions"), {"sessions": [{"id": f"l{n}", "event": "opened", "source": source, "destination": destination, "source_qpn": qpn,
+                                                             "tunnel": more, "link": id_, "relay": g.reg["capabilities"]["relay"]["addresses"][0], "bytes": 5 * 10**6}]})
+        link("relay-h", 1, "10.91.0.77", "10.93.0.77", 4711, "relay-s", "00000000000000aa")
+        link("relay-s", 1, "10.93.0.77", "10.91.0.77", 815, "relay-h", "00000000000000aa")
+        link("relay-h", 2, "10.91.0.78", "10.93.0.78", 4712, "relay-s", "00000000000000ab")
+        self.controller.client(ca.issue("node-7", "host")).post("/v1/hosts/node-7/lease", {
+            "boot_id": "b", "site": "rented-a", "version": "0.1.0", "generation": 7, "down": ["10.91.0.254"]})
 
     def site(self, name):
         said = self.operator.get(f"/v1/sites/{name}")
@@ -101,7 +123,7 @@ def shown(view, *words):
 
 
 def test_network():
-    shown("network", "hohhot", "guiyang", "2/2 up", "4/4 tunnels, native", "38.4 ms to 38.8 ms", "1.40 %", "6 of 6 gateways up")
+    shown("network", "hohhot", "guiyang", "2/2 up", "4/4 tunnels, native", "38.4 ms to 38.8 ms", "1.40 %", "8 of 8 gateways up")
 
 
 def test_gateways():
@@ -110,11 +132,11 @@ def test_gateways():
 
 
 def test_tunnels():
-    shown("tunnels", "guiyang-1/hohhot-1", "native", "9.40 Gbit/s", "12 of 12", "12.1 Gbit/s")
+    shown("tunnels", "guiyang-1/hohhot-1", "native", "9.40 Gbit/s", "13 of 13", "12.1 Gbit/s")
 
 
 def test_sessions():
-    shown("sessions", "10.1.0.20 → 10.3.0.20", "hohhot-1", "13 of 13")
+    shown("sessions", "10.1.0.20 → 10.3.0.20", "hohhot-1", "16 of 16")
 
 
 def test_explained():
@@ -140,6 +162,12 @@ def test_jobs():
 
 def test_links():
     shown("links", "hohhot-1", "in bursts of 8", "carrier-net", "deterministic", "19.0 ms", "backup~guiyang~shanghai", "reserved")
+
+
+def test_relays():
+    said = shown("relays", "relay-h", "10.91.0.254", "500", "00000000000000aa", "10.91.0.77", "4711", "relay-h/relay-s", "10.93.0.77", "815", "5.00 MB", "10.91.0.78", "node-7")
+    assert "hohhot-1" not in said, said  # a gateway, but no relay
+    shown("network", "gateways up")
 
 
 def test_events():

@@ -298,37 +298,6 @@ const struct cli_cmd cmd_siblings = {.name = "siblings",
     .opts = detail_opts,
     .run = run_siblings};
 
-static void link_row(struct table *t, const json_t *o)
-{
-	table_add(t, "%s", js(o, "link"));
-	table_add(t, "%s", js(o, "state"));
-	table_add(t, "%s", js(o, "local"));
-	table_add(t, "%lld", ji(o, "local_qpn"));
-	table_add(t, "%s", js(o, "relay"));
-	table_add(t, "%lld", ji(o, "alias_qpn"));
-	table_add(t, "%s", js(o, "remote"));
-	table_add(t, "%lld", ji(o, "remote_qpn"));
-	table_add(t, "%lld", ji(o, "port"));
-	table_add(t, "%s", js(o, "asked_by"));
-	table_add(t, "%s", say_count(jn(o, "in_packets")));
-	table_add(t, "%s", say_count(jn(o, "out_packets")));
-}
-
-static int run_links(const struct cli *cli)
-{
-	static const char *const columns[] = {"LINK", "STATE", "~LOCAL", ">QPN", "~RELAY", ">ALIAS",
-	    "~REMOTE", ">QPN", ">PORT", "BY", ">IN", ">OUT", NULL};
-
-	return run_list(cli, "/v1/links", "links", columns, link_row, NULL);
-}
-
-const struct cli_cmd cmd_links = {.name = "links",
-    .text = "links of a relay (roceway-proxy)",
-    .more = "LINK is the same at both relays. To LOCAL, RELAY and ALIAS stand for REMOTE and its QPN.\n"
-            "BY: the host that asked. IN, OUT: packets from and to LOCAL.\n",
-    .opts = detail_opts,
-    .run = run_links};
-
 static void worker_row(struct table *t, const json_t *o)
 {
 	const double busy = jn(o, "busy_seconds"),

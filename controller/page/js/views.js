@@ -154,6 +154,28 @@ async function links(rest, signal) {
   ], x.reserved, { none: 'Nothing is reserved.' })];
 }
 
+// Relays, their links and the hosts that follow the controller's redirects.
+async function relays(rest, signal) {
+  if (rest) setFilter('relays', rest);
+  const [gws, ls, hosts] = await Promise.all([list('/v1/gateways', 'gateways', signal), list('/v1/relay-links', 'links', signal), list('/v1/hosts', 'hosts', signal)]);
+  const relay = (g) => g.capabilities.relay, end = (l, i) => l.ends[i] || {};
+  const of = (i) => [col(i ? 'Other host' : 'Host', (l) => end(l, i).host, (l) => h('code', null, f.text(end(l, i).host))), number('QPN', (l) => end(l, i).qpn, f.text),
+    col('By relay', (l) => end(l, i).gateway, (l) => (end(l, i).gateway ? [end(l, i).gateway, ' ', h('code', null, end(l, i).relay)] : '–')), number('Carried', (l) => end(l, i).bytes, f.bytes)];
+  return ['Relays', table('relays', [
+    col('Relay', (g) => g.name), col('Site', (g) => g.site), col('State', (g) => g.state, gatewayState), col('Hosts connect to', (g) => relay(g).addresses.join(' '), (g) => h('code', null, relay(g).addresses.join(' '))),
+    number('Links', (g) => g.load && g.load.links, f.count), number('Room for', (g) => relay(g).links_max, f.count), number('Carries', (g) => g.load && g.load.rate_bps, f.rate),
+    number('CPU', (g) => g.load && g.load.cpu_ppm, f.percent), number('Heard', (g) => g.age_ms, f.age),
+  ], gws.items.filter((g) => g.capabilities.relay), { more: gws.more, none: 'No relay has registered yet.' }),
+  h('h2', null, 'Links'), table('relay links', [
+    col('Link', (l) => l.link, (l) => h('code', null, l.link)), ...of(0), col('Tunnel', (l) => l.tunnel), col('Carrier', (l) => l.carrier), number('RTT', (l) => l.rtt_us, f.time),
+    number('Loss', (l) => l.loss_ppm, f.percent), ...of(1), number('Open', (l) => end(l, 0).age_ms, f.age),
+  ], ls.items, { more: ls.more, none: 'No open links.' }),
+  h('h2', null, 'Hosts'), table('hosts', [
+    col('Host', (x) => x.name), col('Site', (x) => x.site), col('State', (x) => x.state, (x) => pill(x.state, x.state === 'up' ? 'good' : 'bad')), number('Follows', (x) => x.generation, String),
+    col('Relays that do not answer it', (x) => x.down.join(' '), (x) => (x.down.length ? h('code', { class: 'warn' }, x.down.join(' ')) : '–'), 'wide'), col('Version', (x) => x.version), number('Heard', (x) => x.age_ms, f.age),
+  ], hosts.items, { more: hosts.more, none: 'No host asks for redirects.' })];
+}
+
 async function events(rest, signal) {
   const x = await get('/v1/events?limit=1000', signal);
   return ['Events', table('events', [
@@ -162,5 +184,5 @@ async function events(rest, signal) {
   ], [...x.events].reverse(), { none: 'Nothing has happened yet.' })];
 }
 
-export const views = { network, gateways, tunnels, sessions, tenants, jobs, links, events };
+export const views = { network, gateways, tunnels, sessions, relays, tenants, jobs, links, events };
 export const details = { sessions: explain, jobs: job };

@@ -149,6 +149,44 @@ def test_a_lost_relay_is_said_to_be_lost(w):
     stop()
 
 
+def test_links_have_an_end_at_each_relay(w):
+    w.sites()
+    gws = kinds(w, ["gw-a1", "gw-b1"], [])
+
+    def report(gw, n, event, **more):
+        return gws[gw].client.post(gws[gw].path("/sessions"), {"sessions": [{"id": n, "event": event, **more}]}, None)
+    link = "00ff00ff00ff00aa"
+    a = {"source": "10.1.0.5", "destination": "10.2.0.7", "source_qpn": 17, "destination_qpn": 18, "link": link, "relay": "10.1.0.254"}
+    b = {"source": "10.2.0.7", "destination": "10.1.0.5", "source_qpn": 18, "destination_qpn": 17, "link": link, "relay": "10.2.0.254"}
+    assert report("gw-a1", "s", "opened", **{**a, "relay": None})["field"] == "sessions[0].relay"
+    assert report("gw-a1", "s", "opened", **{k: v for k, v in a.items() if k != "relay"})["field"] == "sessions[0].relay"
+    for bad in ("0", link + "0", link.upper(), 17):
+        assert report("gw-a1", "s", "opened", **{**a, "link": bad})["field"] == "sessions[0].link", bad
+    assert w.op.get("/v1/relay-links") == {"links": [], "next": None}
+    report("gw-a1", "s", "opened", **a)
+    one, = w.op.get("/v1/relay-links")["links"]
+    assert one["link"] == link and [(e["gateway"], e["host"], e["peer"], e["relay"], e["qpn"]) for e in one["ends"]] == [("gw-a1", "10.1.0.5", "10.2.0.7", "10.1.0.254", 17)]
+    report("gw-b1", "t", "opened", **b)
+    report("gw-b1", "u", "opened", **{**b, "source_qpn": 19, "link": "0000000000000001"})
+    gws["gw-a1"].client.post(gws["gw-a1"].path("/links"), {"links": [
+        {"peer": "gw-b1", "carrier": "native", "rtt_us": 20400, "rtt_min_us": 20000, "jitter_us": 1, "loss_ppm": 10000, "burst": 1, "bandwidth_bps": 10**9, "age_ms": 0}]})
+    report("gw-a1", "s", "load", bytes=12345)
+    other, one = w.op.get("/v1/relay-links")["links"]
+    assert other["link"] == "0000000000000001" and {e["gateway"]: (e["qpn"], e["bytes"]) for e in one["ends"]} == {"gw-a1": (17, 12345), "gw-b1": (18, 0)}
+    assert (one["tunnel"], one["carrier"], one["rtt_us"], one["loss_ppm"]) == ("gw-a1/gw-b1", "native", 20400, 10000), one
+    page = w.op.get("/v1/relay-links?limit=1")
+    assert [x["link"] for x in page["links"]] == ["0000000000000001"] and w.op.get(f"/v1/relay-links?limit=1&after={page['next']}")["links"][0]["link"] == link
+    session = w.op.get("/v1/sessions?gateway=gw-a1")["sessions"][0]
+    assert session["link"] == link and session["relay"] == "10.1.0.254"
+    # the same session again, of no link: one end is left; then none
+    report("gw-a1", "s", "opened", **{k: v for k, v in a.items() if k not in ("link", "relay")})
+    assert [e["gateway"] for x in w.op.get("/v1/relay-links")["links"] if x["link"] == link for e in x["ends"]] == ["gw-b1"]
+    report("gw-b1", "t", "closed")
+    assert [x["link"] for x in w.op.get("/v1/relay-links")["links"]] == ["0000000000000001"]
+    w.op.delete("/v1/gateways/gw-b1")
+    assert w.op.get("/v1/relay-links")["links"] == []
+
+
 LEASE = {"boot_id": "b1", "site": "a", "version": "0.1.0", "generation": 5, "down": ["10.1.0.254"]}
 
 
