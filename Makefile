@@ -262,8 +262,8 @@ $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(PROXY_LIB) $(CONF_LIB
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(DPDK_LIBS) -lmicrohttpd -ljansson -lyaml -lpthread $(CORE_LIBS)
-# RC traffic between network namespaces, for tests/component/gw_drain.py.
-$(BUILD)/tests/rc_veth: $(call obj,tests/component/rc/rc_veth.c) $(TEST_LIB) $(CORE_LIB)
+# RC traffic between network namespaces, for tests/component/gw_drain.py and relay_chain.py.
+$(BUILD)/tests/rc_veth: $(call obj,$(wildcard tests/component/rc/*.c)) $(TEST_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS)

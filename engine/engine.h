@@ -135,6 +135,12 @@ struct eng_cfg {
 	uint64_t seed;
 	uint64_t gateway; /* rwy_spread_id of this gateway; 0: not known */
 	/*
+	 * CM messages and datagrams of a tunnel may be for a host behind another one: lan_tx gets
+	 * them, and its owner gives them to eng_tenant_rx() as from their source (a relay between
+	 * others). Else they are dropped.
+	 */
+	bool onward;
+	/*
 	 * Memory that outlives the process (journal.h). The caller's, for as long as the engine
 	 * lives; entries of an earlier process in it are taken up. NULL: none.
 	 */
@@ -172,6 +178,8 @@ struct eng_lan_tx {
 	/* buf moves to the callee; else it stays in custody, and the callee takes a reference. */
 	bool own;
 	uint8_t pcp; /* for a VLAN tag, as in struct rwy_buf; 0: not known */
+	/* eng_cfg.onward: counted, and shown only: it came by another tunnel than its source's */
+	bool foreign;
 	const struct rwy_ip *dst;
 	struct eng_nexthop *nh; /* may be NULL */
 };

@@ -110,6 +110,20 @@ static bool is_icmp(const struct rwy_buf *b)
 	return b->data[0] >> 4 == 6 ? b->data[6] == IPPROTO_ICMP6 : b->data[9] == IPPROTO_ICMP4;
 }
 
+/* Not from its source's tunnel. A relay sees its CM messages: they may have gone in a circle. */
+static void drop_foreign(struct eng *e, struct rwy_buf *b, const struct roce_pkt *pkt, bool cm)
+{
+	const struct eng_lan_tx tx = {
+	    .buf = b, .len = b->len, .own = true, .foreign = true, .dst = &pkt->dst};
+
+	if (!e->cfg.onward || !cm) {
+		eng_drop(e, b, &e->c.drop_foreign_source);
+		return;
+	}
+	e->c.drop_foreign_source++;
+	e->ops->lan_tx(e->ctx, &tx);
+}
+
 /* Sends a CM MAD or a datagram of the other site to the LAN. */
 static void carry_to_lan(const struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_time now)
 {
@@ -124,14 +138,14 @@ static void carry_to_lan(const struct eng_tunnel *t, struct rwy_buf *b, bool cm,
 	}
 	if (tenant >= 0)
 		r = roce_parse(b->data, b->len, &pkt);
-	/* The destination must be a local host, not one behind a tunnel. */
+	/* The destination must be a local host, not one behind a tunnel, but for a relay. */
 	if (r == ROCE_PARSE_BAD_IP || r == ROCE_PARSE_TRUNCATED ||
-	    eng_route_in(e, (uint32_t)tenant, &pkt.dst) >= 0) {
+	    (!e->cfg.onward && eng_route_in(e, (uint32_t)tenant, &pkt.dst) >= 0)) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
 	if (!is_icmp(b) && !eng_steer_allows(e, (uint32_t)tenant, &pkt.dst, &pkt.src, t->idx)) {
-		eng_drop(e, b, &e->c.drop_foreign_source);
+		drop_foreign(e, b, &pkt, cm && r == ROCE_PARSE_OK);
 		return;
 	}
 	if (cm && r == ROCE_PARSE_OK && !eng_cm_learn(e, (uint32_t)tenant, &pkt, now)) {

@@ -35,6 +35,13 @@ static bool event_of(uint16_t attr, enum proxy_event *ev)
 	}
 }
 
+bool proxy_cm_is_carried(uint16_t attr)
+{
+	enum proxy_event ev;
+
+	return event_of(attr, &ev);
+}
+
 static void tell(struct proxy_edge *e, enum proxy_news n, const struct proxy_link *l, unsigned why)
 {
 	if (e->news)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to cm.c, cm_req.c and cm_reply.c. */
+/* Private to cm.c, cm_req.c, cm_reply.c and onward.c. */
 #ifndef PROXY_CM_INT_H
 #define PROXY_CM_INT_H
 
@@ -14,6 +14,9 @@ struct proxy_cm_msg {
 	struct proxy_act *act;
 	bool in; /* from a local host */
 };
+
+/* Whether relays carry CM messages of this attribute. */
+bool proxy_cm_is_carried(uint16_t attr);
 
 /* A REQ: finds or makes its link, rewrites it or answers it with a REJ. */
 void proxy_cm_req(struct proxy_edge *e, struct proxy_cm_msg *c, rwy_time now);

@@ -307,6 +307,8 @@ static bool link_begin(struct proxy_edge *e, struct proxy_cm_msg *c, const struc
 		return false;
 	}
 	e->c.links_asked++;
+	if (c->in) /* if relays send it back here, it goes in a circle */
+		proxy_hops_pass(&e->hops, tmpl.id, PROXY_HOPS_OWN, now);
 	if (e->news)
 		e->news(e->ctx, PROXY_NEWS_ASKED, *out, 0);
 	return true;

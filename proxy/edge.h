@@ -9,6 +9,7 @@
 #ifndef PROXY_EDGE_H
 #define PROXY_EDGE_H
 
+#include "proxy/hops.h"
 #include "proxy/map.h"
 #include "proxy/once.h"
 #include "proxy/policy.h"
@@ -34,7 +35,8 @@ enum proxy_news {
 	PROXY_NEWS_OPEN,
 	PROXY_NEWS_REJECTED,
 	PROXY_NEWS_CLOSED,
-	PROXY_NEWS_GONE
+	PROXY_NEWS_GONE,
+	PROXY_NEWS_ONWARD /* a relay between others: the REQ went on; the link is not kept */
 };
 
 /* X(field, sentence): monotonic. */
@@ -43,6 +45,8 @@ enum proxy_news {
 	X(relay_in_bytes, "their bytes, from the IP header on")                                              \
 	X(relay_out_packets, "packets to local hosts rewritten")                                             \
 	X(relay_out_bytes, "their bytes, from the IP header on")                                             \
+	X(onward_packets, "packets out of a tunnel that went on to another relay")                           \
+	X(onward_bytes, "their bytes, from the IP header on")                                                \
 	X(relay_cm_messages, "CM messages rewritten")                                                        \
 	X(relay_cm_repeated, "REQs that their host sent again")                                              \
 	X(relay_mra_sent, "MRAs sent to hosts that repeated a REQ while the answer was on its way")          \
@@ -75,6 +79,11 @@ enum proxy_news {
 	X(refused_trailer, "REQs to the redirect port without a good trailer or one-time port")              \
 	X(refused_acl, "REQs that the access list does not allow")                                           \
 	X(refused_loop, "REQs whose target is this relay, or of another address family")                     \
+	X(refused_relay_loop, "REQs that came back to a relay which had passed them on")                     \
+	X(drop_onward_malformed, "packets for another relay that do not parse")                              \
+	X(drop_onward_hops, "packets for another relay whose hop limit is used up")                          \
+	X(drop_onward_loop, "packets that would go back to the relay that they came from")                   \
+	X(drop_onward_acl, "packets for another relay, of hosts that the access list does not allow")        \
 	X(refused_transport, "REQs for other transports than RC")                                            \
 	X(refused_links_full, "REQs while the table of links is full")                                       \
 	X(refused_half_open, "REQs while too many links are half-open")                                      \
@@ -93,6 +102,7 @@ struct proxy_edge {
 	const struct proxy_policy *policy; /* the caller's; may be exchanged between packets */
 	struct proxy_map *map;
 	struct proxy_once once;
+	struct proxy_hops hops;
 	/* Set by the caller after the begin: random, and secret. Of the desk's cookies. */
 	uint8_t cookie_key[16];
 	struct proxy_counters c;
@@ -118,6 +128,21 @@ void proxy_edge_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy
  * from the local host.
  */
 void proxy_edge_out(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now);
+
+/*
+ * A packet of the engine whose destination is behind another tunnel: this relay is between two
+ * others. back: the source is behind the same tunnel. PASS: it goes into the engine, as from the
+ * source; its hop limit is one less. A reply goes into the engine, as from the destination.
+ */
+void proxy_edge_onward(
+    struct proxy_edge *e, uint8_t *ip, uint32_t len, bool back, struct proxy_act *act, rwy_time now);
+
+/*
+ * A packet that came out of another tunnel than its source is behind; the engine has counted it,
+ * and it ends here. A REQ that this relay has passed on went in a circle: the reply is its answer,
+ * for its source.
+ */
+void proxy_edge_foreign(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now);
 
 /* Forgets what is over, a bounded part each time; call it about every 100 ms. */
 void proxy_edge_tick(struct proxy_edge *e, rwy_time now);

@@ -36,6 +36,14 @@ bool proxy_allows_pair(const struct proxy_policy *p, const struct rwy_ip *a, con
 	return false;
 }
 
+bool proxy_allows_hosts(const struct proxy_policy *p, const struct rwy_ip *a, const struct rwy_ip *b)
+{
+	for (unsigned i = 0; i < p->acls; i++)
+		if (is_between(&p->acl[i], a, b) || is_between(&p->acl[i], b, a))
+			return true;
+	return false;
+}
+
 int proxy_entry_find(const struct proxy_policy *p, const struct rwy_ip *listen, uint16_t port)
 {
 	for (unsigned i = 0; i < p->entries; i++)

@@ -55,6 +55,8 @@ bool proxy_allows(
  * for all ports allows it, of whichever of the two it is from.
  */
 bool proxy_allows_pair(const struct proxy_policy *p, const struct rwy_ip *a, const struct rwy_ip *b);
+/* Whether these two may connect at all, on any port and in either direction. */
+bool proxy_allows_hosts(const struct proxy_policy *p, const struct rwy_ip *a, const struct rwy_ip *b);
 /* The index of the entry; -1: none. */
 int proxy_entry_find(const struct proxy_policy *p, const struct rwy_ip *listen, uint16_t port);
 

@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "gateway/datapath/rx.h"
 #include "gateway/port/mbuf.h"
 #include "proxy/desk.h"
 #include "rwy/hash.h"
 
-#define TICK     (100 * RWY_MS)
-#define HEADROOM 128
+#define TICK         (100 * RWY_MS)
+#define HEADROOM     128
+#define ONWARD_BURST 32
 
 /* --- begin and end --------------------------------------------------------------------------- */
 
@@ -80,7 +82,7 @@ static void ip_text(const struct rwy_ip *a, char *out, size_t n)
 
 static void log_link(void *ctx, enum proxy_news n, const struct proxy_link *l, unsigned why)
 {
-	static const char *const words[] = {"asked", "open", "rejected", "closed", "forgotten"};
+	static const char *const words[] = {"asked", "open", "rejected", "closed", "forgotten", "onward"};
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN], relay[INET6_ADDRSTRLEN], reason[32] = "";
 
 	ip_text(&l->local, local, sizeof(local));
@@ -134,6 +136,8 @@ void gw_edge_free(struct gw_edge *g)
 		return;
 	for (unsigned i = 0; i < g->replies; i++)
 		gw_buf_ops.free(g->w->pools, g->reply[i]);
+	while (g->onward_tail != g->onward_head)
+		gw_buf_ops.free(g->w->pools, g->onward[g->onward_tail++ % GW_EDGE_ONWARD]);
 	proxy_edge_fini(&g->core);
 	free(g->policy);
 	free(g);
@@ -187,12 +191,103 @@ static void reply_engine(struct gw_edge *g, const struct proxy_act *act)
 	g->reply[g->replies++] = b;
 }
 
+/* --- to another relay ------------------------------------------------------------------------- */
+
+static struct rwy_ip address_of(const uint8_t *ip, bool dst)
+{
+	const bool is6 = ip[0] >> 4 == 6;
+	struct rwy_ip a;
+
+	if (!is6)
+		return rwy_ip_from4(ip + (dst ? 16 : 12));
+	memcpy(a.b, ip + (dst ? 24 : 8), 16);
+	return a;
+}
+
+/*
+ * The answer to a REQ that came back goes to its host. If that is here, it is *tx afterwards, as if
+ * it came from the far relay: true.
+ */
+static bool foreign(struct gw_edge *g, struct eng_lan_tx *tx)
+{
+	struct gw_worker *w = g->w;
+	struct proxy_act act, out;
+
+	proxy_edge_foreign(&g->core, tx->buf->data, tx->buf->len, &act, w->now);
+	if (!act.reply_len)
+		return false;
+	g->made_to = address_of(act.reply, true);
+	if (gw_verdict_route(w, &g->made_to) >= 0) {
+		reply_engine(g, &act);
+		return false;
+	}
+	memcpy(g->made, act.reply, act.reply_len);
+	proxy_edge_out(&g->core, g->made, act.reply_len, &out, w->now);
+	if (out.verdict != PROXY_PASS)
+		return false;
+	gw_buf_ops.free(w->pools, tx->buf);
+	*tx = (struct eng_lan_tx){.bytes = g->made, .len = act.reply_len, .dst = &g->made_to};
+	return true;
+}
+
+/* The engine keeps its packet until the next relay has acknowledged it, so this is a copy. */
+static void onward(struct gw_edge *g, const struct eng_lan_tx *tx, int tunnel)
+{
+	struct gw_worker *w = g->w;
+	uint32_t len = tx->buf ? tx->buf->len : tx->len;
+	struct rwy_buf *b = NULL;
+	struct proxy_act act;
+	struct rwy_ip src;
+
+	if (g->onward_head - g->onward_tail < GW_EDGE_ONWARD)
+		b = gw_buf_ops.alloc(w->pools, HEADROOM, len);
+	if (!b) {
+		w->c.drop_no_mbuf++; /* it is sent again */
+		return;
+	}
+	memcpy(b->data, tx->buf ? tx->buf->data : tx->bytes, len);
+	b->len = len;
+	b->pcp = 0;
+	src = address_of(b->data, false);
+	proxy_edge_onward(&g->core, b->data, len, gw_verdict_route(w, &src) == tunnel, &act, w->now);
+	if (act.reply_len)
+		reply_engine(g, &act);
+	if (act.verdict == PROXY_PASS)
+		g->onward[g->onward_head++ % GW_EDGE_ONWARD] = b;
+	else
+		gw_buf_ops.free(w->pools, b);
+}
+
+/* Only those that are there now: what the engine makes of them waits for the next turn. */
+static unsigned onward_turn(struct gw_edge *g)
+{
+	static const uint16_t plain[ONWARD_BURST];
+	struct rwy_buf *b[ONWARD_BURST];
+	const unsigned all = g->onward_head - g->onward_tail;
+
+	for (unsigned left = all, n; left; left -= n) {
+		n = left < ONWARD_BURST ? left : ONWARD_BURST;
+		for (unsigned i = 0; i < n; i++)
+			b[i] = g->onward[g->onward_tail++ % GW_EDGE_ONWARD];
+		eng_tenant_rx(g->w->eng, b, plain, n, g->w->now);
+	}
+	return all;
+}
+
 bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx)
 {
 	struct gw_edge *g = w->edge;
 	struct proxy_act act;
 	uint8_t *ip;
+	int tunnel;
 
+	if (tx->foreign)
+		return foreign(g, tx);
+	tunnel = gw_verdict_route(w, tx->dst);
+	if (tunnel >= 0) {
+		onward(g, tx, tunnel);
+		return false;
+	}
 	if (tx->buf) {
 		ip = tx->buf->data;
 	} else if (tx->len <= sizeof(g->made)) {
@@ -208,15 +303,18 @@ bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx)
 	return act.verdict == PROXY_PASS;
 }
 
-void gw_edge_turn(struct gw_worker *w)
+unsigned gw_edge_turn(struct gw_worker *w)
 {
 	static const uint16_t plain;
 	struct gw_edge *g = w->edge;
+	unsigned n = g->replies;
 
 	while (g->replies)
 		eng_tenant_rx(w->eng, &g->reply[--g->replies], &plain, 1, w->now);
+	n += onward_turn(g);
 	if (w->now - g->tick < TICK)
-		return;
+		return n;
 	g->tick = w->now;
 	proxy_edge_tick(&g->core, w->now);
+	return n;
 }

@@ -12,6 +12,7 @@
 #include "proxy/edge.h"
 
 #define GW_EDGE_REPLIES 32
+#define GW_EDGE_ONWARD  1024 /* power of two */
 
 struct gw_edge {
 	struct gw_worker *w;
@@ -21,7 +22,11 @@ struct gw_edge {
 	/* REJs of this relay for hosts behind tunnels; they enter the engine between its calls. */
 	struct rwy_buf *reply[GW_EDGE_REPLIES];
 	unsigned replies;
+	/* Packets for another relay, in their order; they enter the engine likewise. */
+	struct rwy_buf *onward[GW_EDGE_ONWARD];
+	unsigned onward_head, onward_tail;
 	uint8_t made[512]; /* a packet of the engine, to be rewritten */
+	struct rwy_ip made_to;
 };
 
 /*
@@ -42,10 +47,12 @@ enum gw_edge_where {
  */
 enum gw_edge_where gw_edge_in(
     struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act);
-/* A packet of the engine for the LAN. *tx may have another packet afterwards. False: drop it. */
+/* A packet of the engine for the LAN. *tx may have another packet afterwards. False: drop it; it
+ * has gone on to another relay, or is counted. */
 bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx);
-/* Once a turn, while the engine runs none of its functions. */
-void gw_edge_turn(struct gw_worker *w);
+/* Once a turn, while the engine runs none of its functions. Returns how many packets it gave the
+ * engine. */
+unsigned gw_edge_turn(struct gw_worker *w);
 
 /*
  * The policy of the configuration, in one allocation: free() it. NULL: no memory. It has room for

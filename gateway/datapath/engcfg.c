@@ -116,6 +116,7 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	const int pair = conf_standby(c);
 
 	eng_cfg_default(out);
+	out->onward = c->relay.addrs != 0;
 	if (pair >= 0)
 		out->standby = (struct eng_standby_cfg){
 		    .on = true, .tunnel = (uint8_t)pair, .wait = c->tunnel[pair].standby_wait};

@@ -17,7 +17,6 @@
 #include "gateway/datapath/standby.h"
 #include "gateway/datapath/transit.h"
 #include "gateway/datapath/tx.h"
-#include "gateway/port/neigh.h"
 #include "rwy/prefetch.h"
 #include "tenant/tenant.h"
 
@@ -86,35 +85,6 @@ static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mb
 	return true;
 }
 
-static int verdict_decide(const struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
-{
-	for (unsigned i = 0; i < p->conf->addrs; i++)
-		if (rwy_ip_eq(&p->conf->addr[i].addr, dst))
-			return GW_OWN;
-	if (dst->b[0] == 0xfe && (dst->b[1] & 0xc0) == 0x80) /* link-local: the tap has one */
-		return GW_TO_KERNEL;
-	if (p->conf->role == CONF_ROLE_LAN) {
-		int t = eng_route_plain(w->eng, dst);
-
-		if (t >= 0)
-			return t;
-	}
-	return GW_NO_ROUTE;
-}
-
-/* verdict_decide() behind a small cache, because it walks lists. */
-static int verdict_find(struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
-{
-	struct gw_verdict *v = &w->verdict[p->idx][gw_neigh_hash(0, dst) & (GW_VERDICTS - 1)];
-
-	if (!v->valid || !rwy_ip_eq(&v->addr, dst)) {
-		v->addr = *dst;
-		v->tunnel = (int16_t)verdict_decide(w, p, dst);
-		v->valid = 1;
-	}
-	return v->tunnel;
-}
-
 /* Errors of routers between may come from addresses that nobody routes. */
 static bool is_icmp(const struct gw_pkt *k)
 {
@@ -160,7 +130,7 @@ static void from_lan_relay(
 		reply_lan(w, &act, &k.src);
 	if (act.verdict == PROXY_DROP)
 		return;
-	if (verdict_find(w, p, &k.dst) < 0) {
+	if (gw_verdict_find(w, p, &k.dst) < 0) {
 		gw_rx_drop(m, &w->c.drop_lan_no_route);
 		return;
 	}
@@ -178,7 +148,7 @@ static void from_lan_relay(
 static void from_lan(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
-	int t = verdict_find(w, p, &k->dst);
+	int t = gw_verdict_find(w, p, &k->dst);
 
 	if (w->edge) {
 		from_lan_relay(w, p, m, k, t);
@@ -291,7 +261,7 @@ static void from_tunnel(struct gw_worker *w, struct rte_mbuf *m, const struct gw
 static void from_wan(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
-	int v = verdict_find(w, p, &k->dst);
+	int v = gw_verdict_find(w, p, &k->dst);
 
 	if (v != GW_OWN && v != GW_TO_KERNEL) {
 		gw_rx_drop(m, &w->c.drop_wan_not_ours);

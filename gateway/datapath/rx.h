@@ -42,6 +42,12 @@ static inline bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsi
 	return true;
 }
 
+/*
+ * verdict.c: where a packet to this address goes that came in by this port; a host of the plain
+ * LAN's. A tunnel, or enum gw_verdict_kind.
+ */
+int gw_verdict_find(struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst);
+int gw_verdict_route(struct gw_worker *w, const struct rwy_ip *host);
 /* Whether a packet is accepted while packet buffers are short: only packets that free some are. */
 bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k);
 /* Makes the packet of a received frame: k->ip_len bytes at k->off. */

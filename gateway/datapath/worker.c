@@ -121,7 +121,7 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	work += eng_poll(w->eng, w->now);
 	gw_overlay_turn(w);
 	if (w->edge)
-		gw_edge_turn(w);
+		work += gw_edge_turn(w);
 	gw_tx_flush(w);
 	gw_carrier_flush(w);
 	kernel_wake(w);

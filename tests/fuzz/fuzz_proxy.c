@@ -156,7 +156,7 @@ struct world {
 	struct proxy_policy policy[2];
 	struct proxy_acl acl;
 	struct proxy_entry entry;
-	struct proxy_edge edge[2];
+	struct proxy_edge edge[2], middle;
 	struct rwy_ip host[2], relay[2];
 	rwy_time now;
 	bool is6;
@@ -196,6 +196,7 @@ static void world_begin(struct world *w, bool is6, bool pairs)
 		    .redirect_port = 4790};
 		CHECK(proxy_edge_init(&w->edge[i], &w->policy[i], &cfg) == 0);
 	}
+	CHECK(proxy_edge_init(&w->middle, &w->policy[1], &cfg) == 0);
 }
 
 /* What a library asks, with the cookie of its host or without. */
@@ -214,9 +215,43 @@ static void ask(struct world *w, struct in *in, unsigned from, const struct rwy_
 		a.version = 2;
 	a = proxy_desk_answer(&w->edge[from], src, &w->relay[from], &a, w->now);
 	CHECK(a.is_answer && a.answer < PROXY_ANSWER_COUNT);
-	CHECK(a.answer != PROXY_ANSWER_OK || rwy_ip_eq(src, &w->host[from]));
+	/* Strangers are told that the relay is there, and may end what they have not. */
+	CHECK(a.answer != PROXY_ANSWER_OK || rwy_ip_eq(src, &w->host[from]) || a.kind == PROXY_ASK_ALIVE ||
+	      a.kind == PROXY_ASK_UNPAIR);
 	proxy_ask_write(bytes, &a);
 	CHECK(proxy_ask_read(bytes, sizeof(bytes), &b) == 0 && a.id == b.id);
+}
+
+static uint8_t *hop_limit(uint8_t *ip)
+{
+	return ip + (ip[0] >> 4 == 6 ? 7 : 8);
+}
+
+/* Another relay on the way: the packet is the same but for its hop limit, or has its answer. */
+static void between(struct world *w, const uint8_t *b, uint32_t len, uint8_t limit, bool back)
+{
+	static uint8_t copy[2048], was[2048];
+	struct proxy_act act = {0};
+	struct roce_pkt p;
+
+	memcpy(was, b, len);
+	*hop_limit(was) = limit;
+	if (was[0] >> 4 == 4) {
+		rwy_put16(was + 10, 0);
+		rwy_put16(was + 10, (uint16_t)~rwy_csum(was, (was[0] & 15u) * 4));
+	}
+	memcpy(copy, was, len);
+	proxy_edge_onward(&w->middle, copy, len, back, &act, w->now);
+	check_reply(&act);
+	if (act.verdict == PROXY_PASS) {
+		CHECK(!back && limit > 1 && *hop_limit(copy) == limit - 1 && !act.reply_len);
+		CHECK(roce_parse(copy, len, &p) == ROCE_PARSE_OK || p.info->flags == 0);
+		memcpy(copy, was, (was[0] >> 4 == 6 ? 8 : 12)); /* hop limit, and its checksum */
+	}
+	CHECK(!memcmp(copy, was, len));
+	proxy_edge_foreign(&w->middle, copy, len, &act, w->now);
+	check_reply(&act);
+	CHECK(act.verdict == PROXY_DROP);
 }
 
 static void packet(struct world *w, struct in *in, uint8_t control)
@@ -255,6 +290,7 @@ static void packet(struct world *w, struct in *in, uint8_t control)
 		CHECK(roce_icrc_ok(&p));
 		check_private(mad, &p);
 	}
+	between(w, b, len, (uint8_t)(64 >> (control >> 4 & 3) * 3), control & 4);
 	if (control & 0x40) /* the WAN is cut */
 		return;
 	proxy_edge_out(&w->edge[!from], b, len, &act, w->now);
@@ -304,9 +340,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(raw, data, size);
 		proxy_edge_out(&w.edge[1], raw, (uint32_t)size, &act, w.now);
 		check_reply(&act);
+		memcpy(raw, data, size);
+		proxy_edge_onward(&w.middle, raw, (uint32_t)size, false, &act, w.now);
+		check_reply(&act);
+		memcpy(raw, data, size);
+		proxy_edge_foreign(&w.middle, raw, (uint32_t)size, &act, w.now);
+		check_reply(&act);
 		proxy_desk_packet(&w.edge[0], data, (uint32_t)size, &act, w.now);
 	}
 	proxy_edge_fini(&w.edge[0]);
 	proxy_edge_fini(&w.edge[1]);
+	proxy_edge_fini(&w.middle);
 	return 0;
 }

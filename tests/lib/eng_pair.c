@@ -76,6 +76,11 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 	struct roce_pkt pkt;
 
 	memcpy(copy, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	if (tx->foreign) { /* shown, not to be sent */
+		s->foreign++;
+		heap_buf_free(&s->bufs, tx->buf);
+		return;
+	}
 	if (s->edge) {
 		uint8_t *ip = tx->buf ? tx->buf->data : copy;
 

@@ -34,6 +34,7 @@ struct eng_site {
 	roce_psn psn_of[256];
 	uint32_t qpn; /* of the last one */
 	unsigned acks, cnps;
+	unsigned foreign;
 	uint32_t tenant; /* of the last packet to a host */
 	struct {
 		unsigned requests, acks, naks, others;

@@ -4,6 +4,7 @@
  * overtake what its host was acknowledged, and no timer frees that.
  */
 #include "tests/lib/roce_cm_pkt.h"
+#include "engine/eng.h"
 #include "tests/lib/eng_pair.h"
 
 #include "roce/cm.h"
@@ -366,6 +367,17 @@ static void test_spoofed(void **state)
 	eng_pair_run(10 * RWY_MS);
 	assert_int_equal(c->drop_foreign_source, 2);
 	assert_int_equal(c->lan_tx_packets, had + 2);
+	/* A relay is shown the message, and nothing goes out: it may have gone in a circle. */
+	assert_int_equal(site[1].foreign, 0);
+	site[1].e->cfg.onward = true;
+	eng_host_sends_bytes(0, b, len);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(c->drop_foreign_source, 3);
+	assert_int_equal(c->lan_tx_packets, had + 2);
+	assert_int_equal(site[1].foreign, 1);
+	ip_sends(0x0a020009, 6); /* CM alone */
+	assert_int_equal(c->drop_foreign_source, 4);
+	assert_int_equal(site[1].foreign, 1);
 }
 
 /*

@@ -7,25 +7,21 @@
  * many operations are done, and (`stall`, in microseconds) when no operation of some queue pair completed for
  * more than 20 ms.
  *
- *   rc_veth NETNS_A GATEWAY_MAC_A NETNS_B GATEWAY_MAC_B QUEUE_PAIRS [TIMEOUT_MS]
+ * With relays, the hosts know their relay's address alone: queue pairs are set up by CM at a port of relay A.
+ * A REJ is said (`rejected REASON`), and ends it with status 3.
+ *
+ *   rc_veth [--relays RELAY_A RELAY_B PORT] NETNS_A GATEWAY_MAC_A NETNS_B GATEWAY_MAC_B QUEUE_PAIRS [TIMEOUT_MS]
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/if_packet.h>
-#include <net/ethernet.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/component/rc/cm.h"
 #include "tests/lib/rc_host.h"
 
 #define QPS_MAX 64
@@ -48,11 +44,6 @@ struct end {
 	uint64_t posted, done, added;
 	rwy_time last;          /* of an operation that completed; 0: none did */
 	uint64_t expect[DEPTH]; /* of a READ: the counter's value */
-};
-
-struct lan {
-	int fd;
-	uint8_t head[14]; /* Ethernet header of frames to the gateway */
 };
 
 static struct end ends[QPS_MAX][2];
@@ -80,64 +71,24 @@ static void fail(const struct end *s, const char *what, uint64_t a, uint64_t b)
 
 /* --- the LAN ---------------------------------------------------------------------------------- */
 
-static void lan_open(struct lan *l, const char *netns, const char *mac)
-{
-	struct sockaddr_ll sa = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP)};
-	struct ifreq r = {.ifr_name = "eth0"};
-	char path[256];
-	int ns, buf = 16 << 20;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", netns);
-	ns = open(path, O_RDONLY | O_CLOEXEC);
-	if (ns < 0 || setns(ns, CLONE_NEWNET) != 0)
-		goto err;
-	close(ns);
-	l->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_IP));
-	if (l->fd < 0 || ioctl(l->fd, SIOCGIFHWADDR, &r) != 0)
-		goto err;
-	memcpy(l->head + 6, r.ifr_hwaddr.sa_data, 6);
-	if (sscanf(mac, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &l->head[0], &l->head[1], &l->head[2], &l->head[3],
-	        &l->head[4], &l->head[5]) != 6)
-		goto err;
-	l->head[12] = 8;
-	if (ioctl(l->fd, SIOCGIFINDEX, &r) != 0)
-		goto err;
-	sa.sll_ifindex = r.ifr_ifindex;
-	if (bind(l->fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
-		goto err;
-	(void)!setsockopt(l->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buf, sizeof(buf));
-	return;
-err:
-	perror(netns);
-	exit(2);
-}
-
 static void output(struct end *s, rwy_time now)
 {
-	const struct lan *l = &lan[s->site];
-	uint8_t frame[14 + RC_PKT_MAX];
+	uint8_t bytes[RC_PKT_MAX];
 	uint32_t n;
 
-	while ((n = rc_host_output(&s->h, frame + 14, now))) {
-		memcpy(frame, l->head, 14);
-		/* a full queue is a loss, which hosts repair */
-		(void)!send(l->fd, frame, 14 + n, 0);
-	}
+	while ((n = rc_host_output(&s->h, bytes, now)))
+		lan_send(&lan[s->site], bytes, n);
 }
 
 static void input(unsigned site, rwy_time now)
 {
-	uint8_t frame[14 + 2 * RC_PKT_MAX];
-	struct sockaddr_ll from = {0};
-	socklen_t len = sizeof(from);
-	ssize_t n;
+	uint8_t bytes[2 * RC_PKT_MAX];
+	uint32_t n;
 
-	for (unsigned i = 0; i < 256 && (n = recvfrom(lan[site].fd, frame, sizeof(frame), 0,
-	                                     (struct sockaddr *)&from, &len)) > 14;
-	     i++) {
+	for (unsigned i = 0; i < 256 && (n = lan_receive(&lan[site], bytes, sizeof(bytes))); i++) {
 		struct roce_pkt pkt;
 
-		if (from.sll_pkttype == PACKET_OUTGOING || !rc_pkt_read(frame + 14, (uint32_t)n - 14, &pkt))
+		if (!rc_pkt_read(bytes, n, &pkt))
 			continue;
 		if (pkt.dqpn < 0x100 || pkt.dqpn >= 0x100 + qps)
 			continue;
@@ -206,7 +157,36 @@ static void compare(const struct end *s, const struct end *peer)
 			fail(s, "the memory differs: slot", i, 0);
 }
 
-static void connect_qp(unsigned i, rwy_dur timeout)
+static struct rwy_ip host_ip(unsigned site)
+{
+	return rwy_ip_from4((const uint8_t[]){10, (uint8_t)(site + 1), 0, 2});
+}
+
+/* By CM: the relays stand for the other host. Ends the process if they refuse. */
+static void connect_relayed(unsigned i, const char *const relay[2], uint16_t port, struct cm_side cm[2])
+{
+	int rc;
+
+	for (unsigned j = 0; j < 2; j++) {
+		uint8_t ip[4];
+
+		if (inet_pton(AF_INET, relay[j], ip) != 1)
+			exit(2);
+		cm[j] = (struct cm_side){.lan = &lan[j],
+		    .host = host_ip(j),
+		    .relay = rwy_ip_from4(ip),
+		    .qpn = 0x100 + i,
+		    .psn = 1000 * i + 7 * j};
+	}
+	rc = cm_connect(cm, port, i);
+	if (!rc)
+		return;
+	printf(rc > 0 ? "rejected %d\n" : "no answer %d\n", rc);
+	exit(3);
+}
+
+/* cm: of relays; NULL: the hosts know each other. */
+static void connect_qp(unsigned i, rwy_dur timeout, const struct cm_side *cm)
 {
 	for (unsigned j = 0; j < 2; j++) {
 		struct end *s = &ends[i][j];
@@ -216,6 +196,10 @@ static void connect_qp(unsigned i, rwy_dur timeout)
 		memcpy(c.ip, (uint8_t[]){10, (uint8_t)(j + 1), 0, 2}, 4);
 		memcpy(c.peer_ip, (uint8_t[]){10, (uint8_t)(2 - j), 0, 2}, 4);
 		c.peer_qpn = 0x100 + i;
+		if (cm) {
+			memcpy(c.peer_ip, cm[j].relay.b + 12, 4);
+			c.peer_qpn = cm[j].alias;
+		}
 		c.sq_psn = 1000 * i + 7 * j;
 		c.rq_psn = 1000 * i + 7 * !j;
 		c.timeout = timeout;
@@ -262,8 +246,18 @@ int main(int argc, char **argv)
 	/* by default as NCCL's: it waits half a minute, here in steps of a second */
 	rwy_dur timeout = RWY_SEC;
 	rwy_time say = 0, end = RWY_NEVER;
+	struct cm_side cm[2];
+	const char *relay[2] = {NULL, NULL};
+	uint16_t port = 0;
 	bool more = true;
 
+	if (argc > 5 && !strcmp(argv[1], "--relays")) {
+		relay[0] = argv[2];
+		relay[1] = argv[3];
+		port = (uint16_t)strtoul(argv[4], NULL, 10);
+		argc -= 4;
+		argv += 4;
+	}
 	if (argc < 6 || argc > 7 || (qps = (unsigned)strtoul(argv[5], NULL, 10)) < 1 || qps > QPS_MAX)
 		return 2;
 	if (argc == 7)
@@ -271,8 +265,11 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	lan_open(&lan[0], argv[1], argv[2]);
 	lan_open(&lan[1], argv[3], argv[4]);
-	for (unsigned i = 0; i < qps; i++)
-		connect_qp(i, timeout);
+	for (unsigned i = 0; i < qps; i++) {
+		if (port)
+			connect_relayed(i, relay, port, cm);
+		connect_qp(i, timeout, port ? cm : NULL);
+	}
 	while (!failed) {
 		struct pollfd p[3] = {{.fd = lan[0].fd, .events = POLLIN},
 		    {.fd = lan[1].fd, .events = POLLIN}, {.fd = more ? 0 : -1, .events = POLLIN}};
