@@ -9,9 +9,10 @@
 
 static json_t *end_json(const struct ctlr_session *s)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "gateway", s->gateway->name, "relay",
-	    s->relay, "host", s->source, "peer", s->destination, "qpn", (json_int_t)s->source_qpn, "bytes",
-	    (json_int_t)s->bytes, "age_ms", (json_int_t)(rwy_since(s->opened, ctlr_now()) / RWY_MS));
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "gateway", s->gateway->name, "state",
+	    s->gateway->up ? "up" : "lost", "relay", s->relay, "host", s->source, "peer", s->destination,
+	    "qpn", (json_int_t)s->source_qpn, "bytes", (json_int_t)s->bytes, "age_ms",
+	    (json_int_t)(rwy_since(s->opened, ctlr_now()) / RWY_MS));
 }
 
 /* Adds what is known of the segment between the relays. */

@@ -160,7 +160,7 @@ async function relays(rest, signal) {
   const [gws, ls, hosts] = await Promise.all([list('/v1/gateways', 'gateways', signal), list('/v1/relay-links', 'links', signal), list('/v1/hosts', 'hosts', signal)]);
   const relay = (g) => g.capabilities.relay, end = (l, i) => l.ends[i] || {};
   const of = (i) => [col(i ? 'Other host' : 'Host', (l) => end(l, i).host, (l) => h('code', null, f.text(end(l, i).host))), number('QPN', (l) => end(l, i).qpn, f.text),
-    col('By relay', (l) => end(l, i).gateway, (l) => (end(l, i).gateway ? [end(l, i).gateway, ' ', h('code', null, end(l, i).relay)] : '–')), number('Carried', (l) => end(l, i).bytes, f.bytes)];
+    col('By relay', (l) => end(l, i).gateway, (l) => (end(l, i).gateway ? [h('span', { class: end(l, i).state === 'up' ? null : 'bad' }, end(l, i).gateway), ' ', h('code', null, end(l, i).relay)] : '–')), number('Carried', (l) => end(l, i).bytes, f.bytes)];
   return ['Relays', table('relays', [
     col('Relay', (g) => g.name), col('Site', (g) => g.site), col('State', (g) => g.state, gatewayState), col('Hosts connect to', (g) => relay(g).addresses.join(' '), (g) => h('code', null, relay(g).addresses.join(' '))),
     number('Links', (g) => g.load && g.load.links, f.count), number('Room for', (g) => relay(g).links_max, f.count), number('Carries', (g) => g.load && g.load.rate_bps, f.rate),

@@ -165,7 +165,7 @@ def test_links_have_an_end_at_each_relay(w):
     assert w.op.get("/v1/relay-links") == {"links": [], "next": None}
     report("gw-a1", "s", "opened", **a)
     one, = w.op.get("/v1/relay-links")["links"]
-    assert one["link"] == link and [(e["gateway"], e["host"], e["peer"], e["relay"], e["qpn"]) for e in one["ends"]] == [("gw-a1", "10.1.0.5", "10.2.0.7", "10.1.0.254", 17)]
+    assert one["ends"][0]["state"] == "up" and one["link"] == link and [(e["gateway"], e["host"], e["peer"], e["relay"], e["qpn"]) for e in one["ends"]] == [("gw-a1", "10.1.0.5", "10.2.0.7", "10.1.0.254", 17)]
     report("gw-b1", "t", "opened", **b)
     report("gw-b1", "u", "opened", **{**b, "source_qpn": 19, "link": "0000000000000001"})
     gws["gw-a1"].client.post(gws["gw-a1"].path("/links"), {"links": [
