@@ -2,6 +2,7 @@
 /* REQs begin links (cm_req.c); the other messages of the splice are here. */
 #include "proxy/cm_int.h"
 
+#include "proxy/cm_reply.h"
 #include "proxy/rewrite.h"
 #include "roce/icrc.h"
 #include "roce/wire.h"
@@ -188,6 +189,12 @@ static void message(struct proxy_edge *e, struct roce_pkt *pkt, bool in, struct 
 	rc = roce_cm_parse(pkt, &c.m);
 	if (rc == RWY_ENOENT) {
 		proxy_cm_drop(act, &e->c.drop_relay_not_cm);
+		return;
+	}
+	if (rc == 0 && in && c.m.attr == ROCE_CM_SIDR_REQ) {
+		/* UD would follow, which names no link: said at once, or its host tries on */
+		proxy_cm_drop(act, &e->c.refused_sidr);
+		proxy_reply_sidr(act, pkt);
 		return;
 	}
 	if (rc != 0 || !event_of(c.m.attr, &ev)) {

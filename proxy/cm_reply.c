@@ -67,6 +67,27 @@ void proxy_reply_mra(struct proxy_act *act, const struct roce_pkt *pkt, uint8_t 
 	roce_icrc_store(&out);
 }
 
+/* Request ID, then the status; the service ID of the request comes back. */
+#define SIDR_STATUS      4
+#define SIDR_UNSUPPORTED 1
+#define SIDR_REP_SERVICE 12
+#define SIDR_REQ_SERVICE 8
+
+void proxy_reply_sidr(struct proxy_act *act, const struct roce_pkt *pkt)
+{
+	const uint8_t *req = pkt->payload + sizeof(struct roce_mad);
+	struct roce_pkt out;
+	uint8_t *body = reply_begin(act, pkt, ROCE_CM_SIDR_REP, &out);
+
+	if (!body)
+		return;
+	memset(body, 0, 8);
+	memcpy(body, req, 4);
+	body[SIDR_STATUS] = SIDR_UNSUPPORTED;
+	memcpy(body + SIDR_REP_SERVICE, req + SIDR_REQ_SERVICE, 8);
+	roce_icrc_store(&out);
+}
+
 void proxy_cm_drop(struct proxy_act *act, uint64_t *counter)
 {
 	(*counter)++;

@@ -16,6 +16,11 @@ enum proxy_rej {
 
 /* Writes a REJ of the REQ in pkt to the action, from its destination to its source. */
 void proxy_reply_rej(struct proxy_act *act, const struct roce_pkt *pkt, enum proxy_rej why);
+/*
+ * The same for a SIDR_REP to a SIDR_REQ (IBA 12.11.2): its service is not supported, as a host
+ * without a listener says.
+ */
+void proxy_reply_sidr(struct proxy_act *act, const struct roce_pkt *pkt);
 /* The same for an MRA; service_timeout: 4.096 us * 2^n, 0..31. */
 void proxy_reply_mra(struct proxy_act *act, const struct roce_pkt *pkt, uint8_t service_timeout);
 

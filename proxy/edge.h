@@ -84,6 +84,7 @@ enum proxy_news {
 	X(drop_onward_hops, "packets for another relay whose hop limit is used up")                          \
 	X(drop_onward_loop, "packets that would go back to the relay that they came from")                   \
 	X(drop_onward_acl, "packets for another relay, of hosts that the access list does not allow")        \
+	X(refused_sidr, "SIDR_REQs of local hosts, whose UD is not carried: answered so")                    \
 	X(refused_transport, "REQs for other transports than RC")                                            \
 	X(refused_links_full, "REQs while the table of links is full")                                       \
 	X(refused_half_open, "REQs while too many links are half-open")                                      \

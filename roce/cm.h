@@ -27,6 +27,8 @@ enum roce_cm_attr {
 	ROCE_CM_RTU = 0x0014,
 	ROCE_CM_DREQ = 0x0015,
 	ROCE_CM_DREP = 0x0016,
+	ROCE_CM_SIDR_REQ = 0x0017, /* of UD: service ID resolution (IBA 12.11) */
+	ROCE_CM_SIDR_REP = 0x0018,
 };
 
 /*

@@ -149,7 +149,8 @@ static void check_reply(const struct proxy_act *act)
 	CHECK(act->reply_len <= sizeof(copy));
 	memcpy(copy, act->reply, act->reply_len);
 	CHECK(roce_parse(copy, act->reply_len, &p) == ROCE_PARSE_OK && roce_icrc_ok(&p));
-	CHECK(roce_cm_parse(&p, &m) == 0 && (m.attr == ROCE_CM_REJ || m.attr == ROCE_CM_MRA));
+	CHECK(roce_cm_parse(&p, &m) == 0 &&
+	      (m.attr == ROCE_CM_REJ || m.attr == ROCE_CM_MRA || m.attr == ROCE_CM_SIDR_REP));
 }
 
 struct world {

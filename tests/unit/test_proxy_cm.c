@@ -527,13 +527,49 @@ static void trailer_names_the_target(void **state)
 	assert_memory_equal(PX_BODY(pkt) + PX_PRIVATE + 36, data, 56);
 }
 
+/*
+ * SIDR_REQ: the answer is there at once, names request and service (IBA 12.11.2), and nothing is
+ * kept. Out of a tunnel it is none of ours.
+ */
+static void sidr_is_refused(void **state)
+{
+	uint8_t mad[256], *body = mad + 24;
+
+	cp_mad(mad, 0x0017, 0x1122334455667788);
+	cp_be(body, 0xabcdef01, 4);
+	cp_be(body + 8, 0x0000000001110000 | PORT, 8);
+	memset(body + 16, 0x5a, 216);
+	assert_false(send_mad(0, mad));
+	assert_int_equal(edge[0].c.refused_sidr, 1);
+	assert_true(act.reply_len);
+	read_packet(act.reply, act.reply_len);
+	assert_true(rwy_ip_eq(&p.src, &relay[0]) && rwy_ip_eq(&p.dst, &host[0]));
+	assert_int_equal(m.attr, ROCE_CM_SIDR_REP);
+	assert_int_equal(m.tid, 0x1122334455667788);
+	assert_memory_equal(p.payload + 24, body, 4);
+	assert_int_equal(p.payload[24 + 4], 1); /* service ID not supported */
+	assert_memory_equal(p.payload + 24 + 12, body + 8, 8);
+	for (unsigned i = 20; i < 232; i++)
+		assert_int_equal(p.payload[24 + i], 0); /* no QPN before, no Q_Key, nothing of the request */
+	for (unsigned i = 5; i < 12; i++)
+		assert_int_equal(p.payload[24 + i], 0);
+	pkt[len - 1] ^= 1; /* damaged: no answer */
+	proxy_edge_in(&edge[0], pkt, len, &act, now);
+	assert_int_equal(act.reply_len, 0);
+	len = px_packet(pkt, mad, &host[1], &host[0]);
+	proxy_edge_out(&edge[0], pkt, len, &act, now);
+	assert_int_equal(act.reply_len, 0);
+	assert_int_equal(edge[0].c.drop_relay_cm_malformed, 1);
+	assert_int_equal(edge[0].c.refused_sidr, 1);
+}
+
 /* Other management, UD and messages in the wrong state end at the edge. */
 static void what_does_not_pass(void **state)
 {
 	const struct px_req r = req_of_a();
 	uint8_t mad[256];
 
-	cp_make_ids(mad, 0x0017, 7, COMM_A, 0); /* SIDR_REQ */
+	cp_make_ids(mad, 0x0018, 7, COMM_A, 0); /* SIDR_REP */
 	assert_false(send_mad(0, mad));
 	assert_int_equal(edge[0].c.drop_relay_cm_malformed, 1);
 	mad[1] = 3; /* subnet administration */
@@ -567,6 +603,7 @@ int main(void)
 	    BOTH(limits_are_told),
 	    BOTH(qpns_run_out),
 	    BOTH(trailer_names_the_target),
+	    BOTH(sidr_is_refused),
 	    BOTH(what_does_not_pass),
 	};
 
