@@ -86,6 +86,9 @@ class World:
             g = self.gateways[gw]
             g.client.post(g.path("/sessions"), {"sessions": [{"id": f"l{n}", "event": "opened", "source": source, "destination": destination, "source_qpn": qpn,
                                                              "tunnel": more, "link": id_, "relay": g.reg["capabilities"]["relay"]["addresses"][0], "bytes": 5 * 10**6}]})
+        self.gateways["relay-h"].client.post("/v1/gateways/relay-h/links", {"links": [
+            {"peer": "relay-s", "carrier": "native", "rtt_us": 20_400, "rtt_min_us": 20_000, "jitter_us": 100, "loss_ppm": 10_000, "burst": 1,
+             "bandwidth_bps": 9_400_000_000, "age_ms": 100}]})
         link("relay-h", 1, "10.91.0.77", "10.93.0.77", 4711, "relay-s", "00000000000000aa")
         link("relay-s", 1, "10.93.0.77", "10.91.0.77", 815, "relay-h", "00000000000000aa")
         link("relay-h", 2, "10.91.0.78", "10.93.0.78", 4712, "relay-s", "00000000000000ab")
@@ -165,7 +168,7 @@ def test_links():
 
 
 def test_relays():
-    said = shown("relays", "relay-h", "10.91.0.254", "500", "00000000000000aa", "10.91.0.77", "4711", "relay-h/relay-s", "10.93.0.77", "815", "5.00 MB", "10.91.0.78", "node-7")
+    said = shown("relays", "relay-h", "10.91.0.254", "500", "00000000000000aa", "10.91.0.77", "4711", "relay-h/relay-s", "10.93.0.77", "815", "5.00 MB", "20.4 ms", "1.00 %", "10.91.0.78", "node-7")
     assert "hohhot-1" not in said, said  # a gateway, but no relay
     shown("network", "gateways up")
 
@@ -192,7 +195,7 @@ def test_nobody_answers():
     assert not re.search(r'id="trouble"[^>]* hidden', dom) and "refused" in text(dom), text(dom)[:400]
 
 
-PICTURES = ["network", "gateways", "tunnels", "sessions", "session", "tenants", "jobs", "links", "events"]
+PICTURES = ["network", "gateways", "tunnels", "sessions", "session", "relays", "tenants", "jobs", "links", "events"]
 code = 0
 
 
