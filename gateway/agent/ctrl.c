@@ -132,7 +132,8 @@ static int adopt(struct conf *conf, struct conf *c)
 	conf->tenant = more;
 	memcpy(conf->tunnel, c->tunnel, sizeof(c->tunnel));
 	conf->tunnels = c->tunnels;
-	memcpy(more + conf->tenants, c->tenant, c->tenants * sizeof(*more));
+	if (c->tenants) /* else there is no array */
+		memcpy(more + conf->tenants, c->tenant, c->tenants * sizeof(*more));
 	conf->tenants += c->tenants;
 	c->tenants = 0; /* ownership has moved */
 	return 0;
