@@ -80,7 +80,7 @@ struct eng_pair {
 	rwy_time quiet_until;
 	/* It had that turn; until then a response is its own. NULL: none. */
 	struct eng_requester *late;
-	rwy_time turn_end; /* from then on the turn may end without a response */
+	rwy_time turn_end; /* its end without a response, if the host had no READs to answer */
 	/* Flows whose turn nobody answered, while the host answered nothing at all. */
 	uint32_t silent;
 	bool doubtful; /* these answer now: quiet_until moves with each answer */

@@ -106,6 +106,15 @@ static struct eng_requester *take_next(struct eng_pair *p)
 	return rq;
 }
 
+/*
+ * From then on the turn may end without a response. A host that answers READs of other flows in the
+ * order of their requests comes to this one's after them.
+ */
+static rwy_time turn_ends(const struct eng_pair *p)
+{
+	return p->turn_end + roce_reqr_busy(&p->turn->reqr);
+}
+
 static void begin_next_turn(struct eng_pair *p, rwy_time now)
 {
 	struct eng_requester *rq;
@@ -345,7 +354,7 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 			forget_pair(e, at);
 			continue;
 		}
-		if (rq && now >= p->turn_end && anybody_waits(p)) {
+		if (rq && anybody_waits(p) && now >= turn_ends(p)) {
 			/* Others wait: it goes behind them, and no turn begins for a while. */
 			queue_again(p, rq, true, now);
 			p->late = p->silent > 1 ? NULL : rq;
@@ -363,7 +372,7 @@ rwy_time eng_pair_next(const struct eng *e)
 		return at;
 	for (const struct eng_pair *p = e->pair_list; p; p = p->all_next) {
 		if (p->turn && anybody_waits(p))
-			at = rwy_time_min(at, p->turn_end);
+			at = rwy_time_min(at, turn_ends(p));
 		else if (!p->turn && anybody_waits(p))
 			at = rwy_time_min(at, p->quiet_until);
 	}

@@ -414,6 +414,11 @@ void roce_reqr_resume(struct roce_reqr *r, rwy_time now)
 		note_repeat(r, now);
 }
 
+rwy_dur roce_reqr_busy(const struct roce_reqr *r)
+{
+	return busy(r);
+}
+
 void roce_reqr_go(struct roce_reqr *r)
 {
 	r->probe = false;

@@ -174,6 +174,12 @@ void roce_reqr_ask_again(struct roce_reqr *r);
 void roce_reqr_pause(struct roce_reqr *r);
 void roce_reqr_resume(struct roce_reqr *r, rwy_time now);
 
+/*
+ * The time that the host may need for READs before it answers the oldest request, besides the
+ * timeout: twice its time for those that it owed then, or owes now; at most 10 s.
+ */
+rwy_dur roce_reqr_busy(const struct roce_reqr *r);
+
 /* After a timeout the caller sent the host a duplicate of its own, too: it has one more answer. */
 static inline void roce_reqr_asked_beside(struct roce_reqr *r)
 {
