@@ -13,8 +13,9 @@
 #define WINDOW_START 32u
 #define WINDOW_MAX   4096u
 /* the host may need twice its share of time for others' READs */
-#define UNFAIR   2u
-#define BUSY_MAX (10 * RWY_SEC) /* longest time allowed for READs that the host owes */
+#define UNFAIR 2u
+/* longest time allowed for READs that the host owes, since it answered anything */
+#define BUSY_MAX (10 * RWY_SEC)
 /* timeouts without back-off while the host answers other queue pairs */
 #define ALIVE_TRIES 2u
 
@@ -228,13 +229,15 @@ static rwy_dur rto(const struct roce_reqr *r, unsigned doubled)
 
 /*
  * The time that the host may be busy with READs before it answers: those owed when the timer began,
- * or those owed now if more. An ACK waits at most for its turn in the host's send queue.
+ * or those owed now if more. An ACK waits at most for its turn in the host's send queue. A host that
+ * says nothing to any queue pair does not answer others first.
  */
 static rwy_dur busy(const struct roce_reqr *r)
 {
-	rwy_dur t = UNFAIR * roce_reqr_host_busy(r->host, r->before);
-	rwy_dur most = r->owed ? BUSY_MAX : r->cfg.rto_max / 4;
+	rwy_dur t = UNFAIR * roce_reqr_host_busy(r->host, r->before), most = r->cfg.rto_max / 4;
 
+	if (r->owed)
+		most = BUSY_MAX + (r->host && r->host->heard > r->waits ? r->host->heard - r->waits : 0);
 	return t < most ? t : most;
 }
 

@@ -176,7 +176,8 @@ void roce_reqr_resume(struct roce_reqr *r, rwy_time now);
 
 /*
  * The time that the host may need for READs before it answers the oldest request, besides the
- * timeout: twice its time for those that it owed then, or owes now; at most 10 s.
+ * timeout: twice its time for those that it owed then, or owes now; at most until 10 s after it
+ * last answered anything.
  */
 rwy_dur roce_reqr_busy(const struct roce_reqr *r);
 

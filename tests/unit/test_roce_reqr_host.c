@@ -127,6 +127,30 @@ static void test_lost_tail(void **state)
 	end(2);
 }
 
+/*
+ * It waits for as long as the host answers others, however long that takes; for 10 s when the host
+ * has stopped.
+ */
+static void test_long_wait(void **state)
+{
+	begin(2);
+	rq_push(&q[1], ROCE_RC_READ_REQ, 48 * MIB);
+	rq_send(&q[1]);
+	read_mib(&q[0]);
+	for (unsigned k = 0; k < 48 * MIB; k++) { /* 12 s */
+		pass(2, 250 * RWY_US);
+		rq_resp(&q[1],
+		    k == 0              ? ROCE_RC_READ_RESP_FIRST
+		    : k == 48 * MIB - 1 ? ROCE_RC_READ_RESP_LAST
+		                        : ROCE_RC_READ_RESP_MIDDLE,
+		    0x1000 + k, 31, PMTU);
+	}
+	assert_int_equal(q[1].done, 1);
+	assert_int_equal(q[0].r.timeouts, 0);
+	assert_in_range(until_timeout(0, 2, 20 * RWY_SEC), 10 * RWY_SEC, 10 * RWY_SEC + 100 * RWY_MS);
+	end(2);
+}
+
 /* Other queue pairs keep the host busy all the time: a lost READ is still requested again. */
 static void test_lost_among_others(void **state)
 {
@@ -393,6 +417,7 @@ int main(void)
 	    cmocka_unit_test(test_one_after_the_other),
 	    cmocka_unit_test(test_slow_from_the_start),
 	    cmocka_unit_test(test_lost_tail),
+	    cmocka_unit_test(test_long_wait),
 	    cmocka_unit_test(test_lost_among_others),
 	    cmocka_unit_test(test_send_beside_reads),
 	    cmocka_unit_test(test_back_off),
