@@ -9,6 +9,8 @@
 #define JUMP      4  /* most paces that a unit counts: one pause is not the pace */
 #define LATE_BITS 33 /* of 2^33 ns, 8.6 s: after so long half of it counts */
 #define LATE_MAX  (2 * RWY_SEC)
+#define ENOUGH    ((uint64_t)1 << 20)
+#define ENOUGH_T  (50 * RWY_MS)
 #define PACE_MAX  (4 * RWY_SEC) /* with BYTES_MAX it bounds a product to 64 bits */
 #define BYTES_MAX ((uint64_t)1 << 31)
 
@@ -103,4 +105,9 @@ rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes)
 	if (bytes < h->owed)
 		bytes = h->owed;
 	return (bytes < BYTES_MAX ? bytes : BYTES_MAX) * pace >> UNIT_BITS;
+}
+
+bool roce_reqr_host_has_enough(const struct roce_reqr_host *h)
+{
+	return h && h->owed > ENOUGH && (!h->pace || roce_reqr_host_busy(h, 0) > ENOUGH_T);
 }

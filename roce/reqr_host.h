@@ -11,6 +11,7 @@
 #ifndef ROCE_REQR_HOST_H
 #define ROCE_REQR_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rwy/time.h"
@@ -47,5 +48,10 @@ rwy_dur roce_reqr_host_wait(const struct roce_reqr_host *h, rwy_time now);
 /* Returns the host's time for `bytes`, or for what it owes if that is more; 0: the pace is
  * unknown. */
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes);
+/*
+ * It owes as much as keeps it busy until more is asked of it: 1 MiB, or 50 ms of its time if that is
+ * more. What is asked beyond that would wait in its queue instead of here, and could be lost there.
+ */
+bool roce_reqr_host_has_enough(const struct roce_reqr_host *h);
 
 #endif

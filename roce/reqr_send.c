@@ -2,7 +2,8 @@
 /* RC requester: chooses the packets that go to the host now, and which of them have AckReq. */
 #include "roce/reqr_int.h"
 
-#define ACKREQ_MOST 16u /* most packets from one AckReq to the next */
+#define ACKREQ_MOST 16u         /* most packets from one AckReq to the next */
+#define SMALL_READS (64u << 10) /* bytes that a queue pair may always ask for */
 
 /* Counts packets, not PSNs: a READ of a million PSNs must go. A host that was not ready gets one
  * packet. */
@@ -51,13 +52,20 @@ static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win,
 		r->high = end;
 }
 
-/* A READ waits while the host owes so much that its responses would not all find memory. */
+/*
+ * A READ waits while the host owes so much that its responses would not all find memory, or that
+ * the host has enough to do. Each queue pair may have one READ at the host, or several small ones,
+ * so that the host decides who is next; its responses make it ask for more.
+ */
 static bool may_ask(struct roce_reqr *r)
 {
+	uint64_t owed;
+
 	if (!roce_reqr_is_read(r->next) || (!r->owed && r->one_read))
 		return true;
-	r->read_waits = r->owed + roce_reqr_read_len(r->next) > r->owed_max;
-	return !r->read_waits;
+	owed = r->owed + roce_reqr_read_len(r->next);
+	r->read_waits = owed > r->owed_max;
+	return !r->read_waits && (!r->owed || owed <= SMALL_READS || !roce_reqr_host_has_enough(r->host));
 }
 
 /*

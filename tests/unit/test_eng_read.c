@@ -266,7 +266,7 @@ static void test_once(void **state)
 /*
  * Nothing is asked twice of a host with a slow link, in whatever order it answers, and it is never
  * idle: neither while a queue pair waits for its first answer behind those of others, nor when the
- * last of 64 READs waits for 16 s.
+ * last of 64 READs waits for 16 s. No more is asked at a time than its queue takes.
  */
 static void test_slow_host(void **state)
 {
@@ -277,6 +277,8 @@ static void test_slow_host(void **state)
 	    {16, 1, 5, 0, 20000, true},
 	    {16, 1, 5, 64, 20000, false},
 	    {16, 1, 5, CNT, 20000, false},
+	    {16, 6, 6, 0, 20000, true},
+	    {16, 6, 6, CNT, 20000, false},
 	    {64, 1, 2, CNT, 80000, false},
 	    {1, 6, 6, 0, 20000, true},
 	};

@@ -355,6 +355,47 @@ static void test_pace(void **state)
 	assert_int_equal(roce_reqr_host_busy(&h, 0), ((uint64_t)1 << 15) * 4 * RWY_SEC);
 }
 
+/* The host answers all of n READs of queue pair 0, each packet after `gap`. Returns the most that it
+ * owed. */
+static uint64_t answer_all(unsigned n, rwy_dur gap)
+{
+	uint64_t most = 0;
+
+	for (unsigned k = 0; k < n * MIB; k++) {
+		most = host.owed > most ? host.owed : most;
+		assert_true(q[0].r.owed); /* it is never idle */
+		pass(1, gap);
+		answer(&q[0], q[0].freed, k % MIB);
+		rq_send(&q[0]);
+	}
+	return most;
+}
+
+/* A slow host is asked for what keeps it busy, and each queue pair for one READ or some small ones;
+ * a fast one for all. */
+static void test_enough(void **state)
+{
+	begin(3);
+	for (unsigned i = 0; i < 16; i++) {
+		rq_push(&q[0], ROCE_RC_READ_REQ, MIB);
+		rq_push(&q[1], ROCE_RC_READ_REQ, MIB);
+		rq_push(&q[2], ROCE_RC_READ_REQ, 8);
+	}
+	assert_int_equal(rq_send(&q[0]), 2);
+	assert_int_equal(rq_send(&q[1]), 1);
+	assert_int_equal(rq_send(&q[2]), 8);
+	end(3);
+	begin(1);
+	for (unsigned i = 0; i < 32; i++)
+		rq_push(&q[0], ROCE_RC_READ_REQ, MIB);
+	rq_send(&q[0]);
+	assert_in_range(answer_all(8, 250 * RWY_US), MIB * PMTU, 2 * MIB * PMTU);
+	/* 1 GB/s: 50 ms are more than there is to be asked for. */
+	assert_in_range(answer_all(24, RWY_US), 15 * MIB * PMTU, 24 * MIB * PMTU);
+	assert_int_equal(q[0].done, 32);
+	end(1);
+}
+
 /* No READ is sent that the caller has no memory for, but one alone. */
 static void test_owed_max(void **state)
 {
@@ -426,6 +467,7 @@ int main(void)
 	    cmocka_unit_test(test_copy_under_way),
 	    cmocka_unit_test(test_settled),
 	    cmocka_unit_test(test_pace),
+	    cmocka_unit_test(test_enough),
 	    cmocka_unit_test(test_owed_max),
 	    cmocka_unit_test(test_hold),
 	};
