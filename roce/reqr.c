@@ -229,8 +229,8 @@ static rwy_dur rto(const struct roce_reqr *r, unsigned doubled)
 
 /*
  * The time that the host may be busy with READs before it answers: those owed when the timer began,
- * or those owed now if more. An ACK waits at most for its turn in the host's send queue. A host that
- * says nothing to any queue pair does not answer others first.
+ * or those owed now if more. An ACK waits at most for its turn in the host's send queue. A host
+ * that says nothing to any queue pair does not answer others first.
  */
 static rwy_dur busy(const struct roce_reqr *r)
 {
