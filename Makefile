@@ -18,6 +18,7 @@
 #   tests/lib/*.c              -> build/lib/librwytest.a   what several tests share; rc_*.c and link.c are in the simulator, too
 #   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
 #   tests/sim/wan/*.c          -> build/tests/sim/rwywan,  the WAN segment alone: `make bench-wan`, docs/simulator.md
+#   tests/sim/perf/*.c         -> build/tests/sim/rwyperf, perftest in virtual time: the same page
 #   tests/sim/dc/*.c           -> build/tests/sim/rwydc,   two data centers and the engines between them: the same page
 #   tests/fuzz/fuzz_*.c        -> build/tests/fuzz/fuzz_*  (libFuzzer or replay), corpora in tests/fuzz/corpus/NAME/
 #   tests/bench/bench_*.c      -> build/tests/bench/bench_*
@@ -83,6 +84,8 @@ UNIT_HELP  := $(wildcard tests/lib/*.c)
 SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
 SIMDC_SRC  := $(wildcard tests/sim/dc/*.c)
+SIMPERF_SRC := $(wildcard tests/sim/perf/*.c) tests/sim/dc/words.c \
+               $(addprefix tests/sim/,world.c links.c pool.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
 BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
@@ -291,6 +294,10 @@ $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) te
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=malloc -Wl,--wrap=free $(CORE_LIBS) -lm
+$(BUILD)/tests/sim/rwyperf: $(call obj,$(SIMPERF_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
 # A thin packet carries only its first bytes: tests/sim/wan/seal.c, thin_ec.c.
 SIMWAN_WRAP := wan_pkt_seal wan_pkt_open ec_encode_data ec_encode_data_update gf_vect_dot_prod gf_vect_mad
 $(BUILD)/tests/sim/rwywan: $(call obj,$(SIMWAN_SRC)) $(CORE_LIB)
@@ -325,7 +332,7 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 $(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(call fuzz_parts,$(f)))))
 
 # PART=plain|sanitized|component: those that a stage of make check runs; see tests/run-unit.
-SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc
+SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwyperf
 PLAIN_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(shell grep -l -e 'long_case();' -e long_rounds $(UNIT_SRC)))
 UNIT_plain := $(PLAIN_TESTS)
 UNIT_sanitized := $(UNIT_BIN)

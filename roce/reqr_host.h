@@ -49,8 +49,9 @@ rwy_dur roce_reqr_host_wait(const struct roce_reqr_host *h, rwy_time now);
  * unknown. */
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes);
 /*
- * It owes as much as keeps it busy until more is asked of it: 1 MiB, or 50 ms of its time if that is
- * more. What is asked beyond that would wait in its queue instead of here, and could be lost there.
+ * It owes as much as keeps it busy until more is asked of it: 1 MiB, or 50 ms of its time if that
+ * is more. What is asked beyond that would wait in its queue instead of here, and could be lost
+ * there.
  */
 bool roce_reqr_host_has_enough(const struct roce_reqr_host *h);
 

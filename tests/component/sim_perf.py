@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# sim_perf.py BUILD: rwyperf reports errors of a scenario; the same seed makes the same run; hosts
+# READ through the gateways as fast as without them where nothing is lost, no far host is asked
+# twice, and every byte is right. All times are virtual, so the figures are exact.
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import cases
+
+RWYPERF = str(Path(sys.argv[1]) / "tests/sim/rwyperf")
+BAD_WORDS = [
+    ("rtt=-5ms", "word 1: rtt: '-5ms' is outside"), ("loss=60%", "word 1: loss: '60%' is outside"), ("speed=1", "there is no key 'speed'"),
+    ("op=atomic", "is none of: read write send"), ("qps=0", "qps: '0' is outside"), ("size=1X", "is not bytes"), ("cc=reno", "cc: there is no such algorithm"),
+    ("time=1s skip=2s", "skip leaves nothing"),
+]
+# Queue pairs, bytes, messages of each. The hosts' links take 32 Mbit/s: the last of 64 READs of
+# 1 MiB waits for 19 s. Soft-RoCE's window lets a queue pair have one such READ outstanding and a
+# part of the next, the window of others lets it have 16.
+ONCE = [
+    "qps=4 size=1MiB messages=12", "qps=16 size=64KiB messages=48", "qps=16 size=1MiB messages=5", "qps=64 size=1MiB messages=2",
+    "qps=16 size=1MiB messages=16 window=100000 queue=20000",
+]
+
+
+def run(words):
+    return subprocess.run([RWYPERF, *words.split()], capture_output=True, text=True)
+
+
+def result(words):
+    r = run(words)
+    d = json.loads(r.stdout)
+    assert r.returncode == 0 and d["good"], (words, r)
+    return d
+
+
+def results(words):
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(result, words))
+
+
+def test_bad_words():
+    for words, want in BAD_WORDS:
+        r = run(words)
+        assert r.returncode == 2 and want in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, (words, r)
+
+
+def test_repeatable():
+    a, b, c = (run(f"loss=1% messages=64 seed={seed}").stdout for seed in (7, 7, 8))
+    assert a == b != c, (a, c)
+
+
+def test_reads_are_asked_once():
+    for d in results([f"{w} rtt={rtt}" for w in ONCE for rtt in ("200us", "100ms")]):
+        assert d["old"] == d["sent_again"] == d["timeouts"] == d["implied_naks"] == 0, d
+        assert d["of_line"] >= 0.99, d
+
+
+# A connection's first READ without CM costs up to one round trip, so that the path MTU is known.
+def test_as_fast_as_native():
+    for rtt in ("200us", "20ms", "100ms"):
+        for size in ("64KiB", "1MiB"):
+            for op in ("read", "send", "write"):
+                ours, native = results([f"op={op} rtt={rtt} size={size} messages=1000 time=6s skip=2s mode={m}" for m in ("roceway", "native")])
+                assert ours["MBps"] >= 0.995 * native["MBps"], (rtt, size, op, ours, native)
+
+
+sys.exit(cases.run(globals()))
