@@ -187,6 +187,7 @@ void eng_requester_take_response(
 		strip_credits(pkt);
 		b->len = pkt->len;
 		b->kind = RWY_BUF_PACKET;
+		b->opcode = pkt->opcode;
 		b->psn = pkt->psn;
 		b->psn_cnt = 1;
 		eng_requester_send_response(rq, b, now);

@@ -68,4 +68,14 @@ def test_as_fast_as_native():
                 assert ours["MBps"] >= 0.995 * native["MBps"], (rtt, size, op, ours, native)
 
 
+# The path is used at a small part of its rate. FEC knows where an answer ends, so a lost response
+# is rebuilt instead of waiting for a round trip.
+def test_lost_responses_cost_little():
+    for words in ("rtt=20ms", "rtt=100ms", "rtt=100ms size=1MiB messages=32", "rtt=100ms qps=4"):
+        for seed in (1, 2, 3):
+            lossy, clean = results([f"{words} seed={seed} loss={loss}" for loss in ("1%", "0")])
+            assert lossy["MBps"] >= 0.95 * clean["MBps"], (words, lossy, clean)
+            assert lossy["repairs"] <= 0.16 * lossy["packets"], (words, lossy)
+
+
 sys.exit(cases.run(globals()))
