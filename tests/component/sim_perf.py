@@ -68,6 +68,18 @@ def test_as_fast_as_native():
                 assert ours["MBps"] >= 0.995 * native["MBps"], (rtt, size, op, ours, native)
 
 
+# Two seconds after the path has changed a host has what it has on the new one from the start, also
+# when the gateways' processes stand still now and then.
+def test_path_that_changes():
+    for op in ("read", "send", "write"):
+        for before, after in ((0.2, 20), (20, 60), (60, 20)):
+            for more in ("", "stalls=300 stall=6ms"):
+                common = f"op={op} messages=4000 time=8s skip=4500ms {more}"
+                changed, constant = results([f"{common} rtt={before}ms change=2s rtt2={after}ms", f"{common} rtt={after}ms"])
+                assert changed["MBps"] >= 0.98 * constant["MBps"], (op, before, after, more, changed, constant)
+                assert changed["host_sent_again"] == changed["sent_again"] == 0, (op, before, after, more, changed)
+
+
 # The path is used at a small part of its rate. FEC knows where an answer ends, so a lost response
 # is rebuilt instead of waiting for a round trip.
 def test_lost_responses_cost_little():

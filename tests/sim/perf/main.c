@@ -39,6 +39,8 @@ static const struct word keys[] = {
     K(timeout, W_TIME, 1e6, 1e12),
     K(time, W_TIME, 0, 900e9),
     K(skip, W_TIME, 0, 900e9),
+    K(stalls, W_WHOLE, 0, 1e5),
+    K(stall, W_TIME, 1, 10e9),
     K(change, W_TIME, 0, 900e9),
     K(rtt2, W_TIME, 2e3, 10e9),
     K(loss2, W_SHARE, 0, .5),
@@ -59,6 +61,7 @@ static const struct perf_scen defaults = {.seed = 1,
     .window = 128,
     .rd_max = 16,
     .timeout = 268e6,
+    .stall = 4e6,
     .rtt2 = 20e6,
     .cc = "auto"};
 

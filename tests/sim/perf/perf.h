@@ -19,6 +19,7 @@ enum perf_op { PERF_READ, PERF_WRITE, PERF_SEND };
 struct perf_scen {
 	double seed, rtt, loss, jitter, qps, size, messages, rate, wan, window, rd_max, timeout, queue;
 	double time, skip;          /* 0: until all messages are done; what is not measured before */
+	double stalls, stall;       /* how often a second a gateway stands still, and how long at most */
 	double change, rtt2, loss2; /* another path from then on; 0: none */
 	unsigned op, mode;          /* enum perf_op, enum perf_mode */
 	char cc[16];
@@ -34,6 +35,8 @@ struct perf {
 	bool whole;       /* all are done; with `time` also when it is over */
 	uint64_t packets; /* of payload that arrived in the measured time */
 	rwy_time began, ended;
+	struct sim_rng rng; /* of stalls */
+	rwy_time stall_at;  /* the next one; RWY_NEVER: there are none */
 };
 
 /* Runs the scenario p->s. False: a message failed, was not done, or its bytes are wrong. */

@@ -159,13 +159,29 @@ static bool all_done(void *ctx)
 	return !((struct perf *)ctx)->left;
 }
 
+/* Processes that share a processor: in turns a gateway does not run for a while. */
+static void run_stalling(struct perf *p, rwy_time until)
+{
+	struct world *w = p->w;
+	rwy_dur d;
+
+	while (p->left && w->now < until) {
+		sim_run(w, rwy_time_min(until, p->stall_at), all_done, p);
+		if (w->now < p->stall_at)
+			continue;
+		d = 1 + sim_next(&p->rng) % (rwy_dur)p->s.stall;
+		sim_pause(w, sim_below(&p->rng, 2), d);
+		p->stall_at = w->now + d + sim_next(&p->rng) % (rwy_dur)(2e9 / p->s.stalls);
+	}
+}
+
 static void go_on(struct perf *p, rwy_time until)
 {
 	struct world *w = p->w;
 	struct due d;
 
 	if (p->s.mode == PERF_ROCEWAY) {
-		sim_run(w, until, all_done, p);
+		run_stalling(p, until);
 		return;
 	}
 	while (p->left && w->now < until) {
@@ -249,6 +265,8 @@ static void measure(struct perf *p, rwy_time began)
 
 bool perf_run(struct perf *p)
 {
+	p->rng.s = (uint64_t)p->s.seed;
+	p->stall_at = p->s.stalls ? BEGIN : RWY_NEVER;
 	world_begin(p);
 	for (unsigned i = 0; i < (unsigned)p->s.qps; i++)
 		for (unsigned j = 0; j < 2; j++)
