@@ -249,14 +249,15 @@ bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time
 }
 
 /*
- * Soft-RoCE answers a duplicate with the last PSN that it executed, and a QP that has executed
- * nothing names PSN -1. That says nothing of the PSN that it expects, unless it fits.
+ * Soft-RoCE answers a duplicate with the last PSN that it executed, READs excepted, and a QP that
+ * has executed nothing else names PSN -1. That says nothing of the PSN that it expects, unless it
+ * fits.
  */
 bool eng_requester_names_nothing(const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
 	const struct roce_reqr *r = &rq->reqr;
 
-	return pkt->info->op == ROCE_OP_ACK && pkt->psn == ROCE_PSN_MASK && !roce_aeth_msn(pkt) &&
+	return pkt->info->op == ROCE_OP_ACK && pkt->psn == ROCE_PSN_MASK &&
 	       roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK &&
 	       /* neither the PSN before the first request, nor that of a request here */
 	       ((0 - r->una) & ROCE_PSN_MASK) > ((r->tail - r->una) & ROCE_PSN_MASK);

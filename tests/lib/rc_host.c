@@ -243,11 +243,9 @@ uint32_t rc_resp_output(struct rc_host *h, uint8_t *out)
 static void resp_dup(struct rc_host *h, const struct roce_pkt *pkt)
 {
 	if (pkt->info->op == ROCE_OP_SEND || pkt->info->op == ROCE_OP_WRITE) {
-		/* The last PSN executed, of whatever operation: stricter than Soft-RoCE, which
-		 * excepts READs. When it has executed nothing, Soft-RoCE names PSN -1. */
-		bool nothing = h->cfg.continues && h->epsn == h->cfg.rq_psn;
-
-		owe_ack(h, nothing ? ROCE_PSN_MASK : roce_psn_add(h->epsn, ROCE_PSN_MASK),
+		/* The last PSN executed. Soft-RoCE excepts READs, and when it has executed nothing else
+		 * it names PSN -1. */
+		owe_ack(h, roce_psn_add(h->cfg.continues ? h->ack_psn : h->epsn, ROCE_PSN_MASK),
 		    ROCE_AETH_CREDIT_INVALID);
 		return;
 	}
@@ -320,7 +318,7 @@ static void resp_atomic(struct rc_host *h, const struct roce_pkt *pkt)
 	memcpy(h->mem + off, &v, 8);
 	h->atomics++;
 	remember(h, pkt->psn, 1, off, 8, true, old);
-	h->epsn = roce_psn_add(h->epsn, 1);
+	h->ack_psn = h->epsn = roce_psn_add(h->epsn, 1);
 	h->msn = roce_psn_add(h->msn, 1);
 	owe(h, (struct rc_out){.opcode = ROCE_RC_ATOMIC_ACK,
 	           .psn = pkt->psn,
@@ -399,7 +397,7 @@ static bool resp_data(struct rc_host *h, const struct roce_pkt *pkt)
 		h->w_left -= pkt->payload_len;
 	}
 	h->msg = roce_op_ends(pkt->info) ? ROCE_OP_NONE : pkt->info->op;
-	h->epsn = roce_psn_add(h->epsn, 1);
+	h->ack_psn = h->epsn = roce_psn_add(h->epsn, 1);
 	if (!roce_op_ends(pkt->info))
 		return true;
 	h->msn = roce_psn_add(h->msn, 1);

@@ -118,6 +118,7 @@ struct rc_host {
 	rwy_time deadline, rnr_until;
 	/* responder */
 	roce_psn epsn;
+	roce_psn ack_psn; /* PSN after the last request that was no READ; 0: none was */
 	roce_msn msn;
 	uint8_t msg;
 	bool nak_sent, rq_error;

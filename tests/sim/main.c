@@ -202,6 +202,9 @@ static const struct {
     /* responses that went on where requests had no credit took no notice of their reservation */
     {42, F_RATES | F_POOL},
     {323, F_RATES | F_POOL},
+    /* a host that had executed only READs acknowledged a duplicate with PSN -1, and the connection
+     * was rewound to PSN 0 */
+    {547, F_REUSE},
 };
 
 /*
