@@ -180,6 +180,10 @@ struct eng_responder {
 	uint32_t naks;                   /* sent for nak_psn while the host did not go back to it */
 	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
 	uint32_t reads_asked;            /* READs of this incarnation */
+	/* Copies of the first request, a READ, before its answer: the latest, and the longest time
+	 * between two. */
+	rwy_time copy_at;
+	rwy_dur copy_gap;
 	/* Bytes of buffers that the far host has not acknowledged, and how many. */
 	uint64_t custody;
 	uint32_t custody_bufs;

@@ -18,6 +18,18 @@ static void note_early(struct eng_responder *rs, const struct roce_pkt *pkt)
 	rs->early_known |= 1u << at;
 }
 
+/* The READ was accepted, or came again. */
+static void note_read(struct eng_responder *rs, const struct roce_pkt *pkt, bool again, rwy_time now)
+{
+	if (!again)
+		rs->read[rs->reads_asked++ % ENG_READS] =
+		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
+	if (pkt->psn != rs->resp.start || (again && !rs->resp.rd_n))
+		return;
+	rs->copy_gap = again ? rwy_time_max(rs->copy_gap, rwy_since(rs->copy_at, now)) : 0;
+	rs->copy_at = now;
+}
+
 void eng_responder_accept(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
     const struct roce_resp_act *act, rwy_time now)
 {
@@ -44,8 +56,7 @@ void eng_responder_accept(struct eng_responder *rs, const struct roce_pkt *pkt, 
 	if (pkt->psn == rs->resp.start || b->pcp != rs->nh.pcp || !rs->sport)
 		eng_responder_learn_header(rs, pkt, b);
 	if (pkt->info->op == ROCE_OP_READ_REQ)
-		rs->read[rs->reads_asked++ % ENG_READS] =
-		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
+		note_read(rs, pkt, false, now);
 	if (((pkt->psn - rs->resp.start) & ROCE_PSN_MASK) < ENG_EARLY)
 		note_early(rs, pkt);
 	rs->packets++;
@@ -159,6 +170,7 @@ static uint64_t *refuse_request(
 			eng_cnp_send(rs, now);
 		return &c->duplicate_request;
 	case ROCE_RESP_DUP_READ:
+		note_read(rs, pkt, true, now);
 		eng_read_wait_repeated(rs);
 		eng_responder_replay(rs, pkt->psn, act->psn_cnt, now);
 		return &c->duplicate_read;
@@ -305,6 +317,8 @@ static uint64_t *begin_again(
 
 	if (eng_reuse_ack_in_flight(rs, pkt, act->verdict, now))
 		return &e->c.drop_ack_in_flight;
+	if (eng_reuse_answer_in_flight(rs, pkt, act->verdict, now))
+		return &e->c.drop_read_on_its_way;
 	if (e->settle.state >= ENG_CLOSING)
 		return &e->c.drop_draining;
 	restart_connection(rs, pkt, now);

@@ -209,6 +209,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	rs->ack_blocked = false;
 	rs->acked_at = rs->suppress_until = 0;
 	rs->reads_asked = 0;
+	rs->copy_gap = 0;
 	rs->early_known = 0;
 	rs->taken_over = 0;
 	rs->settle_psn = first;

@@ -264,6 +264,13 @@ bool eng_reuse_may_be_new(
 bool eng_reuse_ack_in_flight(
     struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
 /*
+ * True: the host repeats its first READ, and the answer may still be on the LAN or in the host's
+ * queue: no longer after it than this host's timer lasts, as its repeats before the answer showed,
+ * and a quarter more; at most a second. The caller drops the packet.
+ */
+bool eng_reuse_answer_in_flight(
+    const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
+/*
  * Packets are dropped until the host was silent for 2 ms. Call only if rs->suppress_until is set.
  */
 bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now);

@@ -10,7 +10,9 @@
 
 /* An ACK takes less time to arrive and to be processed; shorter than any host's timer. */
 #define ACK_IN_FLIGHT (2 * RWY_MS)
-#define WIDE          (1 << 14) /* PSNs */
+/* Responses may wait for so long in the receive queue of a slow host. */
+#define ANSWER_IN_FLIGHT RWY_SEC
+#define WIDE             (1 << 14) /* PSNs */
 
 enum answer { NOT_NEW, MAY_BE_NEW };
 
@@ -229,6 +231,22 @@ bool eng_reuse_ack_in_flight(
 	roce_resp_forget_repeats(&rs->resp);
 	rs->suppress_until = now + ACK_IN_FLIGHT;
 	return true;
+}
+
+/*
+ * A host whose timer runs while it processes responses repeats its first READ once more after the
+ * last of them. When it did so before the answer, its timer is known, and so is the time in which
+ * such a copy may come. It is not answered: a new connection begins with a copy, too, and its host
+ * sends another one.
+ */
+bool eng_reuse_answer_in_flight(
+    const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now)
+{
+	rwy_dur wait = rwy_time_min(rs->copy_gap + rs->copy_gap / 4, ANSWER_IN_FLIGHT);
+
+	return v == ROCE_RESP_DUP_READ && rs->reads_asked && rs->reads_asked <= ENG_READS &&
+	       pkt->psn == rs->resp.start && compare_read(rs, &rs->read[0], pkt) == SAME_READ &&
+	       rwy_since(rs->served_at, now) < wait;
 }
 
 bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now)

@@ -51,10 +51,11 @@ static struct host_b b;
 static struct qp qp[QPS_MAX];
 static unsigned qps;
 static uint64_t rng;
-static unsigned ahead = 1;      /* READs that a queue pair of host A has outstanding */
-static bool repeats;            /* host A has a timer */
-static unsigned credits = 0x1f; /* host B's, as the value of an AETH; 0x1f: none */
-static unsigned loss;           /* of 1,000 packets between the far gateway and its host */
+static unsigned ahead = 1;           /* READs that a queue pair of host A has outstanding */
+static bool repeats;                 /* host A has a timer */
+static rwy_dur run_on = 2 * RWY_SEC; /* after all READs are done: copies would arrive then */
+static unsigned credits = 0x1f;      /* host B's, as the value of an AETH; 0x1f: none */
+static unsigned loss;                /* of 1,000 packets between the far gateway and its host */
 
 static bool lost(void)
 {
@@ -236,7 +237,7 @@ static rwy_dur all_read(unsigned n, unsigned reads, rwy_dur one_way)
 		}
 	}
 	done = eng_now;
-	eng_pair_run(2 * RWY_SEC); /* copies would arrive now */
+	eng_pair_run(run_on);
 	return done - began;
 }
 
@@ -378,6 +379,33 @@ static void test_repeat_of_all(void **state)
 	assert_int_equal(site[1].requests, 3);
 }
 
+/*
+ * The timer of host A runs while it processes the answer, so one more copy of its first READ comes
+ * afterwards. It repeated before the answer: then that copy goes nowhere, but the next one does.
+ */
+static void test_repeat_in_flight(void **state)
+{
+	loss = 0;
+	b.per_ms = 4;
+	b.fifo = repeats = true;
+	run_on = 0;
+	all_read(4, 1, 10 * RWY_MS); /* the last one waits for 0.77 s and asks three times */
+	b = soft_roce;
+	repeats = false;
+	run_on = 2 * RWY_SEC;
+	assert_int_equal(site[1].of_qpn[B_QPN + 3], 1);
+	eng_pair_run(A_WAITS - 10 * RWY_MS);
+	a_asks(3, qp[3].first);
+	eng_pair_run(100 * RWY_MS);
+	assert_int_equal(site[1].of_qpn[B_QPN + 3], 1);
+	assert_int_equal(eng_counters(site[0].e)->drop_read_on_its_way, 1);
+	eng_pair_run(A_WAITS - 100 * RWY_MS);
+	site[0].heard = NULL; /* this answer is for a new connection */
+	a_asks(3, qp[3].first);
+	eng_pair_run(100 * RWY_MS);
+	assert_int_equal(site[1].of_qpn[B_QPN + 3], 2);
+}
+
 static void test_repeat_of_first(void **state)
 {
 	loss = 0;
@@ -401,6 +429,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_credits, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_repeats, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_repeat_of_all, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_repeat_in_flight, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_repeat_of_first, eng_pair_set_up, eng_pair_tear_down)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,8 @@ static const struct word keys[] = {
     K(skip, W_TIME, 0, 900e9),
     K(stalls, W_WHOLE, 0, 1e5),
     K(stall, W_TIME, 1, 10e9),
+    K(pauses, W_WHOLE, 0, 1e5),
+    K(pause, W_TIME, 1, 10e9),
     K(change, W_TIME, 0, 900e9),
     K(rtt2, W_TIME, 2e3, 10e9),
     K(loss2, W_SHARE, 0, .5),
@@ -62,6 +64,7 @@ static const struct perf_scen defaults = {.seed = 1,
     .rd_max = 16,
     .timeout = 268e6,
     .stall = 4e6,
+    .pause = 400e6,
     .rtt2 = 20e6,
     .cc = "auto"};
 
@@ -76,7 +79,8 @@ static void show_gateways(const struct perf *p)
 	printf(", \"timeouts\": %" PRIu64 ", \"implied_naks\": %" PRIu64 ", \"sent_again\": %" PRIu64
 	       ", \"old\": %" PRIu64,
 	    b->local_ack_timeout_err, b->implied_nak_seq_err, b->host_resent, b->drop_old_response);
-	printf(", \"repeats_of_host\": %" PRIu64, a->duplicate_read + a->duplicate_request);
+	printf(", \"repeats_of_host\": %" PRIu64 ", \"asked\": %" PRIu64,
+	    a->duplicate_read + a->duplicate_request, a->accepted);
 	printf(", \"wan_repeats\": %" PRIu64 ", \"repairs\": %" PRIu64 ", \"rebuilt\": %" PRIu64,
 	    near.c.tx_retransmit + far.c.tx_retransmit, near.c.repair_sent + far.c.repair_sent,
 	    near.c.rebuilt + far.c.rebuilt);

@@ -20,6 +20,7 @@ struct perf_scen {
 	double seed, rtt, loss, jitter, qps, size, messages, rate, wan, window, rd_max, timeout, queue;
 	double time, skip;          /* 0: until all messages are done; what is not measured before */
 	double stalls, stall;       /* how often a second a gateway stands still, and how long at most */
+	double pauses, pause;       /* the same of host A */
 	double change, rtt2, loss2; /* another path from then on; 0: none */
 	unsigned op, mode;          /* enum perf_op, enum perf_mode */
 	char cc[16];
@@ -35,8 +36,10 @@ struct perf {
 	bool whole;       /* all are done; with `time` also when it is over */
 	uint64_t packets; /* of payload that arrived in the measured time */
 	rwy_time began, ended;
-	struct sim_rng rng; /* of stalls */
-	rwy_time stall_at;  /* the next one; RWY_NEVER: there are none */
+	struct sim_rng rng; /* of stalls and pauses */
+	rwy_time stall_at;  /* the next one of a gateway; RWY_NEVER: there are none */
+	rwy_time pause_at;  /* the same of host A */
+	rwy_time away;      /* end of its latest pause */
 };
 
 /* Runs the scenario p->s. False: a message failed, was not done, or its bytes are wrong. */

@@ -51,14 +51,29 @@ static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint
 	pump(p, pkt.dqpn - first, site);
 }
 
+/*
+ * Host A's processor stands still now and then, until the time that is returned. Then its timers
+ * are served before the packets that came meanwhile.
+ */
+static rwy_time away_until(struct perf *p)
+{
+	while (p->w->now >= p->pause_at) {
+		p->away = p->pause_at + 1 + sim_next(&p->rng) % (rwy_dur)p->s.pause;
+		p->pause_at = p->away + sim_next(&p->rng) % (rwy_dur)(2e9 / p->s.pauses);
+	}
+	return p->away;
+}
+
 static rwy_time next(void *ctx)
 {
-	const struct perf *p = ctx;
-	rwy_time at = RWY_NEVER;
+	struct perf *p = ctx;
+	rwy_time a = RWY_NEVER, b = RWY_NEVER;
 
-	for (unsigned i = 0; i < (unsigned)p->s.qps; i++)
-		at = rwy_time_min(at, rwy_time_min(rc_host_next(&p->h[i][0]), rc_host_next(&p->h[i][1])));
-	return at;
+	for (unsigned i = 0; i < (unsigned)p->s.qps; i++) {
+		a = rwy_time_min(a, rc_host_next(&p->h[i][0]));
+		b = rwy_time_min(b, rc_host_next(&p->h[i][1]));
+	}
+	return rwy_time_min(rwy_time_max(a, away_until(p)), b);
 }
 
 static void tick(void *ctx, rwy_time now)
@@ -66,7 +81,7 @@ static void tick(void *ctx, rwy_time now)
 	struct perf *p = ctx;
 
 	for (unsigned i = 0; i < (unsigned)p->s.qps; i++)
-		for (unsigned j = 0; j < 2; j++)
+		for (unsigned j = now < away_until(p); j < 2; j++)
 			if (rc_host_next(&p->h[i][j]) <= now) {
 				rc_host_tick(&p->h[i][j], now);
 				pump(p, i, j);
@@ -75,7 +90,10 @@ static void tick(void *ctx, rwy_time now)
 
 static rwy_time ready(void *ctx, unsigned site, const uint8_t *ip, uint32_t len)
 {
-	return 0;
+	struct perf *p = ctx;
+	rwy_time at = site ? 0 : away_until(p);
+
+	return at >= p->w->now ? at + RWY_US : 0;
 }
 
 static const struct sim_ops ops = {host_rx, tick, next, ready};
@@ -148,6 +166,8 @@ static void native_packet(struct perf *p, const struct due *d)
 		sim_link_send(&w->links, sim_link_id(SIM_WAN, site), m, w->now);
 	} else if (d->where / 2 == SIM_WAN) {
 		sim_link_send(&w->links, sim_link_id(SIM_LAN_DOWN, !site), m, w->now);
+	} else if (ready(p, site, m->b.data, m->b.len) > w->now) {
+		sim_links_at(&w->links, ready(p, site, m->b.data, m->b.len), d->where, m);
 	} else {
 		host_rx(p, site, 0, m->b.data, m->b.len, w->now);
 		sim_buf_free(m);
@@ -267,6 +287,7 @@ bool perf_run(struct perf *p)
 {
 	p->rng.s = (uint64_t)p->s.seed;
 	p->stall_at = p->s.stalls ? BEGIN : RWY_NEVER;
+	p->pause_at = p->s.pauses ? BEGIN : RWY_NEVER;
 	world_begin(p);
 	for (unsigned i = 0; i < (unsigned)p->s.qps; i++)
 		for (unsigned j = 0; j < 2; j++)
