@@ -100,4 +100,11 @@ def test_lost_responses_cost_little():
             assert lossy["repairs"] <= 0.16 * lossy["packets"], (words, lossy)
 
 
+# The loss begins after a minute without any: FEC must notice.
+def test_loss_begins_late():
+    common = "rtt=100ms messages=8000 time=80s skip=60s change=60s rtt2=100ms"
+    lossy, clean = results([f"{common} loss2={loss}" for loss in ("1%", "0")])
+    assert lossy["MBps"] >= 0.96 * clean["MBps"], (lossy, clean)
+
+
 sys.exit(cases.run(globals()))

@@ -110,10 +110,53 @@ static void test_bounds(void **state)
 	assert_int_equal(p.m, 0);
 }
 
+/* Sends n datagrams through this weather; returns the largest loss expected meanwhile. */
+static double weather_of(struct wan_fec_path *p, uint64_t *pn, unsigned n, double loss, double burst)
+{
+	struct weather w = {.loss = loss, .burst = burst, .seed = *pn + 1};
+	bool before = false;
+	double most = 0, x;
+
+	for (unsigned i = 0; i < n; i++, (*pn)++) {
+		bool now = loss > 0 && lost(&w);
+
+		if (now)
+			wan_fec_note_lost(p, *pn, before, RWY_SEC);
+		else
+			wan_fec_note_acked(p, 1);
+		before = now;
+		x = wan_fec_expect(p);
+		most = x > most ? x : most;
+	}
+	return most;
+}
+
+/*
+ * The loss of a path changes: known after 8,000 datagrams at 1 %, however many came without a loss
+ * before. Where it does not change nothing is forgotten, and bursts do not look like a change.
+ */
+static void test_loss_changes(void **state)
+{
+	static const rwy_dur rtt = 20 * RWY_MS;
+	struct wan_fec_path p = {.srtt = &rtt, .min_rtt = &rtt};
+	uint64_t pn = 0;
+
+	assert_true(weather_of(&p, &pn, 500000, 0, 1) <= 3e-6);
+	weather_of(&p, &pn, 8000, .01, 1);
+	assert_true(wan_fec_expect(&p) > .006 && wan_fec_expect(&p) < .02);
+	p.est = (struct wan_fec_est){0};
+	weather_of(&p, &pn, 300000, 2e-4, 1);
+	assert_true(weather_of(&p, &pn, 2000000, 2e-4, 1) < 4e-4);
+	p.est = (struct wan_fec_est){0};
+	weather_of(&p, &pn, 300000, 1e-3, 8);
+	assert_true(weather_of(&p, &pn, 2000000, 1e-3, 8) < 2e-3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_enough),
+	    cmocka_unit_test(test_loss_changes),
 	    cmocka_unit_test(test_bounds),
 	};
 

@@ -88,7 +88,8 @@ const struct wan_fec_code *wan_fec_code(struct wan_fec *x);
  * must be measurable. */
 struct wan_fec_est {
 	double n, lost, runs;
-	uint64_t last_lost; /* packet number + 1 */
+	double late_n, late_lost, late_runs; /* the same of the last few thousand datagrams */
+	uint64_t last_lost;                  /* packet number + 1 */
 	uint32_t run;
 	bool off; /* losses are too rare to protect anything */
 	rwy_time ce_until;

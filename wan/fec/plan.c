@@ -5,9 +5,13 @@
  */
 #include "wan/fec/fec.h"
 
-#define MEMORY       65536.0   /* datagrams after which the counts are halved */
-#define MEMORY_RARE  8388608.0 /* the same bound when losses are rare */
-#define RARE         128
+#define MEMORY      65536.0   /* datagrams after which the counts are halved */
+#define MEMORY_RARE 8388608.0 /* the same bound when losses are rare */
+#define RARE        128
+/* the loss has changed when so many runs came within so many datagrams, at so many times the rate */
+#define LATE         8192.0
+#define LATE_RUNS    16
+#define LATE_FACTOR  4
 #define RUN_MAX      32   /* a longer run of losses is an outage and does not count */
 #define LOSS_MIN     2e-7 /* below this loss nothing is protected */
 #define PRIOR        3e-6 /* assumed loss while none was seen */
@@ -33,11 +37,30 @@ void wan_fec_note_acked(struct wan_fec_path *p, uint32_t n)
 	struct wan_fec_est *e = &p->est;
 
 	e->n += n;
+	e->late_n += n;
+	if (e->late_n > LATE) {
+		e->late_n /= 2;
+		e->late_lost /= 2;
+		e->late_runs /= 2;
+	}
 	if (e->n > MEMORY && (e->runs > RARE || e->n > MEMORY_RARE)) {
 		e->n /= 2;
 		e->lost /= 2;
 		e->runs /= 2;
 	}
+}
+
+/*
+ * The counts remember hundreds of thousands of datagrams, for a loss of 1e-5 to be measured. A path
+ * that loses much more all at once is another one, and what was before is forgotten.
+ */
+static void look_for_change(struct wan_fec_est *e)
+{
+	if (e->late_runs < LATE_RUNS || e->late_runs * e->n <= LATE_FACTOR * e->runs * e->late_n)
+		return;
+	e->n = e->late_n;
+	e->lost = e->late_lost;
+	e->runs = e->late_runs;
 }
 
 bool wan_fec_congested(const struct wan_fec_path *p, rwy_time now)
@@ -60,6 +83,12 @@ void wan_fec_note_lost(struct wan_fec_path *p, uint64_t pn, unsigned beside, rwy
 	e->runs += 1.0 - beside;
 	if (e->runs < 0)
 		e->runs = 0;
+	e->late_lost++;
+	e->late_n++;
+	e->late_runs += 1.0 - beside;
+	if (e->late_runs < 0)
+		e->late_runs = 0;
+	look_for_change(e);
 }
 
 void wan_fec_note_spurious(struct wan_fec_path *p)
@@ -69,6 +98,9 @@ void wan_fec_note_spurious(struct wan_fec_path *p)
 	e->lost = e->lost > 1 ? e->lost - 1 : 0;
 	if (e->runs > e->lost)
 		e->runs = e->lost;
+	e->late_lost = e->late_lost > 1 ? e->late_lost - 1 : 0;
+	if (e->late_runs > e->late_lost)
+		e->late_runs = e->late_lost;
 }
 
 /* Share of datagrams lost, 0 .. 1. */
