@@ -8,7 +8,7 @@
 #define MEMORY      65536.0   /* datagrams after which the counts are halved */
 #define MEMORY_RARE 8388608.0 /* the same bound when losses are rare */
 #define RARE        128
-/* the loss has changed when so many runs came within so many datagrams, at so many times the rate */
+/* The loss has changed: so many runs within so many datagrams, at so many times the rate. */
 #define LATE         8192.0
 #define LATE_RUNS    16
 #define LATE_FACTOR  4
