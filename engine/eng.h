@@ -167,7 +167,7 @@ struct eng_settle {
 struct eng_sb {
 	/* enum eng_sb_state; other: as the other one said, NONE: it is silent */
 	uint8_t state, other;
-	uint8_t said;     /* the state that it was told, with one bit more; 0: nothing */
+	uint8_t said; /* the state that it was told, with one bit more; 0: nothing */
 	/* Terms: of this gateway and of the other one; 0: it did not serve. */
 	uint64_t term, other_term;
 	bool stuck;       /* a copy could not be made */

@@ -147,8 +147,8 @@ struct eng_cfg {
 	struct eng_journal_entry *journal;
 	uint32_t journal_n; /* its entries */
 	/*
-	 * One of a pair: the term (standby.h) in which this gateway served last, in the same kind of
-	 * memory; 0: it did not. NULL: it does not outlive the process.
+	 * One of a pair: the term (standby.h) in which this gateway served last, in the same kind
+	 * of memory; 0: it did not. NULL: it does not outlive the process.
 	 */
 	_Atomic uint64_t *term;
 	rwy_dur probe_timeout; /* pairing: an unpaired flow's host has this long to answer */

@@ -240,8 +240,8 @@ static void sb_two_serve(struct eng *e, rwy_time now)
 }
 
 /*
- * Both have just started: the one that served last serves, for it has the newest journal; of two that
- * have none, the smaller epoch. The witness may still believe in an earlier process. Until it
+ * Both have just started: the one that served last serves, for it has the newest journal; of two
+ * that have none, the smaller epoch. The witness may still believe in an earlier process. Until it
  * believes in this one, hosts get no ACK.
  */
 static void sb_first(struct eng *e, rwy_time now)
@@ -313,7 +313,9 @@ static void sb_take(struct eng *e, rwy_time now)
 		eng_sb_claim(e, w, WAN_CLAIM_TAKE, now);
 }
 
-/* The witness refused, or the active gateway says that it was confirmed: the copies here are old. */
+/*
+ * The witness refused, or the active gateway says that it was confirmed: the copies here are old.
+ */
 static void sb_retreat(struct eng *e, rwy_time now)
 {
 	eng_takeover_undo(e, now);

@@ -10,8 +10,9 @@
  * far host has the request. When the active gateway is silent, the standby makes connections of
  * them (takeover.c).
  *
- * A *term* is the time in which one of them serves. Terms are numbered: one that begins to serve adds
- * 1 to the highest term that it knows of. So two that both start know which of them served last.
+ * A *term* is the time in which one of them serves. Terms are numbered: one that begins to serve
+ * adds 1 to the highest term that it knows of. So two that both start know which of them served
+ * last.
  */
 #ifndef ENGINE_STANDBY_H
 #define ENGINE_STANDBY_H

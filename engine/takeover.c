@@ -54,7 +54,8 @@ static bool take_request(struct eng_responder *rs, struct rwy_buf *b, rwy_time n
 	struct roce_pkt pkt;
 
 	if (roce_parse(b->data, b->len, &pkt) == ROCE_PARSE_OK) {
-		(void)roce_resp_set_single(&rs->resp, pkt.psn); /* the active gateway knew by its response */
+		/* The active gateway knew by the response of a READ. */
+		(void)roce_resp_set_single(&rs->resp, pkt.psn);
 		roce_resp_recv(&rs->resp, &pkt, &act, now);
 		if (act.verdict == ROCE_RESP_ACCEPT) {
 			eng_responder_learn_header(rs, &pkt, b);

@@ -60,8 +60,8 @@ static bool may_send(const struct wan_tunnel *t)
 }
 
 /*
- * Sends f by the reliable carrier if that is in use; natively if it must, and can, go so. tries: it is
- * sealed with the key set that was offered last.
+ * Sends f by the reliable carrier if that is in use; natively if it must, and can, go so. tries: it
+ * is sealed with the key set that was offered last.
  */
 static void put(struct wan_tunnel *t, struct wan_tx *tx, const struct wan_f_hello *f, uint8_t path,
     bool native, bool tries)

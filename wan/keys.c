@@ -183,7 +183,10 @@ static bool guarded(const struct wan_tunnel *t)
 	return t->keys->used && t->peer.claim_n && wan_hs_up(t);
 }
 
-/* What was used before: kept for answers if a process of a pair may have it that the new one is not. */
+/*
+ * What was used before: kept for answers if a process of a pair may have it that the new one is
+ * not.
+ */
 static void retire(
     struct wan_tunnel *t, struct wan_key_set *was, const struct wan_key_set *now_used, rwy_time now)
 {

@@ -14,10 +14,11 @@
  * the header and the frames, encrypted; then the tag. The nonce is the key's IV xor path and packet
  * number. A packet number is never used twice, and a HELLO has a path and a counter of its own.
  *
- * The peer may be one of a *pair* (wan.h): two processes with one address, of which one is believed.
- * The other one may exchange keys, too, to claim the tunnel. So while a peer with a claim is up, a new
- * key set takes over only when that peer has sealed something with it. One that another process uses
- * is put aside: it seals only what answers that process, until the process is believed.
+ * The peer may be one of a *pair* (wan.h): two processes with one address, of which one is
+ * believed. The other one may exchange keys, too, to claim the tunnel. So while a peer with a claim
+ * is up, a new key set takes over only when that peer has sealed something with it. One that
+ * another process uses is put aside: it seals only what answers that process, until the process is
+ * believed.
  */
 #ifndef WAN_KEYS_H
 #define WAN_KEYS_H

@@ -385,7 +385,9 @@ enum wan_claim {
 void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now);
 /* The present claim. */
 enum wan_claim wan_claimed(const struct wan_tunnel *t);
-/* The witness refused this process for good: another one replaced it. Only a new process may claim. */
+/*
+ * The witness refused this process for good: another one replaced it. Only a new process may claim.
+ */
 bool wan_claim_over(const struct wan_tunnel *t);
 /*
  * The witness has confirmed the present claim, by an answer to a HELLO that carried it. An answer

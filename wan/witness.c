@@ -11,9 +11,9 @@
  *    names one process, and that one's state is old.
  *
  * What is challenged and answers is believed: a restart of the peer (handshake.c). What is refused
- * is told so, if it wants an answer, and whether that is for good: by a HELLO of its own kind, since
- * an ordinary one with its nonce would say that it is believed. Frames of a replaced epoch are answered, too: it may not
- * know yet.
+ * is told so, if it wants an answer, and whether that is for good: by a HELLO of its own kind,
+ * since an ordinary one with its nonce would say that it is believed. Frames of a replaced epoch
+ * are answered, too: it may not know yet.
  *
  * A claim has a number. A HELLO of the believed epoch without proof of freshness changes the claim
  * only if its number is newer: an old HELLO that comes late, or again, does not. With proof it may

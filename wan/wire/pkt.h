@@ -228,8 +228,8 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 #define WAN_HELLO_PCP   4u  /* the sender reads the PCP of DATA and DGRAM */
 #define WAN_HELLO_ORDER 8u  /* the sender follows WAN_DATA_AFTER and order flows */
 #define WAN_HELLO_CLAIM 4   /* bits 4 and 5: enum wan_hello_claim */
-#define WAN_HELLO_HELD                                                                                       \
-	64u /* in an answer: the claim of the HELLO that it echoes is granted; with GONE: for good */
+/* In an answer: the claim of the HELLO that it echoes is granted. With GONE: for good. */
+#define WAN_HELLO_HELD 64u
 /*
  * In an answer: the gateway that it answers may not have the tunnel. Nothing else of it counts. Its
  * MTU is 0, so that a gateway that does not know this flag drops it.
