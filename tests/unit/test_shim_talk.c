@@ -45,7 +45,7 @@ static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 
 static void answer(struct server *s)
 {
-	struct sockaddr_storage from;
+	struct sockaddr_storage from = {0};
 	socklen_t n = sizeof(from);
 	uint8_t bytes[256];
 	ssize_t len = recvfrom(s->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &n);
