@@ -149,7 +149,7 @@ static bool answered(struct relay *r)
  */
 static bool hear(struct hagent_probe *p, int fd, bool *news)
 {
-	struct sockaddr_storage from;
+	struct sockaddr_storage from = {0};
 	socklen_t n = sizeof(from);
 	uint8_t bytes[256];
 	ssize_t len = recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &n);
