@@ -121,7 +121,7 @@ static void allow_early(struct eng_responder *rs)
 /*
  * The MSN behind the first request of a window that the host repeats. False: nobody can tell, or it
  * is no such request. A gateway that took over knows ACKs of the dead one only as far as it was
- * told, so the host's window may begin later than what is allowed here.
+ * told, so the host's window may begin later than what is allowed here: until its own first ACK.
  */
 static bool msn_behind(const struct eng_responder *rs, const struct roce_pkt *pkt, roce_msn *msn)
 {
@@ -132,7 +132,7 @@ static bool msn_behind(const struct eng_responder *rs, const struct roce_pkt *pk
 		*msn = roce_psn_add(r->allow_msn, roce_op_ends(pkt->info) ? 1 : 0);
 		return true;
 	}
-	if (!rs->taken_over || !rs->requests || roce_psn_before(pkt->psn, r->allow_psn))
+	if (!rs->taken_over || rs->single_ack_at || !rs->requests || roce_psn_before(pkt->psn, r->allow_psn))
 		return false;
 	for (uint64_t s = wan_tx_base(rs->requests); (b = wan_tx_at(rs->requests, s)); s++)
 		if (b->kind == RWY_BUF_PACKET && b->psn == pkt->psn) {
