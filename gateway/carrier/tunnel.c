@@ -175,21 +175,21 @@ static int can_go_by(
 	return RWY_EINVAL;
 }
 
-int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
+/* Begins a change; the set is locked then. NULL: there is no such tunnel, and why says so. */
+static struct gw_carrier_tun *change_begin(struct gw_carriers *cs, unsigned tunnel, char *why, size_t size)
 {
-	struct gw_carriers *cs = app->carriers;
-	struct gw_carrier_tun *t;
-	int rc = 0;
-
 	if (!cs || tunnel >= CONF_TUNNELS_MAX || !cs->tun[tunnel].used) {
 		snprintf(why, size, "no such tunnel");
-		return RWY_ENOENT;
+		return NULL;
 	}
 	gw_carriers_lock(cs);
-	t = &cs->tun[tunnel];
-	rc = can_go_by(cs, t, c, why, size);
+	return &cs->tun[tunnel];
+}
+
+/* Ends it. rc: 0, or why nothing was changed. Returns rc. */
+static int change_end(struct gw_carriers *cs, struct gw_carrier_tun *t, int rc)
+{
 	if (!rc) {
-		wan_agree_ask(&t->agree, c);
 		t->problem[0] = 0;
 		t->retry_at = t->backoff = 0;
 		gw_set_tell(cs, t);
@@ -200,32 +200,36 @@ int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char
 	return rc;
 }
 
+int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
+{
+	struct gw_carriers *cs = app->carriers;
+	struct gw_carrier_tun *t = change_begin(cs, tunnel, why, size);
+	int rc;
+
+	if (!t)
+		return RWY_ENOENT;
+	rc = can_go_by(cs, t, c, why, size);
+	if (!rc)
+		wan_agree_ask(&t->agree, c);
+	return change_end(cs, t, rc);
+}
+
 int gw_carrier_detour(
     struct gw_app *app, unsigned tunnel, enum wan_carrier by, unsigned after, char *why, size_t size)
 {
 	struct gw_carriers *cs = app->carriers;
-	struct gw_carrier_tun *t;
+	struct gw_carrier_tun *t = change_begin(cs, tunnel, why, size);
 	int rc;
 
-	if (!cs || tunnel >= CONF_TUNNELS_MAX || !cs->tun[tunnel].used) {
-		snprintf(why, size, "no such tunnel");
+	if (!t)
 		return RWY_ENOENT;
-	}
-	gw_carriers_lock(cs);
-	t = &cs->tun[tunnel];
 	rc = can_go_by(cs, t, by, why, size);
 	if (!rc) {
 		t->conf.detour = (enum conf_carrier)by;
 		t->conf.detour_after = (uint16_t)after;
 		t->agree.detour = by;
-		t->problem[0] = 0;
-		t->retry_at = t->backoff = 0;
-		gw_set_tell(cs, t);
-		gw_set_update(cs, t, gw_now());
 	}
-	pthread_mutex_unlock(&cs->lock);
-	gw_carriers_wake(cs);
-	return rc;
+	return change_end(cs, t, rc);
 }
 
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out)

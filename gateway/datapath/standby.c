@@ -38,7 +38,7 @@ struct gw_standby {
 	bool silent;    /* the other gateway, */
 	rwy_time since; /* since then */
 	rwy_time say_at;
-	rwy_dur beat, wait;
+	rwy_dur beat;
 	rwy_time turn; /* the last one */
 	/* since it serves; SAYS announcements were made: all */
 	rwy_time served;
@@ -63,7 +63,6 @@ int gw_standby_new(struct gw_worker *w)
 	s->tunnel = (unsigned)tunnel;
 	s->silent = true;
 	s->beat = t->standby_beat;
-	s->wait = t->standby_wait;
 	s->turn = gw_now();
 	s->said = SAYS;
 	w->standby = s;
