@@ -14,6 +14,7 @@
 #define CONNECT_MS 3000L
 #define TIMEOUT_MS 30000L
 #define URL_MAX    256
+#define PAGE       1000 /* entries of a list at a time */
 
 struct control {
 	const char *ca, *certificate, *key;
@@ -195,6 +196,31 @@ json_t *control_get(struct control *k, unsigned i, const char *page, long *statu
 	tell_status(k, i, j, *status);
 	json_decref(j);
 	return NULL;
+}
+
+bool control_each(struct control *k, unsigned replica, const char *path, const char *list,
+    bool (*each)(void *ctx, json_t *entry), void *ctx)
+{
+	char page[256], next[128] = "";
+	bool more = true;
+	json_t *j, *e;
+	long status;
+	size_t i;
+
+	do {
+		snprintf(page, sizeof(page), "%s?limit=%d", path, PAGE);
+		if (*next)
+			api_query(page, sizeof(page), "after", next);
+		j = control_get(k, replica, page, &status);
+		if (!j || status != 200) {
+			json_decref(j);
+			return false;
+		}
+		json_array_foreach(json_object_get(j, list), i, e) more = more && each(ctx, e);
+		snprintf(next, sizeof(next), "%s", js(j, "next"));
+		json_decref(j);
+	} while (*next && more);
+	return true;
 }
 
 unsigned control_tell(const struct control *k)

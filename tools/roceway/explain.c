@@ -149,51 +149,41 @@ static bool has_id(const json_t *all, const char *id)
 	return false;
 }
 
-/* Adds matching sessions to `all`, at most one more than `limit`. false: this replica cannot be
- * asked. */
-static bool sessions_at(struct control *k, unsigned replica, const struct wanted *w, bool reverse,
-    unsigned long limit, json_t *all)
-{
-	const bool others = json_array_size(all); /* a session that two replicas know has one id */
-	char page[256], next[128] = "";
-	json_t *j, *s;
-	long status;
-	size_t i;
+/* The sessions that are looked for. */
+struct search {
+	const struct wanted *wanted;
+	bool reverse;
+	unsigned long limit;
+	json_t *all;
+	bool others; /* `all` has another replica's: a session that both know has one id */
+};
 
-	do {
-		snprintf(page, sizeof(page), "/v1/sessions?limit=%d", PAGE);
-		if (*next)
-			api_query(page, sizeof(page), "after", next);
-		j = control_get(k, replica, page, &status);
-		if (!j || status != 200) {
-			json_decref(j);
-			return false;
-		}
-		json_array_foreach(json_object_get(j, "sessions"), i, s)
-		{
-			if (json_array_size(all) <= limit && matches(s, w, reverse) &&
-			    !(others && has_id(all, js(s, "id"))))
-				json_array_append(all, s);
-		}
-		snprintf(next, sizeof(next), "%s", js(j, "next"));
-		json_decref(j);
-	} while (*next && json_array_size(all) <= limit);
-	return true;
+/* At most one more than the limit. */
+static bool session_add(void *ctx, json_t *s)
+{
+	const struct search *x = ctx;
+
+	if (json_array_size(x->all) <= x->limit && matches(s, x->wanted, x->reverse) &&
+	    !(x->others && has_id(x->all, js(s, "id"))))
+		json_array_append(x->all, s);
+	return json_array_size(x->all) <= x->limit;
 }
 
 /* The matching sessions of all replicas; the caller frees them. NULL: no replica can be asked, and
  * an error is printed. */
 static json_t *sessions(struct control *k, const struct wanted *w, bool reverse, unsigned long limit)
 {
-	json_t *all = json_array();
+	struct search x = {.wanted = w, .reverse = reverse, .limit = limit, .all = json_array()};
 	bool any = false;
 
-	for (unsigned i = 0; i < control_count(k); i++)
-		any |= sessions_at(k, i, w, reverse, limit, all);
+	for (unsigned i = 0; i < control_count(k); i++) {
+		x.others = json_array_size(x.all);
+		any |= control_each(k, i, "/v1/sessions", "sessions", session_add, &x);
+	}
 	if (any)
-		return all;
+		return x.all;
 	control_tell(k);
-	json_decref(all);
+	json_decref(x.all);
 	return NULL;
 }
 

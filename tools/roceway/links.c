@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAGE 1000
-
 static const struct cli_opt opts[] = {
     {"detail", NULL, "everything that is known, line by line"},
     {"network", NULL, "the links of all relays, asked of the control center"},
@@ -75,10 +73,16 @@ static int run_own(const struct cli *cli)
 
 /* --- of the network --------------------------------------------------------------------------- */
 
-/* Adds a link of another replica: its ends to those of the same link, if that is there. */
-static void link_add(json_t *all, json_t *l)
+static bool link_add(void *all, json_t *l)
 {
-	json_t *o, *e;
+	json_array_append(all, l);
+	return true;
+}
+
+/* Adds a link of another replica: its ends to those of the same link, if that is there. */
+static bool link_merge(void *list, json_t *l)
+{
+	json_t *all = list, *o, *e;
 	size_t i, k;
 
 	json_array_foreach(all, i, o)
@@ -88,39 +92,9 @@ static void link_add(json_t *all, json_t *l)
 		json_array_foreach(json_object_get(l, "ends"), k, e)
 		    json_array_append(json_object_get(o, "ends"), e);
 		json_object_update_missing(o, l);
-		return;
+		return true;
 	}
-	json_array_append(all, l);
-}
-
-/* False: this replica cannot be asked. */
-static bool links_at(struct control *k, unsigned replica, json_t *all)
-{
-	char page[256], next[64] = "";
-	json_t *j, *l;
-	long status;
-	size_t i;
-
-	do {
-		snprintf(page, sizeof(page), "/v1/relay-links?limit=%d", PAGE);
-		if (*next)
-			api_query(page, sizeof(page), "after", next);
-		j = control_get(k, replica, page, &status);
-		if (!j || status != 200) {
-			json_decref(j);
-			return false;
-		}
-		json_array_foreach(json_object_get(j, "links"), i, l)
-		{
-			if (replica)
-				link_add(all, l);
-			else
-				json_array_append(all, l);
-		}
-		snprintf(next, sizeof(next), "%s", js(j, "next"));
-		json_decref(j);
-	} while (*next);
-	return true;
+	return link_add(all, l);
 }
 
 /* A line for each end: the tunnel is the same. */
@@ -159,7 +133,7 @@ static int run_network(const struct cli *cli)
 	bool any = false;
 
 	for (unsigned i = 0; k && i < control_count(k); i++)
-		any |= links_at(k, i, all);
+		any |= control_each(k, i, "/v1/relay-links", "links", i ? link_merge : link_add, all);
 	if (k && control_tell(k) && !any)
 		rc = EXIT_ERROR;
 	if (any) {

@@ -97,6 +97,13 @@ unsigned control_count(const struct control *k); /* number of replicas */
 /* GETs a page of one replica. Returns the answer, a JSON object, with its HTTP status: 200 or 404.
  * NULL: the replica could not be asked; control_tell() reports why. */
 json_t *control_get(struct control *k, unsigned replica, const char *page, long *status);
+/*
+ * Calls `each` with every entry of a list that a replica gives in pages (`path`, its member
+ * `list`), until it returns false. The entry is the answer's: `each` takes a reference to keep it.
+ * False: the replica could not be asked; control_tell() reports why.
+ */
+bool control_each(struct control *k, unsigned replica, const char *path, const char *list,
+    bool (*each)(void *ctx, json_t *entry), void *ctx);
 /* Calls cli_error() for each replica that could not be asked since control_new(). Returns how
  * many. */
 unsigned control_tell(const struct control *k);
