@@ -47,7 +47,7 @@ int conf_check_security(
 	return 0;
 }
 
-/* What QUIC needs, for the key of the tunnel that asks for it. */
+/* Carrier quic needs a port, certificates and the peer's name. `key` of the tunnel asks for it. */
 static int check_quic_for(const struct conf *c, const struct conf_tunnel *t, const struct conf_node *via,
     const char *key, struct conf_error *err)
 {

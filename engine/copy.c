@@ -128,7 +128,7 @@ static bool ends_message(const struct rwy_buf *b)
 }
 
 /*
- * Of what is in custody, how much the far host has executed: up to the last READ or ATOMIC whose
+ * The far host has executed so much of what is in custody: up to the last READ or ATOMIC whose
  * responses have passed. Those were reported, and do not come again.
  */
 static uint32_t executed(const struct eng_responder *rs)

@@ -96,7 +96,7 @@ static json_t *tunnel_for(const struct ctlr *c, const struct ctlr_gateway *g, co
 	    c->conf->security == CONF_SEC_KEYS ? "keys" : "none");
 }
 
-/* What the job wants of the tunnel. It changes to the carrier of its jobs with the next change of
+/* The job's wishes for the tunnel. It changes to the carrier of its jobs with the next change of
  * the tunnel; until then an assignment that named it would be refused. */
 static void put_wishes(json_t *a, const struct ctlr_job *j, const struct ctlr_tunnel *t)
 {

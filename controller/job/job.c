@@ -93,8 +93,8 @@ static void reply_planned(void *ctx, int rc, uint64_t rev)
 		ctlr_req_fail(r, 409, "", "the job was withdrawn meanwhile");
 }
 
-/* What a job is once another one has taken its room: its pairs have routes and no rates, and it is
- * planned again as soon as it fits. */
+/* The record of a job whose room another one has taken: its pairs have routes and no rates, and it
+ * is planned again as soon as it fits. */
 static json_t *preempted_record(const struct ctlr_job *j, const char *by)
 {
 	json_t *record = json_deep_copy(j->json);

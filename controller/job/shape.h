@@ -6,7 +6,7 @@
 #include "controller/server/req.h"
 #include "controller/state/ctlr.h"
 
-/* What the i-th pair of a job asks for, or each pair of its ranks. */
+/* The demand of one pair of a job, or of each pair of its ranks. */
 struct ctlr_shape {
 	uint64_t bandwidth_bps; /* payload, whatever the shape */
 	uint64_t bytes, us;     /* 0: a rate was asked for; else `bytes` within `us` */

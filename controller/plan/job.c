@@ -381,8 +381,7 @@ static void claim_earlier_groups(const struct plan_job_result *r, struct plan_jo
 	}
 }
 
-/* What is promised is for all jobs together. What is measured is what this traffic gets beside
- * theirs. */
+/* A promise is for all jobs together. A measurement is of what this traffic gets beside theirs. */
 static void leave_promise(const struct work *w, const struct plan_job_group *g, struct plan_path *path)
 {
 	const uint64_t claimed = path->cls != PLAN_INTERNET && w->world->path_claimed

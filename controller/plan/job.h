@@ -71,8 +71,8 @@ struct plan_world_ops {
 	unsigned (*gateways)(void *ctx, const char *site, struct plan_gateway *out, unsigned max);
 	/* The path between two sites. */
 	void (*path)(void *ctx, const char *first, const char *second, struct plan_path *out);
-	/* What other jobs claim of the path between two sites. A promise is for all of them
-	 * together. A NULL pointer: nothing. */
+	/* Other jobs' claims of the path between two sites. A promise is for all of them together.
+	 * A NULL pointer: none. */
 	uint64_t (*path_claimed)(void *ctx, const char *first, const char *second);
 	/* The network's paths between two sites, less what other jobs claim. Writes at most max,
 	 * returns how many; RWY_ENOENT: no network reserves between these sites (an Internet

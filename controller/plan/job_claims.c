@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plan leaves: its claims on gateways and paths, and its memory. */
+/* The claims of a plan on gateways and paths, and the end of its memory. */
 #include <stdlib.h>
 
 #include "controller/plan/book.h"
