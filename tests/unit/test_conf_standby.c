@@ -32,12 +32,7 @@ static const char good[] =
     "connections: {ack_mode: site}\n"                                                            /* 14 */
     "api: {socket: /run/x.sock}\n";                                                              /* 15 */
 
-static const struct bad {
-	unsigned line;
-	const char *with;
-	unsigned at; /* 0: line */
-	const char *want;
-} bad[] = {
+static const struct conf_bad bad[] = {
     {1, "gateway: {name: a, workers: 2}", 0, "expected 1 for `workers` with tunnel `pair` of a pair"},
     {4, "     }", 3, "expected `mac` of port `lan`, the same at both gateways"},
     {6, "     }", 5, "expected `mac` of port `wan`"},
@@ -71,18 +66,7 @@ static const struct bad {
 
 static void test_bad(void **state)
 {
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		char *text = conf_change(good, bad[i].line, bad[i].with);
-		const unsigned line = bad[i].at ? bad[i].at : bad[i].line;
-		struct conf_error err;
-		struct conf *c = NULL;
-
-		if (conf_parse(&c, text, strlen(text), "x.yaml", &err) != RWY_EINVAL || err.line != line ||
-		    !strstr(err.msg, bad[i].want))
-			fail_msg("%s: wanted line %u `%s`, got line %u: %s", bad[i].with, line, bad[i].want,
-			    err.line, err.msg);
-		free(text);
-	}
+	CONF_CHECK_BAD(good, bad);
 }
 
 /* The gateway at the far end of another tunnel is the witness. */

@@ -140,15 +140,7 @@ static void test_modes(void **state)
 	free(text);
 }
 
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order in which cases read */
-struct bad {
-	unsigned line;    /* replaced; 0: appended */
-	const char *with; /* the new line */
-	unsigned at;      /* position of the message; 0: at line */
-	const char *want;
-};
-
-static const struct bad values[] = {
+static const struct conf_bad values[] = {
     {9, "  - name: re d", 0, "expected a name of at most 31"},
     {10, "    vni: 0", 0, "expected an integer from 1 to 16777215 for `vni`, found `0`"},
     {10, "    vni: 16777216", 0, "found `16777216`"},
@@ -210,7 +202,7 @@ static const struct bad values[] = {
     {0, "  - 5", 30, "mappings for `tenants`, found `5`"},
 };
 
-static const struct bad rules[] = {
+static const struct conf_bad rules[] = {
     {26, "  - name: red", 0, "expected a name of its own, found `red`, which is tenant 1's too (line 9)"},
     {27, "    vni: 5001", 0, "expected a VNI of its own, found `5001`, which is tenant `red`'s too"},
     {27, "    vni: 5002\n    vlan: 101", 28,
@@ -252,30 +244,14 @@ static const struct bad rules[] = {
         "found `vlan`"},
 };
 
-static void check_bad(const struct bad *b, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		char *text = conf_change(good, b[i].line, b[i].with);
-		struct conf *c = NULL;
-		struct conf_error err;
-		int rc = conf_parse(&c, text, strlen(text), "x.yaml", &err);
-
-		if (rc != RWY_EINVAL || err.line != (b[i].at ? b[i].at : b[i].line) || !err.column ||
-		    !strstr(err.msg, b[i].want))
-			fail_msg("`%s`: line %u `%s` wanted; got %d, line %u: %s", b[i].with,
-			    b[i].at ? b[i].at : b[i].line, b[i].want, rc, err.line, err.msg);
-		free(text);
-	}
-}
-
 static void test_values(void **state)
 {
-	check_bad(values, sizeof(values) / sizeof(values[0]));
+	CONF_CHECK_BAD(good, values);
 }
 
 static void test_rules(void **state)
 {
-	check_bad(rules, sizeof(rules) / sizeof(rules[0]));
+	CONF_CHECK_BAD(good, rules);
 }
 
 /* Messages point at the value, not at the beginning of its line. */
