@@ -25,19 +25,7 @@ static uint64_t ttl_ms(const struct ctlr *c)
 
 static struct ctlr_host *host_need(struct ctlr *c, const char *name)
 {
-	struct ctlr_host *h = ctlr_map_find(&c->hosts, name);
-
-	if (h)
-		return h;
-	h = calloc(1, sizeof(*h));
-	if (!h)
-		return NULL;
-	snprintf(h->name, sizeof(h->name), "%s", name);
-	if (ctlr_map_add(&c->hosts, &h->node, h->name)) {
-		free(h);
-		return NULL;
-	}
-	return h;
+	return CTLR_MAP_NEED(&c->hosts, struct ctlr_host, name, name);
 }
 
 static void host_free(struct ctlr *c, struct ctlr_host *h)

@@ -455,15 +455,11 @@ void ctlr_tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 		ctlr_event(c, EVENT_INFO, "tenant", name, "removed");
 		return;
 	}
+	if (!nt)
+		nt = CTLR_MAP_NEED(&c->tenants, struct ctlr_tenant, name, name);
 	if (!nt) {
-		nt = calloc(1, sizeof(*nt));
-		if (!nt)
-			return;
-		snprintf(nt->name, sizeof(nt->name), "%.31s", name);
-		if (ctlr_map_add(&c->tenants, &nt->node, nt->name)) {
-			free(nt);
-			return;
-		}
+		json_decref(j);
+		return;
 	}
 	json_decref(nt->json);
 	nt->json = j;

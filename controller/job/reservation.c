@@ -17,19 +17,7 @@
 
 static struct ctlr_reservation *reservation_need(struct ctlr *c, const char *job)
 {
-	struct ctlr_reservation *g = ctlr_map_find(&c->reservations, job);
-
-	if (g)
-		return g;
-	g = calloc(1, sizeof(*g));
-	if (!g)
-		return NULL;
-	snprintf(g->job, sizeof(g->job), "%s", job);
-	if (ctlr_map_add(&c->reservations, &g->node, g->job)) {
-		free(g);
-		return NULL;
-	}
-	return g;
+	return CTLR_MAP_NEED(&c->reservations, struct ctlr_reservation, job, job);
 }
 
 static void reservation_free(struct ctlr *c, struct ctlr_reservation *g)

@@ -37,16 +37,7 @@ void ctlr_flow_link(struct ctlr_flow *f, struct ctlr_tunnel *t)
 
 struct ctlr_flow *ctlr_flow_new(struct ctlr *c, const char *key)
 {
-	struct ctlr_flow *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	snprintf(f->key, sizeof(f->key), "%s", key);
-	if (ctlr_map_add(&c->flows, &f->node, f->key)) {
-		free(f);
-		return NULL;
-	}
-	return f;
+	return CTLR_MAP_NEED(&c->flows, struct ctlr_flow, key, key);
 }
 
 void ctlr_flow_key(char key[sizeof(((struct ctlr_flow *)0)->key)], uint32_t vni, const char *first,

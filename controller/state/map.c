@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/state/map.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -63,6 +64,25 @@ int ctlr_map_add(struct ctlr_map *m, struct ctlr_map_node *node, const char *key
 	m->slot[node->hash & (m->slots - 1)] = node;
 	m->n++;
 	return 0;
+}
+
+void *ctlr_map_need(struct ctlr_map *m, const char *key, size_t size, size_t key_at, size_t key_size)
+{
+	struct ctlr_map_node *n = ctlr_map_find(m, key);
+	char *copy;
+
+	if (n)
+		return n;
+	n = calloc(1, size);
+	if (!n)
+		return NULL;
+	copy = (char *)n + key_at;
+	snprintf(copy, key_size, "%s", key);
+	if (ctlr_map_add(m, n, copy)) {
+		free(n);
+		return NULL;
+	}
+	return n;
 }
 
 void ctlr_map_del(struct ctlr_map *m, struct ctlr_map_node *node)

@@ -24,6 +24,12 @@ struct ctlr_map {
 void *ctlr_map_find(const struct ctlr_map *m, const char *key); /* NULL: there is none */
 /* Adds an object whose key is not in the table. RWY_ENOMEM. */
 RWY_MUST_CHECK int ctlr_map_add(struct ctlr_map *m, struct ctlr_map_node *node, const char *key);
+/* The object with this key. If there is none, adds one: `size` zeroed bytes, with a copy of the key
+ * in the key_size bytes at key_at, cut if it is longer. free() it after ctlr_map_del(). NULL: no
+ * memory. */
+void *ctlr_map_need(struct ctlr_map *m, const char *key, size_t size, size_t key_at, size_t key_size);
+#define CTLR_MAP_NEED(m, type, member, key) \
+	((type *)ctlr_map_need(m, key, sizeof(type), offsetof(type, member), sizeof(((type *)0)->member)))
 /* No effect if it is not in the table. */
 void ctlr_map_del(struct ctlr_map *m, struct ctlr_map_node *node);
 void ctlr_map_free(struct ctlr_map *m); /* frees the table, not the objects */

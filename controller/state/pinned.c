@@ -31,26 +31,9 @@ enum plan_carrier ctlr_pinned_wanted(const json_t *job)
 	return json_object_get(job, "dscp") ? PLAN_NATIVE : PLAN_ANY;
 }
 
-static struct pinned *pinned_need(struct ctlr *c, const char *tunnel)
-{
-	struct pinned *x = ctlr_map_find(&c->pinned, tunnel);
-
-	if (x)
-		return x;
-	x = calloc(1, sizeof(*x));
-	if (!x)
-		return NULL;
-	snprintf(x->tunnel, sizeof(x->tunnel), "%s", tunnel);
-	if (ctlr_map_add(&c->pinned, &x->node, x->tunnel)) {
-		free(x);
-		return NULL;
-	}
-	return x;
-}
-
 static void add_row(struct ctlr *c, const struct ctlr_job *j, const char *tunnel, enum plan_carrier k)
 {
-	struct pinned *x = pinned_need(c, tunnel);
+	struct pinned *x = CTLR_MAP_NEED(&c->pinned, struct pinned, tunnel, tunnel);
 	struct part *p = x ? x->part : NULL;
 
 	while (p && p->job != j)

@@ -12,17 +12,9 @@ int ctlr_relay_link_join(struct ctlr *c, struct ctlr_session *s, uint64_t id)
 	char key[sizeof(l->key)];
 
 	snprintf(key, sizeof(key), "%016" PRIx64, id);
-	l = ctlr_map_find(&c->relay_links, key);
-	if (!l) {
-		l = calloc(1, sizeof(*l));
-		if (!l)
-			return RWY_ENOMEM;
-		snprintf(l->key, sizeof(l->key), "%s", key);
-		if (ctlr_map_add(&c->relay_links, &l->node, l->key)) {
-			free(l);
-			return RWY_ENOMEM;
-		}
-	}
+	l = CTLR_MAP_NEED(&c->relay_links, struct ctlr_relay_link, key, key);
+	if (!l)
+		return RWY_ENOMEM;
 	s->link = l;
 	s->link_next = l->session;
 	l->session = s;

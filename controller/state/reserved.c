@@ -31,27 +31,10 @@ static uint32_t worst_of_legs(const json_t *entry, const char *key)
 	return (uint32_t)v;
 }
 
-static struct reserved *reserved_need(struct ctlr *c, const char *tunnel)
-{
-	struct reserved *x = ctlr_map_find(&c->reserved, tunnel);
-
-	if (x)
-		return x;
-	x = calloc(1, sizeof(*x));
-	if (!x)
-		return NULL;
-	snprintf(x->tunnel, sizeof(x->tunnel), "%s", tunnel);
-	if (ctlr_map_add(&c->reserved, &x->node, x->tunnel)) {
-		free(x);
-		return NULL;
-	}
-	return x;
-}
-
 static void add_part(
     struct ctlr *c, const struct ctlr_job *j, const char *tunnel, const json_t *entry, uint64_t bps)
 {
-	struct reserved *x = reserved_need(c, tunnel);
+	struct reserved *x = CTLR_MAP_NEED(&c->reserved, struct reserved, tunnel, tunnel);
 	struct part *p = x ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p)

@@ -13,19 +13,7 @@
 
 struct ctlr_site *ctlr_site_need(struct ctlr *c, const char *name)
 {
-	struct ctlr_site *s = ctlr_map_find(&c->sites, name);
-
-	if (s)
-		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	snprintf(s->name, sizeof(s->name), "%s", name);
-	if (ctlr_map_add(&c->sites, &s->node, s->name)) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	return CTLR_MAP_NEED(&c->sites, struct ctlr_site, name, name);
 }
 
 static bool site_in_use(const struct ctlr *c, const struct ctlr_site *s)
@@ -50,19 +38,7 @@ void ctlr_site_drop_unused(struct ctlr *c, struct ctlr_site *s)
 
 struct ctlr_gateway *ctlr_gateway_need(struct ctlr *c, const char *name)
 {
-	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, name);
-
-	if (g)
-		return g;
-	g = calloc(1, sizeof(*g));
-	if (!g)
-		return NULL;
-	snprintf(g->name, sizeof(g->name), "%s", name);
-	if (ctlr_map_add(&c->gateways, &g->node, g->name)) {
-		free(g);
-		return NULL;
-	}
-	return g;
+	return CTLR_MAP_NEED(&c->gateways, struct ctlr_gateway, name, name);
 }
 
 void ctlr_gateway_set_site(struct ctlr *c, struct ctlr_gateway *g, struct ctlr_site *s)
@@ -133,18 +109,13 @@ struct ctlr_tunnel *ctlr_tunnel_find(struct ctlr *c, const char *a, const char *
 
 struct ctlr_tunnel *ctlr_tunnel_need(struct ctlr *c, struct ctlr_gateway *a, struct ctlr_gateway *b)
 {
-	struct ctlr_tunnel *t = ctlr_tunnel_find(c, a->name, b->name);
+	char key[sizeof(((struct ctlr_tunnel *)0)->name)];
+	struct ctlr_tunnel *t;
 
-	if (t)
+	ctlr_tunnel_key(key, a->name, b->name);
+	t = CTLR_MAP_NEED(&c->tunnels, struct ctlr_tunnel, name, key);
+	if (!t || t->end[0])
 		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return NULL;
-	ctlr_tunnel_key(t->name, a->name, b->name);
-	if (ctlr_map_add(&c->tunnels, &t->node, t->name)) {
-		free(t);
-		return NULL;
-	}
 	t->end[0] = strcmp(a->name, b->name) < 0 ? a : b;
 	t->end[1] = t->end[0] == a ? b : a;
 	/* sorted by the peer's name: documents are the same at all replicas */
