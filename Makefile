@@ -116,14 +116,16 @@ PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-p
 all: core $(PROGS) man completion ## build everything that is installed
 
 # Manual pages and completion, from what the programs say of themselves.
-MAN_PAGES := roceway.1 roceway-run.1 wanem.1 roceway-gateway.yaml.5 roceway-controller.yaml.5 roceway-metrics.7 \
+MAN_PAGES := roceway.1 roceway-ca.1 roceway-run.1 wanem.1 roceway-gateway.yaml.5 roceway-controller.yaml.5 roceway-metrics.7 \
              roceway-gateway.8 roceway-proxy.8 roceway-controller.8 roceway-host-agent.8
 COMPLETIONS := bash zsh fish
-$(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gateway.yaml conf/samples/controller.yaml $(PROGS) $(BUILD)/bin/roceway-controller $(BUILD)/bin/roceway-run $(BUILD)/bin/roceway-host-agent
+$(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gateway.yaml conf/samples/controller.yaml $(PROGS) $(BUILD)/bin/roceway-controller $(BUILD)/bin/roceway-run $(BUILD)/bin/roceway-host-agent $(BUILD)/bin/roceway-ca
 	@mkdir -p $(@D)
 	@echo '  MAN   $(@D)'
 	$(Q)tools/manual/manual $(BUILD) $(@D) $(VERSION)
 	@touch $@
+$(BUILD)/bin/roceway-ca: tools/ca/roceway-ca
+	@install -D -m 755 $< $@
 $(BUILD)/completion/%: $(BUILD)/bin/roceway
 	@mkdir -p $(@D)
 	$(Q)$< completion $* > $@
@@ -449,7 +451,7 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway/wireshark
 	install -m 644 tools/dissector/roceway.lua tools/dissector/roceway.colors $(DESTDIR)$(PREFIX)/share/roceway/wireshark/
 	install -m 755 tools/extcap/roceway-extcap $(DESTDIR)$(PREFIX)/share/roceway/wireshark/
-	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BUILD)/bin/roceway $(BUILD)/bin/roceway-ca $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/wanem $(BUILD)/bin/roceway-run $(DESTDIR)$(PREFIX)/bin/
 	for l in $(SHIM_LIBS); do $(call put,644,$$l,lib/roceway/$$(basename $$l)) || exit 1; done
 	$(call put,644,conf/samples/redirect.conf,share/roceway/redirect.conf)

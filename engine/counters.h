@@ -88,7 +88,7 @@
 	X(drop_memory_conn, "requests above their connection's bound of memory: asked for again later")      \
 	X(drop_memory_share, "requests above the share of memory of their host or tenant: the same")         \
 	X(drop_memory_read, "READ responses for which there was no memory: asked for again later")           \
-	X(drop_ghost_ack, "ACK for a PSN that is not outstanding")                                           \
+	X(drop_ghost_ack, "ACKs that say nothing: of a PSN that is not outstanding, NAKs during their wait") \
 	X(drop_old_response, "response seen before or unexpected")                                           \
 	X(cm_foreign, "CM requests that name other hosts than their packets: carried, not believed")         \
 	X(cm_held, "DREQs that waited until the far host had what their host was acknowledged")              \

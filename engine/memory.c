@@ -11,15 +11,16 @@
  */
 #define SHARE_BITS 3
 #define SHARE      ((1u << SHARE_BITS) - 1)
-#define OWN_BITS   6
-/* Nobody has vouched for an unpaired flow: one host gets two thirds of that memory. */
-#define UNPAIRED_BITS 1
-#define PLENTY_BITS   2
-#define AGAIN         16 /* buffers for which there must be room before a host is asked to go on */
-#define PMTU_LOG_MIN  8  /* path MTU 256, 512 .. 4096 */
-#define PART_BITS     8
-#define HEADERS       80u /* of a READ response, about */
-#define STEPS         8   /* sides that wait looked at in a turn */
+/* Of what is left of its tenant's reservation a host may hold 64 times as much. */
+#define OWN_BITS 6
+/* Unpaired flows of a host: two times what is left for all, so two thirds if it is alone. */
+#define UNPAIRED_BITS  1
+#define PLENTY_BITS    2
+#define ROOM_TO_RESUME 16 /* buffers for which there must be room before a host is asked to go on */
+#define PMTU_LOG_MIN   8  /* path MTU 256, 512 .. 4096 */
+#define PART_BITS      8
+#define HEADERS        80u /* of a READ response, about */
+#define STEPS          8   /* sides that wait looked at in a turn */
 
 /* --- accounts --- */
 
@@ -158,7 +159,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -186,9 +187,9 @@ static uint64_t part_of(const struct eng *e, uint64_t all, uint64_t has)
 static struct room tenant_room(const struct eng *e, const struct eng_tenant *t)
 {
 	uint64_t most = minus(t->memory_max, t->mem.held);
-	uint64_t own = least(minus(t->cfg.reserve, t->mem.held), most);
+	uint64_t own = min_u64(minus(t->cfg.reserve, t->mem.held), most);
 
-	return (struct room){own, least(part_of(e, free_to_all(e), over_reserve(t)), most - own)};
+	return (struct room){own, min_u64(part_of(e, free_to_all(e), over_reserve(t)), most - own)};
 }
 
 /* Bytes that one of the tenant's hosts may hold, when `cost` more are held. */
@@ -209,7 +210,7 @@ static inline bool plenty(const struct eng_side *side, uint64_t cost)
 	return held <= side->e->plenty && held <= side->tenant->plenty;
 }
 
-/* One that holds nothing yet needs only room, whatever its host's other connections hold. */
+/* A connection that holds nothing yet needs only room, whatever its host's others hold. */
 static bool shares_allow(const struct eng_side *side, uint64_t cost)
 {
 	struct room r;
@@ -257,8 +258,8 @@ uint64_t eng_mem_read_room(const struct eng_requester *rq)
 	const struct eng *e = rq->side.e;
 	struct room r = tenant_room(e, rq->side.tenant);
 	uint64_t share =
-	    least(minus(host_threshold(&r, 0), rq->side.host->mem.held) >> SHARE_BITS, r.own + r.common);
-	uint64_t room = least(minus(e->cfg.custody_conn, rq->answering), share);
+	    min_u64(minus(host_threshold(&r, 0), rq->side.host->mem.held) >> SHARE_BITS, r.own + r.common);
+	uint64_t room = min_u64(minus(e->cfg.custody_conn, rq->answering), share);
 	unsigned log = rq->reqr.pmtu ? (unsigned)__builtin_ctz(rq->reqr.pmtu) : PMTU_LOG_MIN;
 
 	return room * e->payload_part[log - PMTU_LOG_MIN] >> PART_BITS;
@@ -268,7 +269,7 @@ uint64_t eng_mem_read_room(const struct eng_requester *rq)
 bool eng_mem_has_room(const struct eng_side *side)
 {
 	const struct eng_cfg *c = &side->e->cfg;
-	uint64_t more = side->is_requester ? c->memory_conn >> 2 : (uint64_t)AGAIN * c->buf_cost;
+	uint64_t more = side->is_requester ? c->memory_conn >> 2 : (uint64_t)ROOM_TO_RESUME * c->buf_cost;
 	uint64_t cost = side_holds(side) ? more : c->buf_cost;
 
 	if (side->is_requester)
@@ -280,7 +281,7 @@ bool eng_mem_over_share(const struct eng_side *side)
 {
 	const struct eng_tenant *t = side->tenant;
 
-	return side->host->mem.held >= least(t->host_share, t->host_reserve + side->e->host_share);
+	return side->host->mem.held >= min_u64(t->host_share, t->host_reserve + side->e->host_share);
 }
 
 /* The part of a full READ response's buffer that is payload, by path MTU. */
@@ -400,7 +401,7 @@ static uint64_t half_open_room(const struct eng *e, const struct eng_tenant *t)
 {
 	uint64_t room = part_of(e, minus(e->cfg.half_open_max, e->half_open), t->half_open);
 
-	return t->cfg.half_open_max ? least(room, minus(t->cfg.half_open_max, t->half_open)) : room;
+	return t->cfg.half_open_max ? min_u64(room, minus(t->cfg.half_open_max, t->half_open)) : room;
 }
 
 bool eng_half_open_admits(const struct eng *e, const struct eng_tenant *t, const struct eng_host *h)

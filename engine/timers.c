@@ -7,16 +7,19 @@
  */
 #include "engine/requester.h"
 
-#define UNIT 4096 /* ns of CM's timeout 0; each step doubles */
+#define UNIT 4096 /* ns: a timeout of t is 4.096 us x 2^t; 0: none (IBA 9.7.6.1.3) */
 /* A host's timer may take up to four times its timeout (IBA 9.7.6.1.3). */
 #define SLACK 4u
 
-/* The longest time that the remote host waits in all: each try lasts as long as a timer may. */
-static rwy_dur remote_patience(uint8_t known_timeout, uint8_t retry)
+/*
+ * The longest time that the remote host waits in all: each try lasts as long as a timer may.
+ * timeout_plus_1: 0 if CM did not tell the timeout.
+ */
+static rwy_dur remote_patience(uint8_t timeout_plus_1, uint8_t retry)
 {
-	unsigned timeout = known_timeout - 1u;
+	unsigned timeout = timeout_plus_1 - 1u;
 
-	if (!known_timeout)
+	if (!timeout_plus_1)
 		return 0;
 	return timeout ? (rwy_dur)(retry + 1u) * SLACK * ((rwy_dur)UNIT << timeout) : RWY_NEVER;
 }

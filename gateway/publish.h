@@ -51,10 +51,7 @@ RWY_MUST_CHECK int gw_publisher_new(struct gw_publisher **out, unsigned readers)
 /* After the last reader has left. Frees what is published and what is retired. NULL is allowed. */
 void gw_publisher_free(struct gw_publisher *p);
 
-/*
- * --- readers: each on its own thread, but for the first join and the last leave
- * -------------------------
- */
+/* --- readers: each on its own thread, but for the first join and the last leave --------------- */
 
 /* Before the reader's first load; after its last one. A reader that has joined is online. */
 void gw_reader_join(struct gw_publisher *p, unsigned reader);
@@ -74,10 +71,7 @@ static inline const void *gw_published_get(const struct gw_publisher *p, enum gw
 	return atomic_load_explicit(&p->slot[what], memory_order_acquire);
 }
 
-/*
- * --- writers: any thread but a reader's
- * ------------------------------------------------------------------
- */
+/* --- writers: any thread but a reader's ------------------------------------------------------- */
 
 /*
  * Exchanges the pointer. The publisher frees the object that was there, if it came with a free_fn,
@@ -87,7 +81,8 @@ static inline const void *gw_published_get(const struct gw_publisher *p, enum gw
 uint64_t gw_publish(
     struct gw_publisher *p, enum gw_published what, const void *object, void (*free_fn)(void *));
 /*
- * Every reader that is online has reported since, and so has what was published, and nothing older.
+ * True: each reader that is online has reported since. So each has the object that was published,
+ * and none holds an older one.
  */
 bool gw_publish_passed(struct gw_publisher *p, uint64_t token);
 /* Waits for that, but not longer than at_most. False: a reader has not reported. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The same at both relays, although each knows another of the two as its own. */
+/* The same at both relays, whichever host is the local one: the lower address comes first. */
 static uint64_t id_of(const struct rwy_ip *host, const struct proxy_ask *ask)
 {
 	const struct rwy_ip *far = &ask->target.addr;

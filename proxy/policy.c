@@ -27,6 +27,7 @@ bool proxy_allows(
 	return false;
 }
 
+/* A pair has no port: only an entry for all ports allows it. */
 bool proxy_allows_pair(const struct proxy_policy *p, const struct rwy_ip *a, const struct rwy_ip *b)
 {
 	for (unsigned i = 0; i < p->acls; i++)

@@ -110,7 +110,7 @@ static void add_pair_route(json_t *list, struct ctlr *c, const struct ctlr_site 
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	json_t *gateways = json_array();
 	struct rwy_ip a;
-	const unsigned mine = ctlr_lpm_ip(addr[1], &a) && ctlr_lpm_find(&c->lpm, vni, &a) == s;
+	const unsigned mine = ctlr_lpm_parse_ip(addr[1], &a) && ctlr_lpm_find(&c->lpm, vni, &a) == s;
 
 	host_prefix(addr[mine], source);
 	host_prefix(addr[!mine], destination);

@@ -31,7 +31,7 @@ static int from_ranks(
 		for (unsigned i = 0; i < m->ranks.n; i++) {
 			rank[i].rank = (uint32_t)from[i].rank;
 			rank[i].stage = (uint32_t)from[i].stage;
-			(void)ctlr_lpm_ip(from[i].address, &rank[i].addr);
+			(void)ctlr_lpm_parse_ip(from[i].address, &rank[i].addr);
 		}
 		n = plan_job_ranks(rank, m->ranks.n, &want, m->ring, *out, max, &bad);
 		if (n < 0 && r)
@@ -60,8 +60,8 @@ static int from_pairs(
 		return RWY_ENOMEM;
 	}
 	for (unsigned i = 0; i < m->pairs.n; i++) {
-		(void)ctlr_lpm_ip(from[i].source, &(*out)[i].a);
-		(void)ctlr_lpm_ip(from[i].destination, &(*out)[i].b);
+		(void)ctlr_lpm_parse_ip(from[i].source, &(*out)[i].a);
+		(void)ctlr_lpm_parse_ip(from[i].destination, &(*out)[i].b);
 		(*out)[i].want = (struct plan_triple){ctlr_shape_of(m, i, since_ms).bandwidth_bps,
 		    saturate32(from[i].delay_us), saturate32(from[i].jitter_us)};
 		(*out)[i].a_qpn = (uint32_t)from[i].source_qpn;

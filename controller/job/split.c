@@ -153,7 +153,7 @@ static bool nic_known(struct ctlr *c, struct ctlr_req *r, const struct model_job
 	struct rwy_ip ip;
 	char field[80];
 
-	if (ctlr_lpm_ip(nic[n].address, &ip))
+	if (ctlr_lpm_parse_ip(nic[n].address, &ip))
 		site = ctlr_lpm_find(&c->lpm, nt ? nt->vni : 0, &ip);
 	snprintf(field, sizeof(field), "containers[%u].nics[%u].address", i, n);
 	if (!site) {

@@ -27,7 +27,7 @@ void ctlr_split_sort_nics(struct model_container *k)
 
 /* --- pairs ------------------------------------------------------------------------------------ */
 
-/* The address of each rank that somebody has. */
+/* The address of each rank that a container has. Sorts the containers' NICs. */
 static void set_addresses(
     const struct model_job *m, const json_t *table, struct plan_rank_address *at, uint32_t world)
 {
@@ -48,7 +48,7 @@ static void set_addresses(
 		nic = k[i].nics.at;
 		for (unsigned n = 0; n < count; n++) {
 			at[first + n].cluster = (uint32_t)mdl_number_of(e, "cluster");
-			(void)ctlr_lpm_ip(nic[ctlr_split_nic(&k[i], n)].address, &at[first + n].addr);
+			(void)ctlr_lpm_parse_ip(nic[ctlr_split_nic(&k[i], n)].address, &at[first + n].addr);
 		}
 	}
 }

@@ -11,7 +11,7 @@
 
 #include "controller/provider/provider.h"
 
-/* A path with its sites, as files have it. */
+/* A path with its sites, as the files of `static` and `linux` list it. */
 struct provider_path {
 	char first[PLAN_NAME_MAX], second[PLAN_NAME_MAX]; /* in the order of plan_first_site() */
 	struct plan_route route;

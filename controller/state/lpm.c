@@ -14,7 +14,7 @@ struct entry {
 	char key[KEY];
 };
 
-bool ctlr_lpm_ip(const char *text, struct rwy_ip *out)
+bool ctlr_lpm_parse_ip(const char *text, struct rwy_ip *out)
 {
 	uint8_t v4[4];
 
@@ -35,7 +35,7 @@ static bool parse_prefix(const char *text, struct rwy_ip *addr, unsigned *len)
 	memcpy(ip, text, (size_t)(slash - text));
 	ip[slash - text] = 0;
 	*len = (unsigned)strtoul(slash + 1, NULL, 10) + (strchr(ip, ':') ? 0 : 96);
-	return *len <= 128 && ctlr_lpm_ip(ip, addr);
+	return *len <= 128 && ctlr_lpm_parse_ip(ip, addr);
 }
 
 static void key_of(char key[KEY], uint32_t vni, const struct rwy_ip *a, unsigned len)

@@ -13,7 +13,7 @@ struct ctlr_lpm {
 };
 
 /* Parses an address in the canonical text of controller/model/. */
-bool ctlr_lpm_ip(const char *text, struct rwy_ip *out);
+bool ctlr_lpm_parse_ip(const char *text, struct rwy_ip *out);
 
 /* RWY_EEXIST: this VNI has the prefix already. RWY_ENOMEM. */
 RWY_MUST_CHECK int ctlr_lpm_add(struct ctlr_lpm *l, uint32_t vni, const char *prefix, void *value);

@@ -28,7 +28,7 @@ RWY_MUST_CHECK int ctlr_map_add(struct ctlr_map *m, struct ctlr_map_node *node, 
  * in the key_size bytes at key_at, cut if it is longer. free() it after ctlr_map_del(). NULL: no
  * memory. */
 void *ctlr_map_need(struct ctlr_map *m, const char *key, size_t size, size_t key_at, size_t key_size);
-#define CTLR_MAP_NEED(m, type, member, key) \
+#define CTLR_MAP_NEED(m, type, member, key)                                                                  \
 	((type *)ctlr_map_need(m, key, sizeof(type), offsetof(type, member), sizeof(((type *)0)->member)))
 /* No effect if it is not in the table. */
 void ctlr_map_del(struct ctlr_map *m, struct ctlr_map_node *node);

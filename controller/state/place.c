@@ -66,7 +66,7 @@ static struct ctlr_tunnel *choose_tunnel(
 			tunnel[n++] = t;
 		}
 	for (unsigned i = 0; i < 2; i++)
-		if (!ctlr_lpm_ip(f->addr[i], &end[i].addr))
+		if (!ctlr_lpm_parse_ip(f->addr[i], &end[i].addr))
 			return NULL;
 	key = plan_key(grain, f->vni, &end[0], &end[1]);
 	if (grain == PLAN_GRAIN_QP && c->replicas.n > 1)
@@ -97,7 +97,7 @@ static struct ctlr_site *site_of(struct ctlr *c, uint32_t vni, const char *addr)
 {
 	struct rwy_ip a;
 
-	return ctlr_lpm_ip(addr, &a) ? ctlr_lpm_find(&c->lpm, vni, &a) : NULL;
+	return ctlr_lpm_parse_ip(addr, &a) ? ctlr_lpm_find(&c->lpm, vni, &a) : NULL;
 }
 
 struct ctlr_flow *ctlr_flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,

@@ -68,9 +68,9 @@ struct gw_assignment {
 	uint8_t dscp;
 };
 /*
- * All of them anew, after the tunnels are there; those of tunnels that are not only admit. Under
- * gw_change_lock. Waits until every worker has them, but for one that hangs. RWY_ENOMEM: as they
- * were.
+ * Replaces all assignments; the tunnels that they name exist before. An assignment whose tunnel
+ * does not exist only admits its connection. Under gw_change_lock. Waits until every worker has
+ * them, but for a worker that hangs. RWY_ENOMEM: the assignments are as before.
  */
 RWY_MUST_CHECK int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n);
 

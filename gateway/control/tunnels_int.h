@@ -10,11 +10,11 @@
 struct gw_tunnels {
 	struct conf *conf; /* app->conf, whose tunnels change */
 	pthread_rwlock_t lock;
-	/* Read and written under gw_change_lock. Sets of tunnels: */
+	/* Read and written under gw_change_lock. Sets of tunnels, a bit each: */
 	uint64_t there, of_controller;
-	/* taken from people's sight, not yet from every engine */
+	/* hidden from the API and the CLI, not yet released by every engine */
 	_Atomic uint64_t removing;
-	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has it no more */
+	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has released it */
 	/* this worker was not told the last change of rates and prefixes */
 	bool stale[GW_WORKERS_MAX];
 	char (*tenant)[TENANT_NAME_MAX]; /* the control center's, by name */

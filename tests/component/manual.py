@@ -12,6 +12,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 
@@ -20,7 +21,7 @@ import cases
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
 CLI = BUILD / "bin/roceway"
-PAGES = ["roceway.1", "roceway-run.1", "wanem.1", "roceway-gateway.yaml.5", "roceway-controller.yaml.5", "roceway-metrics.7", "roceway-gateway.8", "roceway-proxy.8", "roceway-controller.8", "roceway-host-agent.8"]
+PAGES = ["roceway.1", "roceway-ca.1", "roceway-run.1", "wanem.1", "roceway-gateway.yaml.5", "roceway-controller.yaml.5", "roceway-metrics.7", "roceway-gateway.8", "roceway-proxy.8", "roceway-controller.8", "roceway-host-agent.8"]
 
 
 def run(*argv, **kw):
@@ -65,6 +66,15 @@ def test_every_option_of_the_daemons():
         assert len(names) > 3 or page.endswith(".1"), source
         for name in names:
             assert f"--{name}" in text, (page, name)
+
+
+def test_the_file_of_the_quick_start_is_good():
+    text = (ROOT / "docs/quick-start.md").read_text()
+    block = re.search(r"^ {7}gateway:\n(?: {7}.*\n)+", text, re.M).group(0)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write(textwrap.dedent(block))
+        f.flush()
+        assert "good" in run(BUILD / "bin/roceway-gateway", "--check", f.name)
 
 
 def test_every_key():
