@@ -85,7 +85,7 @@ SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
 SIMDC_SRC  := $(wildcard tests/sim/dc/*.c)
 SIMPERF_SRC := $(wildcard tests/sim/perf/*.c) tests/sim/dc/words.c \
-               $(addprefix tests/sim/,world.c links.c pool.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
+               $(addprefix tests/sim/,world.c gateway.c faults.c links.c pool.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
 BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))

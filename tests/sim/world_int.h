@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The world's inside, for world.c and carrier.c. */
+/* The world's inside, for world.c, gateway.c, faults.c, keys.c and carrier.c. */
 #ifndef TESTS_SIM_WORLD_INT_H
 #define TESTS_SIM_WORLD_INT_H
 
@@ -74,6 +74,13 @@ void sim_keys_start(struct world *w);     /* both gateways run, and have keys */
 void sim_keys_restarted(struct world *w); /* one of them has none */
 rwy_time sim_keys_next(const struct world *w);
 void sim_keys_tick(struct world *w);
+
+/* gateway.c */
+void sim_tenants_init(struct site *s); /* the tenants at the beginning */
+void sim_gateway_start(struct site *s);
+/* The engine ends; another one begins `after` later. */
+void sim_gateway_stop(struct site *s, rwy_dur after);
+void sim_gateway_poll(struct site *s, rwy_time now); /* one turn */
 
 /* An event of the gateway's site: a packet for it. The gateway may be dead, or stand still: then it
  * finds what its receive ring held. */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done to the world while it runs: gateways die, stand still and come back, links fail. */
+#include "tests/sim/world_int.h"
+
+#include <string.h>
+
+/* --- who serves ------------------------------------------------------------------------------- */
+
+/* Of two that say that they serve, one stands still, or did so and does not know yet. */
+static unsigned worth(const struct site *s)
+{
+	struct eng_standby_info i;
+
+	if (!s->e || !eng_standby_info(s->e, &i) || !i.serves)
+		return 0;
+	return 1 + (s->w->now >= s->paused_until) + (strcmp(i.state, "losing") != 0);
+}
+
+/* The gateway that serves, or the one that is there. */
+static unsigned serving(const struct world *w, unsigned site)
+{
+	unsigned first, second;
+
+	if (w->gateways == 2)
+		return site;
+	first = worth(&w->site[site]);
+	second = worth(&w->site[site + 2]);
+	if (!first && !second)
+		return w->site[site].e ? site : site + 2;
+	return first >= second ? site : site + 2;
+}
+
+struct eng *sim_engine(struct world *w, unsigned site)
+{
+	return w->site[serving(w, site)].e;
+}
+
+bool sim_served(const struct world *w, unsigned site)
+{
+	return w->gateways == 2 || worth(&w->site[site]) || worth(&w->site[site + 2]);
+}
+
+bool sim_paired(const struct world *w, unsigned site)
+{
+	struct eng_standby_info i, k;
+	const struct site *s = &w->site[serving(w, site)], *m = &w->site[site + (s->second ? 0 : 2)];
+
+	return s->e && m->e && eng_standby_info(s->e, &i) && eng_standby_info(m->e, &k) && i.site &&
+	       !strcmp(k.state, "ready");
+}
+
+uint64_t sim_buffers(const struct world *w, unsigned site)
+{
+	return w->site[serving(w, site)].bufs;
+}
+
+/* --- links ------------------------------------------------------------------------------------ */
+
+void sim_cable_down(struct world *w, unsigned site, bool down)
+{
+	w->links.link[sim_link_id(SIM_CABLE, site)].down = down;
+	w->links.link[sim_link_id(SIM_CABLE_BACK, site)].down = down;
+}
+
+void sim_wan_down(struct world *w, bool down)
+{
+	for (unsigned k = 0; k < SIM_PATHS; k++)
+		sim_path_down(w, k, down);
+}
+
+void sim_path_down(struct world *w, unsigned path, bool down)
+{
+	for (unsigned i = 0; i < 2; i++)
+		w->links.link[sim_path_link(path, i)].down = down;
+}
+
+void sim_path_set(struct world *w, unsigned path, const struct link_cfg cfg[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		sim_link_set(&w->links, sim_path_link(path, i), &cfg[i]);
+}
+
+/* --- gateways --------------------------------------------------------------------------------- */
+
+void sim_crash(struct world *w, unsigned site, rwy_dur after)
+{
+	struct site *s = &w->site[serving(w, site)];
+
+	if (!s->e) /* both of a pair are away */
+		return;
+	sim_gateway_stop(s, after);
+	if (w->gateways == 2)
+		sim_stream_break(w);
+}
+
+void sim_crash_standby(struct world *w, unsigned site, rwy_dur after)
+{
+	struct site *s = &w->site[site + (serving(w, site) == site ? 2 : 0)];
+
+	if (s->e)
+		sim_gateway_stop(s, after);
+}
+
+int sim_hand_over(struct world *w, unsigned site)
+{
+	const unsigned from = serving(w, site);
+	struct site *s = &w->site[from];
+
+	if (!s->e || w->now < s->paused_until || !eng_standby_hand_over(s->e, w->now))
+		return -1;
+	s->next = w->now;
+	return (int)(from == site ? site + 2 : site);
+}
+
+void sim_crash_gateway(struct world *w, unsigned idx, rwy_dur after)
+{
+	if (w->site[idx].e)
+		sim_gateway_stop(&w->site[idx], after);
+}
+
+void sim_settle(struct world *w, unsigned site, bool on)
+{
+	struct site *s = &w->site[site];
+
+	if (on)
+		eng_settle_begin(s->e, w->now);
+	else
+		eng_settle_cancel(s->e, w->now);
+	s->next = w->now;
+}
+
+void sim_pause(struct world *w, unsigned site, rwy_dur d)
+{
+	w->site[serving(w, site)].paused_until = w->now + d;
+}
