@@ -202,6 +202,18 @@ static inline bool side_dead(const struct side *s)
 	return s->error || s->h.rq_error;
 }
 
+/* rounds.c: all rounds of a world; alone: without the hostile host. */
+void sim_run_rounds(struct run *r, bool alone);
+
+/* check.c */
+void sim_check(struct run *r);         /* at the end of a round */
+void sim_check_end(struct run *r);     /* at the end of the world */
+rwy_dur sim_took(const struct run *r); /* until the last completion of the round */
+
+/* print.c */
+void sim_print_world(const struct run *r);
+void sim_print_counters(const struct run *r);
+
 /* memory.c: the workload, and the content that memory must have. */
 void sim_draw_memory(struct run *r, struct side *s);
 /* s->before becomes the content as drawn, until the next call for its site. */
