@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tests/sim/explore.h"
+#include "tests/sim/words.h"
 
 /* NICs begin when the tunnel knows its round trip: before that a lost datagram is missed after 200
  * ms. */
@@ -120,21 +121,21 @@ static void run_world(struct run *r, const struct how *how)
 static void report(const struct run *r, uint64_t seed, const struct how *how)
 {
 	unsigned long long n = seed;
+	char faults[SIM_WORDS_MAX];
 
+	sim_words_of(r->faults, faults);
 	if (how->verbose)
 		sim_print_counters(r);
 	if (how->slow > 0 && r->slowest > how->slow)
-		printf("slow seed=%llu faults=%llu: %.1f times what could be expected\n", n,
-		    (unsigned long long)r->faults, r->slowest);
+		printf(
+		    "slow seed=%llu faults=%s: %.1f times what could be expected\n", n, faults, r->slowest);
 	if (r->why && !how->quiet)
-		printf("FAIL seed=%llu faults=%llu t=%.3fs: %s%s%s: %s\n  repeat: rwysim --seed %llu "
-		       "--faults %llu "
-		       "--verbose\n",
-		    n, (unsigned long long)r->faults, (double)sim_now(r->w) / 1e9, sim_hostile_way(r),
-		    r->faults & F_HOSTILE ? " host: " : "", r->why, r->detail, n,
-		    (unsigned long long)r->faults);
+		printf("FAIL seed=%llu faults=%s t=%.3fs: %s%s%s: %s\n"
+		       "  repeat: rwysim --seed %llu --faults %s --verbose\n",
+		    n, faults, (double)sim_now(r->w) / 1e9, sim_hostile_way(r),
+		    r->faults & F_HOSTILE ? " host: " : "", r->why, r->detail, n, faults);
 	if (how->hash)
-		printf("seed %llu faults %llu hash %016llx end %.9f %s\n", n, (unsigned long long)r->faults,
+		printf("seed %llu faults %s hash %016llx end %.9f %s\n", n, faults,
 		    (unsigned long long)sim_hash(r->w), (double)sim_now(r->w) / 1e9, r->why ? r->why : "ok");
 }
 
@@ -183,6 +184,7 @@ static uint64_t complete_faults(uint64_t faults)
 bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how)
 {
 	struct run *r = calloc(1, sizeof(*r));
+	char words[SIM_WORDS_MAX];
 	rwy_dur alone = 0;
 	uint64_t left;
 	bool ok;
@@ -209,8 +211,9 @@ bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how)
 			rc_host_fini(&r->qp[i][j].h);
 	left = sim_end(r->w);
 	if (left && ok) {
-		printf("FAIL seed=%llu faults=%llu: %llu buffers leaked\n", (unsigned long long)seed,
-		    (unsigned long long)faults, (unsigned long long)left);
+		sim_words_of(faults, words);
+		printf("FAIL seed=%llu faults=%s: %llu buffers leaked\n", (unsigned long long)seed, words,
+		    (unsigned long long)left);
 		ok = false;
 	}
 	free(r);
