@@ -301,46 +301,72 @@ static void damage(struct fside *s, struct input *in)
 	}
 }
 
-static void attack(struct input *in)
-{
-	struct wan_pool pool;
-	struct fside s[2];
-	struct wan_cfg c;
-	rwy_time now = RWY_SEC;
+#define RX_BYTES 200000
 
-	memset(s, 0, sizeof(s));
-	wan_pool_init(&pool);
+static void both_turn(struct fside s[2], rwy_time now)
+{
+	pump(&s[0], now);
+	pump(&s[1], now);
+	arrive_all(&s[0], now);
+	arrive_all(&s[1], now);
+}
+
+/* Both ends, with the handshake done. mode: bit 0 cc fixed, bits 1 and 2 paths known to lose. */
+static void begin(struct fside s[2], struct wan_pool *pool, uint8_t mode, rwy_time *now)
+{
+	struct wan_cfg c;
+
+	wan_pool_init(pool);
 	wan_cfg_default(&c);
 	c.ops = &fops;
-	c.bufs = pool.bufs;
+	c.bufs = pool->bufs;
 	c.tx_pkts_max = 256;
 	c.rx_window = 64;
-	c.rx_bytes = 200000;
+	c.rx_bytes = RX_BYTES;
 	c.paths = 2;
 	c.tunnel_id = 1;
-	uint8_t mode = u8(in);
-
 	if (mode & 1)
 		c.cc = &cc_fixed;
 	for (unsigned i = 0; i < 2; i++) {
-		s[i].pool = &pool;
+		s[i].pool = pool;
 		s[i].peer = &s[!i];
 		s[i].mood = 8;
 		c.ctx = &s[i];
 		c.epoch = i + 1;
 		c.index = i + 100;
-		CHECK(wan_new(&s[i].t, &c, now) == 0);
+		CHECK(wan_new(&s[i].t, &c, *now) == 0);
 	}
-	for (unsigned i = 0; i < 4; i++, now += RWY_MS) {
-		pump(&s[0], now);
-		pump(&s[1], now);
-		arrive_all(&s[0], now);
-		arrive_all(&s[1], now);
-	}
+	for (unsigned i = 0; i < 4; i++, *now += RWY_MS)
+		both_turn(s, *now);
 	/* a path that is known to lose, so that there are repairs */
 	for (unsigned i = 0; mode & 2 && i < 4; i++)
 		s[i & 1].t->path[i >> 1].fec.est =
 		    (struct wan_fec_est){.n = 1000, .lost = 50, .runs = mode & 4 ? 10 : 50};
+}
+
+static void end(struct fside s[2], struct wan_pool *pool)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct wan_stats st;
+
+		wan_get_stats(s[i].t, &st);
+		CHECK(st.rx_held_bytes <= RX_BYTES && s[i].t->tx_out <= st.tx_queued_bytes);
+		for (unsigned k = 0; k < s[i].flying; k++)
+			free(s[i].fly[k]);
+		wan_free(s[i].t);
+		CHECK(!s[i].rx);
+	}
+	CHECK(pool->live == 0);
+}
+
+static void attack(struct input *in)
+{
+	struct wan_pool pool;
+	struct fside s[2];
+	rwy_time now = RWY_SEC;
+
+	memset(s, 0, sizeof(s));
+	begin(s, &pool, u8(in), &now);
 	while (in->p < in->end) {
 		uint8_t op = u8(in);
 		struct fside *side = &s[op >> 7];
@@ -367,24 +393,11 @@ static void attack(struct input *in)
 			break;
 		default:
 			now += RWY_MS;
-			pump(&s[0], now);
-			pump(&s[1], now);
-			arrive_all(&s[0], now);
-			arrive_all(&s[1], now);
+			both_turn(s, now);
 			break;
 		}
 	}
-	for (unsigned i = 0; i < 2; i++) {
-		struct wan_stats st;
-
-		wan_get_stats(s[i].t, &st);
-		CHECK(st.rx_held_bytes <= c.rx_bytes && s[i].t->tx_out <= st.tx_queued_bytes);
-		for (unsigned k = 0; k < s[i].flying; k++)
-			free(s[i].fly[k]);
-		wan_free(s[i].t);
-		CHECK(!s[i].rx);
-	}
-	CHECK(pool.live == 0);
+	end(s, &pool);
 }
 
 /* --- a bad link ------------------------------------------------------------------------------- */

@@ -283,6 +283,18 @@ static void test_refused_tenant(void **state)
 	BAD(a.cfg.memory_ppm = TENANT_PPM + 1, TENANT_E_SHARE, -1);
 #undef BAD
 	assert_int_equal(seen, 45);
+	tenant_txn_abort(x);
+	tenant_db_free(db);
+}
+
+static void test_names(void **state)
+{
+	struct tenant_db *db = db_new(10);
+	struct tenant_txn *x;
+	struct tenant_err err;
+	struct sample a;
+
+	assert_int_equal(tenant_txn_begin(&x, db), 0);
 	/* A rule wider than the tenant's prefixes is valid: it overlaps them. */
 	sample(&a, "a", 5, 100);
 	a.rule[3].src = net4(0, 0, 0, 0, 1);
@@ -505,106 +517,144 @@ static void held(const struct tenant_set *s, const struct model *m)
 	assert_int_equal(s->n, n);
 }
 
+/* A life of random changes. `resting`: indices of removed tenants that are not released yet. */
+struct life {
+	struct tenant_db *db;
+	struct model now[NAMES];
+	uint32_t seed;
+	bool resting[4096];
+};
+
+static uint32_t draw(struct life *l, uint32_t n)
+{
+	return tp_rand(&l->seed) % n;
+}
+
+/* All again, some omitted, some changed. */
+static void draw_reload(struct life *l, struct tenant_txn *x, struct model *next)
+{
+	struct tenant_err err;
+	struct sample c;
+
+	tenant_txn_clear(x);
+	for (unsigned i = 0; i < NAMES; i++) {
+		uint32_t k = draw(l, 8);
+
+		if (k == 0)
+			next[i].octet = (uint8_t)(100 + draw(l, 100));
+		if (k == 1)
+			next[i].there = false;
+		if (!next[i].there)
+			continue;
+		cfg_of(&c, i, &next[i]);
+		assert_int_equal(tenant_txn_add(x, &c.cfg, &err), 0);
+	}
+}
+
+/* One comes, changes or goes. */
+static void draw_change(struct life *l, struct tenant_txn *x, struct model *next)
+{
+	unsigned i = draw(l, NAMES);
+	const struct tenant_set *shown;
+	struct tenant_err err;
+	char name[16];
+	struct sample c;
+	bool was = next[i].there;
+
+	/* and then it is changed again */
+	(void)!tenant_txn_prepare(x, &shown, &err);
+	if (was && draw(l, 3) == 0) {
+		snprintf(name, sizeof(name), "tenant-%u", i);
+		assert_int_equal(tenant_txn_del(x, name, &err), 0);
+		next[i].there = false;
+		return;
+	}
+	next[i].there = true;
+	next[i].vni = 1 + draw(l, 200);
+	next[i].vlan = (uint16_t)draw(l, 100);
+	next[i].octet = (uint8_t)(100 + draw(l, 100));
+	cfg_of(&c, i, &next[i]);
+	assert_int_equal(was ? tenant_txn_set(x, &c.cfg, &err) : tenant_txn_add(x, &c.cfg, &err), 0);
+}
+
+/* Takes the indices of new tenants from the set; no removed tenant's index may be used again. */
+static void note_indices(struct life *l, const struct tenant_set *s, struct model *next)
+{
+	for (unsigned i = 0; i < NAMES; i++) {
+		const struct model *m = &l->now[i];
+		bool same = m->there && next[i].there && m->vni == next[i].vni && m->vlan == next[i].vlan &&
+		            m->octet == next[i].octet;
+		char name[16];
+		const struct tenant *t;
+
+		snprintf(name, sizeof(name), "tenant-%u", i);
+		t = tenant_by_name(s, name);
+		if (m->there && !next[i].there) {
+			l->resting[m->index] = true;
+		} else if (!m->there && next[i].there) {
+			next[i].index = t->index;
+			assert_false(l->resting[t->index]);
+		}
+		if (!same && next[i].there)
+			next[i].changed = s->generation;
+	}
+}
+
+static uint32_t release_all(struct life *l)
+{
+	uint32_t released = 0;
+
+	for (uint32_t i = 1; i < sizeof(l->resting); i++)
+		if (!tenant_db_release(l->db, i)) {
+			assert_true(l->resting[i]);
+			l->resting[i] = false;
+			released++;
+		}
+	return released;
+}
+
 static void test_long_life(void **state)
 {
-	struct tenant_db *db = db_new(NAMES);
-	struct model now[NAMES] = {0}, old[NAMES];
-	const struct tenant_set *s = tenant_db_current(db), *prev = s;
-	uint32_t seed = 20, applied = 0, refused = 0, released = 0;
-	bool resting[4096] = {0};
+	struct life l = {.db = db_new(NAMES), .seed = 20};
+	const struct tenant_set *s = tenant_db_current(l.db), *prev = s;
+	uint32_t applied = 0, refused = 0, released = 0;
 
 	for (unsigned round = 0; round < 3000; round++) {
+		struct model next[NAMES], old[NAMES];
 		struct tenant_txn *x;
 		struct tenant_err err;
-		struct sample c;
-		struct model next[NAMES];
-		bool reload = tp_rand(&seed) % 16 == 0;
+		bool reload = draw(&l, 16) == 0;
 		int r;
 
-		memcpy(next, now, sizeof(now));
-		memcpy(old, now, sizeof(now));
-		assert_int_equal(tenant_txn_begin(&x, db), 0);
-		if (reload) { /* all again, some omitted, some changed */
-			tenant_txn_clear(x);
-			for (unsigned i = 0; i < NAMES; i++) {
-				uint32_t k = tp_rand(&seed) % 8;
-
-				if (k == 0)
-					next[i].octet = (uint8_t)(100 + tp_rand(&seed) % 100);
-				if (k == 1)
-					next[i].there = false;
-				if (!next[i].there)
-					continue;
-				cfg_of(&c, i, &next[i]);
-				assert_int_equal(tenant_txn_add(x, &c.cfg, &err), 0);
-			}
-		} else {
-			unsigned i = tp_rand(&seed) % NAMES;
-			const struct tenant_set *shown;
-
-			/* and then it is changed again */
-			(void)!tenant_txn_prepare(x, &shown, &err);
-			if (next[i].there && tp_rand(&seed) % 3 == 0) {
-				char name[16];
-
-				snprintf(name, sizeof(name), "tenant-%u", i);
-				assert_int_equal(tenant_txn_del(x, name, &err), 0);
-				next[i].there = false;
-			} else {
-				bool was = next[i].there;
-
-				next[i].there = true;
-				next[i].vni = 1 + tp_rand(&seed) % 200;
-				next[i].vlan = (uint16_t)(tp_rand(&seed) % 100);
-				next[i].octet = (uint8_t)(100 + tp_rand(&seed) % 100);
-				cfg_of(&c, i, &next[i]);
-				r = was ? tenant_txn_set(x, &c.cfg, &err) : tenant_txn_add(x, &c.cfg, &err);
-				assert_int_equal(r, 0);
-			}
-		}
-		r = commit_shown(x, &s, &err, tp_rand(&seed) % 2);
+		memcpy(next, l.now, sizeof(next));
+		memcpy(old, l.now, sizeof(old));
+		assert_int_equal(tenant_txn_begin(&x, l.db), 0);
+		if (reload)
+			draw_reload(&l, x, next);
+		else
+			draw_change(&l, x, next);
+		r = commit_shown(x, &s, &err, draw(&l, 2));
 		assert_int_equal(r != 0, clash(next));
 		if (r) {
 			tenant_txn_abort(x);
-			assert_ptr_equal(tenant_db_current(db), s);
-			held(s, now);
+			assert_ptr_equal(tenant_db_current(l.db), s);
+			held(s, l.now);
 			refused++;
 			continue;
 		}
 		applied++;
-		for (unsigned i = 0; i < NAMES; i++) {
-			char name[16];
-			const struct tenant *t;
-			bool same = now[i].there && next[i].there && now[i].vni == next[i].vni &&
-			            now[i].vlan == next[i].vlan && now[i].octet == next[i].octet;
-
-			snprintf(name, sizeof(name), "tenant-%u", i);
-			t = tenant_by_name(s, name);
-			if (now[i].there && !next[i].there) {
-				resting[now[i].index] = true;
-			} else if (!now[i].there && next[i].there) {
-				next[i].index = t->index;
-				assert_false(resting[t->index]);
-			}
-			if (!same && next[i].there)
-				next[i].changed = s->generation;
-		}
-		memcpy(now, next, sizeof(now));
-		held(s, now);
+		note_indices(&l, s, next);
+		memcpy(l.now, next, sizeof(next));
+		held(s, l.now);
 		held(prev, old); /* sets that workers still read are unchanged */
-		tenant_db_quiesced(db, s->generation - 1);
+		tenant_db_quiesced(l.db, s->generation - 1);
 		prev = s;
 		if (round % 7 == 0)
-			for (uint32_t i = 1; i < sizeof(resting); i++)
-				if (!tenant_db_release(db, i)) {
-					assert_true(resting[i]);
-					resting[i] = false;
-					released++;
-				}
+			released += release_all(&l);
 	}
 	assert_true(applied > 500 && refused > 100 && released > 100);
 	assert_true(s->top < 4 * NAMES);
-	tenant_db_free(db);
+	tenant_db_free(l.db);
 }
 
 static void test_limits(void **state)
@@ -639,6 +689,7 @@ int main(void)
 	    cmocka_unit_test(test_lookups),
 	    cmocka_unit_test(test_admits),
 	    cmocka_unit_test(test_refused_tenant),
+	    cmocka_unit_test(test_names),
 	    cmocka_unit_test(test_refused_set),
 	    cmocka_unit_test(test_index_reuse),
 	    cmocka_unit_test(test_churn_in_one),
