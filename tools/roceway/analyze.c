@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tools/analyze/file.h"
+#include "tools/roceway/read.h"
 #include "tools/roceway/roceway.h"
 
 #define POINTS 4000
@@ -19,15 +20,6 @@ static const struct cli_opt opts[] = {
     {"qpn", "QPN", "only this destination queue pair (17 or 0x11)"},
     {NULL, NULL, NULL},
 };
-
-static void progress(uint64_t done, uint64_t total)
-{
-	if (total)
-		fprintf(stderr, "\rroceway: read %3.0f %%", 100.0 * (double)done / (double)total);
-	else
-		fprintf(stderr, "\rroceway: read %s", say_bytes((double)done));
-	fflush(stderr);
-}
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -204,9 +196,8 @@ static int tell(const struct cli *cli, const struct an *a, long qpn, size_t limi
 
 static int run_analyze(const struct cli *cli)
 {
-	const char *limit_text = cli_value(cli, "limit"), *qpn_text = cli_value(cli, "qpn"), *cut_short;
+	const char *limit_text = cli_value(cli, "limit"), *qpn_text = cli_value(cli, "qpn");
 	long limit = LIMIT, qpn = -1;
-	struct an_file_error err;
 	struct an *a;
 	int rc;
 
@@ -225,16 +216,10 @@ static int run_analyze(const struct cli *cli)
 		cli_error("not enough memory");
 		return EXIT_ERROR;
 	}
-	rc = an_files_read(a, cli->word, cli->words, &cut_short, isatty(2) ? progress : NULL, &err);
-	if (isatty(2))
-		fputs("\r\033[K", stderr);
-	if (rc != 0) {
-		cli_error("%s", err.text);
+	if (!cli_read_captures(cli, a, NULL)) {
 		an_free(a);
 		return EXIT_ERROR;
 	}
-	if (cut_short)
-		cli_error("%s: ends in the middle of a packet; read up to there", cut_short);
 	an_end(a);
 	rc = tell(cli, a, qpn, (size_t)limit);
 	an_free(a);

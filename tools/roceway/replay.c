@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tools/analyze/file.h"
+#include "tools/roceway/read.h"
 
 static const struct cli_opt opts[] = {
     {"sim", NULL, "between two simulated gateways, in virtual time"},
@@ -31,15 +32,6 @@ static const struct cli_opt opts[] = {
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-static void progress(uint64_t done, uint64_t total)
-{
-	if (total)
-		fprintf(stderr, "\rroceway: read %3.0f %%", 100.0 * (double)done / (double)total);
-	else
-		fprintf(stderr, "\rroceway: read %s", say_bytes((double)done));
-	fflush(stderr);
-}
-
 /* Says why a schedule has nothing to play; true: it has. */
 static bool is_playable(const char *path, const struct rp_schedule *s)
 {
@@ -63,22 +55,8 @@ static bool is_playable(const char *path, const struct rp_schedule *s)
 
 static int load(const struct cli *cli, struct rp_schedule *s)
 {
-	struct an_file_error err;
-	const char *cut_short;
-	int rc;
-
-	rc = an_files_read(s->an, cli->word, cli->words, &cut_short, isatty(2) ? progress : NULL, &err);
-	if (isatty(2))
-		fputs("\r\033[K", stderr);
-	if (rc) {
-		if (s->too_large)
-			cli_error("%s: more than 2 GiB of RoCEv2: replay a part of it", cli->word[0]);
-		else
-			cli_error("%s", err.text);
+	if (!cli_read_captures(cli, s->an, &s->too_large))
 		return EXIT_ERROR;
-	}
-	if (cut_short)
-		cli_error("%s: ends in the middle of a packet; read up to there", cut_short);
 	if (rp_schedule_end(s) != 0) {
 		cli_error("not enough memory");
 		return EXIT_ERROR;
