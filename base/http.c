@@ -7,7 +7,8 @@
 #include <time.h>
 
 #define TICK_MS  100
-#define HEAD_MAX 65536 /* bytes of an answer's headers */
+#define HEAD_MAX 65536   /* bytes of an answer's headers */
+#define READ_MAX 262144L /* bytes of a stream that are read at once */
 
 struct rwy_http_loop {
 	CURLM *multi;
@@ -336,10 +337,12 @@ static enum rwy_http_fail run_long(struct rwy_http *h, CURLM *m, long silence_ms
 
 	*code = CURLE_OK;
 	while (running && !h->rc && !h->too_large) {
-		if (curl_multi_perform(m, &running) || curl_multi_poll(m, NULL, 0, TICK_MS, NULL))
+		if (curl_multi_perform(m, &running))
 			return RWY_HTTP_BROKEN;
 		if (!h->rc)
 			h->rc = h->tick(h->ctx);
+		if (running && !h->rc && curl_multi_poll(m, NULL, 0, TICK_MS, NULL))
+			return RWY_HTTP_BROKEN;
 		if (!h->rc && silent(h, silence_ms))
 			return RWY_HTTP_LATE;
 	}
@@ -391,6 +394,7 @@ enum rwy_http_fail rwy_http_stream(struct rwy_http *h, const char *url, long sil
 	set_request(h, "GET", url, NULL, BODY_CALLER);
 	h->data = ops->data;
 	h->tick = ops->tick;
+	curl_easy_setopt(h->curl, CURLOPT_BUFFERSIZE, READ_MAX);
 	fail = ask_long(h, on_stream_data, silence_ms, ctx, rc, &code);
 	(void)get_answer(h, code, out);
 	return fail;

@@ -232,6 +232,12 @@ void eng_free(struct eng *e);
  * each. Takes all n buffers. Parsed, checked, and handled at once; ACKs go out with eng_poll().
  */
 void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now);
+/*
+ * The same, for who wants to know what became of each packet: seen(ctx, i) is called when packet i
+ * was handled, before the next one is, and may look at counters and ask eng_sender_qpn(), no more.
+ */
+void eng_tenant_rx_seen(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n,
+    rwy_time now, void (*seen)(void *ctx, unsigned i), void *ctx);
 /* A UDP payload from the tunnel's peer on `path`; ecn: bits of its IP header, 0..3. Takes b. */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
 /*

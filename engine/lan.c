@@ -16,6 +16,9 @@
 #include "rwy/endian.h"
 #include "rwy/prefetch.h"
 
+/* What a burst's loop inlines, though there are two such loops. */
+#define INLINED static inline __attribute__((always_inline))
+
 /* A packet of a burst, parsed. */
 struct lan_in {
 	struct roce_pkt pkt;
@@ -32,7 +35,7 @@ struct lan_in {
 /*
  * An RC packet with a good ICRC: a request to the responder side, a response to the requester side.
  */
-static void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
+INLINED void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_responder *rs = (struct eng_responder *)eng_find_hashed(e, &in->key, in->hash, false);
 	struct eng_requester *rq;
@@ -151,7 +154,7 @@ static void uncarried_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b
 #define GROUP 16 /* packets of a burst whose memory is prefetched together */
 #define AHEAD 3  /* packets from the prefetch of a connection's flow to its use */
 
-static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
+INLINED void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
 {
 	struct roce_pkt *pkt = &in->pkt;
 
@@ -234,12 +237,19 @@ RWY_PREFETCHER void prefetch_connection(const struct lan_in *in)
 	}
 }
 
+struct watcher {
+	void (*seen)(void *ctx, unsigned i);
+	void *ctx;
+	unsigned first; /* of the group's packets */
+};
+
 /*
  * Handles up to GROUP packets. A packet waits mostly for memory, so that is prefetched for all:
  * buckets while the packets are parsed, then the connections, then, AHEAD packets before the use,
- * their flows.
+ * their flows. Inlined twice: without a watcher (NULL) nothing asks for one.
  */
-static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
+INLINED void group_handle(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n,
+    rwy_time now, const struct watcher *watcher)
 {
 	struct lan_in in[GROUP];
 
@@ -265,7 +275,20 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 			rwy_prefetch(bufs[i + 1]->data + 2 * RWY_CACHE_LINE,
 			    bufs[i + 1]->len > 6 * RWY_CACHE_LINE ? 4 : 0);
 		lan_packet(e, &in[i], bufs[i], now);
+		if (watcher)
+			watcher->seen(watcher->ctx, watcher->first + i);
 	}
+}
+
+static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
+{
+	group_handle(e, bufs, tenants, n, now, NULL);
+}
+
+static __attribute__((noinline)) void lan_group_seen(struct eng *e, struct rwy_buf **bufs,
+    const uint16_t *tenants, unsigned n, rwy_time now, const struct watcher *watcher)
+{
+	group_handle(e, bufs, tenants, n, now, watcher);
 }
 
 void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
@@ -280,5 +303,22 @@ void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants
 	for (unsigned k; n; n -= k, bufs += k, tenants += k) {
 		k = n < GROUP ? n : GROUP;
 		lan_group(e, bufs, tenants, k, now);
+	}
+}
+
+void eng_tenant_rx_seen(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n,
+    rwy_time now, void (*seen)(void *ctx, unsigned i), void *ctx)
+{
+	struct watcher watcher = {.seen = seen, .ctx = ctx};
+
+	eng_sb_clock(e, now);
+	e->now = now;
+	for (; !eng_sb_speaks(e) && watcher.first < n; watcher.first++) {
+		eng_drop(e, bufs[watcher.first], &e->c.drop_standby);
+		seen(ctx, watcher.first);
+	}
+	for (unsigned k; watcher.first < n; watcher.first += k) {
+		k = n - watcher.first < GROUP ? n - watcher.first : GROUP;
+		lan_group_seen(e, bufs + watcher.first, tenants + watcher.first, k, now, &watcher);
 	}
 }

@@ -21,6 +21,7 @@
 #include "gateway/control/access.h"
 #include "gateway/control/tunnels.h"
 
+#define MEMORY       262144 /* bytes of a connection: half of it is what a stream sends at once */
 #define IDLE_SECONDS 10
 #define TOO_LARGE    413 /* the library has two names for it */
 
@@ -280,8 +281,9 @@ static struct MHD_Daemon *serve_on(int fd, void *cls)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, 0,
 	    NULL, NULL, on_request, cls, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-	    API_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED,
-	    on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, cls, MHD_OPTION_END);
+	    API_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+	    NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, cls, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!d) {
 		gw_log(GW_LOG_ERROR, "api", "cannot start the HTTP server");

@@ -62,14 +62,26 @@ void gw_cap_stop(void);
 
 /* --- for workers ------------------------------------------------------------------------------ */
 
-/* A counter that says what became of a packet, and what it was before. */
+/*
+ * Counters that say what became of a packet, by group: `now` is where one group counts, `before`
+ * what it counted when it was looked at last; both begin at the group's first reason. `asked` has
+ * all bits of a counter that says something, and none of others.
+ */
 struct gw_cap_watch {
-	const uint64_t *counter;
-	uint64_t before;
-	uint16_t reason;
-	uint8_t says; /* enum gw_cap_says */
+	uint64_t before[GW_CAP_REASONS], asked[GW_CAP_REASONS];
+	uint8_t says[GW_CAP_REASONS]; /* enum gw_cap_says */
+	bool made;
 };
-#define GW_CAP_WATCHES GW_CAP_REASONS
+
+/* A received frame, from its bytes to the decision about it. */
+struct gw_cap_rx {
+	struct gw_cap_facts facts;
+	struct gw_cap_rec *rec; /* its bytes, in the ring; NULL: no room, or unwanted */
+	uint32_t end;           /* of the record: what `next` of the ring was then */
+	uint32_t wire_len;
+	uint8_t port;
+	bool wanted; /* as far as was known when it came */
+};
 
 struct gw_capture;
 /* One worker's part. The worker writes, but for the ring's tail. */
@@ -77,17 +89,18 @@ struct gw_cap_worker {
 	struct gw_capture *cap;
 	struct gw_counters *c; /* the worker's own counters */
 	struct gw_cap_ring ring;
+	uint32_t kept; /* end of the ring's last record that stays */
+	bool open;     /* records before it may not stay: not to be published yet */
 	/* by interface: port * 2, and one more for stages out */
 	_Atomic uint64_t taken[GW_CAP_IFS]; /* by the filter */
 	_Atomic uint64_t lost[GW_CAP_IFS];  /* of these: the ring was full, or the rate exceeded */
 	struct gw_cap_frags frags;
-	/* 0: not made yet; how many there are without a tunnel's, which come last; of this
-	 * packet */
-	unsigned watches, lasting, watching;
-	struct gw_cap_watch watch[GW_CAP_WATCHES];
-	uint32_t frame_len; /* of the received frame below, cut at its size; and its full length: */
-	uint32_t frame_wire;
-	uint8_t frame[GW_CAP_SNAP_MAX];
+	struct gw_cap_watch watch;
+	/* the burst that is received, and for each packet that waits for the engine, its frame */
+	struct gw_cap_rx rx[GW_CAP_BURST];
+	uint8_t waiting[GW_CAP_BURST];
+	unsigned rx_n;
+	uint8_t frame[GW_CAP_SNAP_MAX]; /* of a frame that is not in one piece */
 	/* of the frames that are being sent; NULL: none */
 	struct gw_cap_rec *sending[GW_CAP_BURST];
 	uint64_t relayed; /* id of the packet that a relay is sending: it gave it other addresses */
@@ -100,6 +113,8 @@ struct gw_capture { /* published */
 	_Atomic int64_t budget; /* packets that may still be taken; the capture's thread adds */
 	unsigned workers;
 	_Atomic unsigned holders; /* the publisher and the session; the last one frees it */
+	_Atomic bool asleep;      /* the capture's thread: a worker whose ring fills wakes it, */
+	int wake_fd;              /*   by this */
 	struct gw_cap_worker *worker[GW_WORKERS_MAX];
 };
 
@@ -115,23 +130,41 @@ static inline struct gw_cap_worker *gw_cap_of(const struct gw_capture *c, unsign
 	return c ? c->worker[worker] : NULL;
 }
 
+/* A place for a frame of wire_len bytes, up to the snap length; NULL: the ring is full. It stays
+ * with gw_cap_keep(). */
+struct gw_cap_rec *gw_cap_place(struct gw_cap_worker *cw, uint32_t wire_len);
 /*
- * A record for a packet that the filter takes, counted on its interface; NULL: it is lost, which is
- * counted, too. The caller fills in the bytes and publishes the ring.
+ * A packet that the filter takes, counted on its interface, with its bytes in r; NULL: there was no
+ * place. False: it is lost, which is counted, too.
  */
-struct gw_cap_rec *gw_cap_rec_new(
-    struct gw_cap_worker *cw, const struct gw_cap_facts *f, unsigned port, rwy_time now, uint32_t wire_len);
+bool gw_cap_keep(struct gw_cap_worker *cw, struct gw_cap_rec *r, uint32_t end, const struct gw_cap_facts *f,
+    unsigned port, rwy_time now, uint32_t wire_len);
 /* The whole of it: asks the filter, copies the parts, up to the snap length, and publishes. */
 void gw_cap_put(struct gw_cap_worker *cw, const struct gw_cap_facts *f, unsigned port, rwy_time now,
     const struct iovec *part, unsigned parts);
+/* Publishes what stays, unless the ring has frames that are not decided yet. */
+void gw_cap_publish(struct gw_cap_worker *cw);
 
 void gw_capture_release(void *capture); /* one holder less */
 
 /* --- text.c ----------------------------------------------------------------------------------- */
 
 #define GW_CAP_COMMENT 320
+/* Texts of flows seen of late, by hash; zeroed memory is empty. */
+#define GW_CAP_FLOWS 1024
+struct gw_cap_flow_text {
+	struct rwy_ip src, dst;
+	uint32_t vni, dqpn, sqpn;
+	bool used, roce;
+	uint8_t flow_len, conn_len;
+	char text[192]; /* " flow=..", " conn=.." */
+};
+struct gw_cap_texts {
+	struct gw_cap_flow_text v[GW_CAP_FLOWS];
+};
 /* The comment of a packet: stage= flow= decision= reason= conn= event=. events: as gw_cap_events(),
- * and GW_CAP_AGAIN. */
-void gw_cap_comment(char out[GW_CAP_COMMENT], const struct gw_cap_facts *f, unsigned events);
+ * and GW_CAP_AGAIN. Returns its length. */
+size_t gw_cap_comment(
+    struct gw_cap_texts *t, char out[GW_CAP_COMMENT], const struct gw_cap_facts *f, unsigned events);
 
 #endif

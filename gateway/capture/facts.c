@@ -114,7 +114,13 @@ void gw_cap_facts_ip(struct gw_cap_facts *f, const uint8_t *ip, uint32_t len)
 	if (k.proto == IPPROTO_UDP && !k.later && len >= UDP + ROCE_BTH_LEN &&
 	    rwy_get16(body + 2) == ROCE_UDP_PORT)
 		roce_read(f, body + UDP, len - UDP);
-	f->id = id_of(f, k.proto, body, len);
+	if (!f->roce)
+		f->id = id_of(f, k.proto, body, len);
+}
+
+uint64_t gw_cap_id(const struct gw_cap_facts *f)
+{
+	return f->id || !f->roce ? f->id : id_of(f, IPPROTO_UDP, NULL, 0);
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */

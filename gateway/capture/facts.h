@@ -33,7 +33,8 @@ extern const char *const gw_cap_stage_name[GW_CAP_STAGE_COUNT];
 extern const char *const gw_cap_decision_name[GW_CAP_DECISION_COUNT];
 
 struct gw_cap_facts {
-	uint64_t id;            /* the same in all stages and at both gateways; 0: none */
+	/* The same in all stages and at both gateways; 0: none, or gw_cap_id() computes it. */
+	uint64_t id;
 	struct rwy_ip src, dst; /* of the host's packet; with `ip` */
 	uint32_t vni;           /* of its tenant; 0: none */
 	uint32_t dqpn, psn;     /* with `roce` */
@@ -42,8 +43,12 @@ struct gw_cap_facts {
 	uint8_t stage, decision;
 	uint8_t opcode, syndrome; /* with `roce`; with `aeth` */
 	bool ip, roce, aeth;
-	bool later; /* a later fragment of the WAN: the facts are those of the first one */
+	bool unread; /* only the stage is known yet */
+	bool later;  /* a later fragment of the WAN: the facts are those of the first one */
 };
+
+/* A packet's id, 0: none. A RoCE packet's is computed here, so that a worker need not. */
+uint64_t gw_cap_id(const struct gw_cap_facts *f);
 
 /* Adds what an IP packet says, `len` bytes from its IP header on; fewer are there if it is a first
  * fragment of the WAN, or cut. f->vni is set before. */

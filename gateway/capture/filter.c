@@ -258,6 +258,7 @@ static int value(struct parser *p, struct gw_cap_step *s, const char *key)
 	case GW_CAP_F_DST:
 		return address(p, s);
 	case GW_CAP_F_QPN:
+		p->f->asks_qpn = true;
 		return number(p, s, QPN_MAX);
 	case GW_CAP_F_OPCODE:
 		return opcode(p, s);
@@ -381,6 +382,7 @@ int gw_cap_filter_parse(struct gw_cap_filter *f, const char *text, gw_cap_tenant
 	int rc;
 
 	f->n = 0;
+	f->asks_qpn = false;
 	if (strlen(text) > GW_CAP_FILTER_MAX)
 		return fail_at(
 		    &p, GW_CAP_FILTER_MAX, "the filter is too long: at most %d bytes", GW_CAP_FILTER_MAX);
@@ -440,21 +442,53 @@ static bool fits(const struct gw_cap_step *s, const struct gw_cap_facts *p)
 	return false;
 }
 
-bool gw_cap_filter_takes(const struct gw_cap_filter *f, const struct gw_cap_facts *p)
+/* The results of the steps so far, the last one in bit 0: it may be true, it may be false. */
+struct results {
+	uint64_t yes, no;
+};
+
+static struct results combine(const struct gw_cap_step *s, struct results r)
 {
-	uint64_t stack = 1; /* results, the last one in bit 0; an empty filter takes all */
+	const uint64_t keep = ~UINT64_C(1);
+
+	if (s->kind == GW_CAP_F_NOT)
+		return (struct results){(r.yes & keep) | (r.no & 1), (r.no & keep) | (r.yes & 1)};
+	if (s->kind == GW_CAP_F_AND)
+		return (struct results){r.yes >> 1 & (r.yes | keep), r.no >> 1 | (r.no & 1)};
+	return (struct results){r.yes >> 1 | (r.yes & 1), r.no >> 1 & (r.no | keep)};
+}
+
+static bool is_open(const struct gw_cap_step *s, const struct gw_cap_facts *p)
+{
+	return s->kind == GW_CAP_F_DECISION || s->kind == GW_CAP_F_REASON ||
+	       (s->kind == GW_CAP_F_QPN && p->roce && !p->sqpn) || (p->unread && s->kind != GW_CAP_F_STAGE);
+}
+
+static bool result(const struct gw_cap_filter *f, const struct gw_cap_facts *p, bool early)
+{
+	struct results r = {1, 0}; /* an empty filter takes all */
 
 	for (unsigned i = 0; i < f->n; i++) {
 		const struct gw_cap_step *s = &f->step[i];
+		bool fit;
 
-		if (s->kind == GW_CAP_F_NOT)
-			stack ^= 1;
-		else if (s->kind == GW_CAP_F_AND)
-			stack = stack >> 1 & (stack | ~UINT64_C(1));
-		else if (s->kind == GW_CAP_F_OR)
-			stack = stack >> 1 | (stack & 1);
-		else
-			stack = stack << 1 | fits(s, p);
+		if (s->kind >= GW_CAP_F_AND) {
+			r = combine(s, r);
+			continue;
+		}
+		fit = fits(s, p);
+		r.yes = r.yes << 1 | (fit || (early && is_open(s, p)));
+		r.no = r.no << 1 | (!fit || (early && is_open(s, p)));
 	}
-	return stack & 1;
+	return r.yes & 1;
+}
+
+bool gw_cap_filter_takes(const struct gw_cap_filter *f, const struct gw_cap_facts *p)
+{
+	return result(f, p, false);
+}
+
+bool gw_cap_filter_may(const struct gw_cap_filter *f, const struct gw_cap_facts *p)
+{
+	return result(f, p, true);
 }

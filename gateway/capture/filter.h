@@ -38,7 +38,8 @@ struct gw_cap_step {
 };
 
 struct gw_cap_filter {
-	unsigned n; /* 0: every packet */
+	unsigned n;    /* 0: every packet */
+	bool asks_qpn; /* a step is about QPNs: of the sender's, too */
 	struct gw_cap_step step[GW_CAP_STEPS];
 };
 
@@ -60,5 +61,8 @@ RWY_MUST_CHECK int gw_cap_filter_parse(struct gw_cap_filter *f, const char *text
 
 /* Whether the packet is wanted. Worker's thread: bounded by GW_CAP_STEPS. */
 bool gw_cap_filter_takes(const struct gw_cap_filter *f, const struct gw_cap_facts *p);
+/* Whether it may be, as far as is known before it is handled: its decision, reason and, unless it
+ * is set, its sender's QPN are not. */
+bool gw_cap_filter_may(const struct gw_cap_filter *f, const struct gw_cap_facts *p);
 
 #endif

@@ -118,24 +118,47 @@ bool gw_cap_put_interface(struct gw_cap_out *o, const char *name, const char *de
 	return end(&b);
 }
 
+/* Adds n bytes, and zeros up to a multiple of four. */
+static uint8_t *add(uint8_t *to, const void *data, size_t n)
+{
+	memset(to + (n & ~(size_t)3), 0, 4);
+	memcpy(to, data, n);
+	return to + ((n + 3) & ~(size_t)3);
+}
+
+static uint8_t *add_option(uint8_t *to, uint16_t code, const void *data, size_t n)
+{
+	const uint16_t head[2] = {code, (uint16_t)n};
+
+	memcpy(to, head, 4);
+	return add(to + 4, data, n);
+}
+
+/* There are many of them: the room is asked for once, not by put(). */
 bool gw_cap_put_packet(struct gw_cap_out *o, const struct gw_cap_epb *p)
 {
-	struct block_out b = begin(o, BLOCK_PACKET);
 	const uint32_t flags = p->inbound ? 1 : 2;
+	uint32_t head[7] = {
+	    BLOCK_PACKET, 0, p->interface, (uint32_t)(p->time >> 32), (uint32_t)p->time, p->len, p->wire_len};
+	uint8_t *begin = o->data + o->len, *to = begin + sizeof(head);
 
-	put32(&b, p->interface);
-	put_time(&b, p->time);
-	put32(&b, p->len);
-	put32(&b, p->wire_len);
-	put(&b, p->data, p->len);
-	text(&b, OPT_COMMENT, p->comment);
-	option(&b, EPB_FLAGS, &flags, 4);
+	if (o->max - o->len < (size_t)GW_CAP_EPB_EXTRA + p->comment_len + p->len)
+		return false;
+	to = add(to, p->data, p->len);
+	if (p->comment_len)
+		to = add_option(to, OPT_COMMENT, p->comment, p->comment_len);
+	to = add_option(to, EPB_FLAGS, &flags, 4);
 	if (p->dropped)
-		option(&b, EPB_DROPCOUNT, &p->dropped, 8);
+		to = add_option(to, EPB_DROPCOUNT, &p->dropped, 8);
 	if (p->id)
-		option(&b, EPB_PACKETID, &p->id, 8);
-	option(&b, OPT_END, "", 0);
-	return end(&b);
+		to = add_option(to, EPB_PACKETID, &p->id, 8);
+	memset(to, 0, 4); /* OPT_END */
+	to += 4;
+	head[1] = (uint32_t)(to - begin) + 4;
+	memcpy(to, &head[1], 4);
+	memcpy(begin, head, sizeof(head));
+	o->len += head[1];
+	return true;
 }
 
 bool gw_cap_put_statistics(

@@ -35,7 +35,8 @@ struct gw_cap_epb {
 	uint64_t id;            /* epb_packetid; 0: none */
 	uint64_t dropped;       /* packets lost on this interface since its last one */
 	const uint8_t *data;
-	const char *comment; /* "": none */
+	const char *comment; /* of comment_len bytes; 0: none */
+	size_t comment_len;
 };
 bool gw_cap_put_packet(struct gw_cap_out *o, const struct gw_cap_epb *p);
 /* Interface statistics: packets that the filter took, and of these, what is missing. */

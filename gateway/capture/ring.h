@@ -66,6 +66,12 @@ static inline struct gw_cap_rec *gw_cap_ring_room(struct gw_cap_ring *r, uint32_
 	return rec;
 }
 
+/* The producer: bytes that the consumer has not given back. */
+static inline uint32_t gw_cap_ring_used(const struct gw_cap_ring *r)
+{
+	return r->next - atomic_load_explicit(&r->tail, memory_order_relaxed);
+}
+
 static inline void gw_cap_ring_publish(struct gw_cap_ring *r)
 {
 	atomic_store_explicit(&r->head, r->next, memory_order_release);

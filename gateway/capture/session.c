@@ -8,18 +8,22 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "gateway/capture/stream.h"
 #include "gateway/publish.h"
 
-#define RINGS    (32u << 20)  /* bytes of all rings, */
-#define RING_MIN (256u << 10) /*   of one at least, */
-#define RING_MAX (4u << 20)   /*   and at most */
-#define NAP      (2 * RWY_MS)
+#define RINGS    (32u << 20)    /* bytes of all rings, */
+#define RING_MIN (256u << 10)   /*   of one at least, */
+#define RING_MAX (4u << 20)     /*   and at most */
+#define NAP      (50 * RWY_MS)  /* a worker whose ring fills, or the reader, ends it */
+#define NAP_RATE (2 * RWY_MS)   /* with a rate, whose budget is filled at each */
 #define TELL     RWY_SEC        /* interval of statistics */
 #define ASK      (100 * RWY_MS) /* and of asking whether the reader has left */
 #define END_WAIT RWY_SEC        /* the reader's time to take the rest when the gateway stops */
@@ -32,6 +36,7 @@ struct gw_cap_session {
 	pthread_mutex_t lock; /* of all below, and of calls to the reader */
 	struct gw_cap_stream stream;
 	bool waiting;     /* the reader, for wake() */
+	bool blocked;     /* the thread, for room in the stream */
 	bool left;        /* the reader is gone */
 	bool ended;       /* nothing follows in the stream */
 	bool stop;        /* the gateway stops */
@@ -62,6 +67,8 @@ void gw_capture_release(void *capture)
 			free(c->worker[i]->ring.mem);
 		free(c->worker[i]);
 	}
+	if (c->wake_fd >= 0)
+		close(c->wake_fd);
 	free(c);
 }
 
@@ -109,6 +116,11 @@ static struct gw_capture *capture_new(const struct gw_app *app, const struct gw_
 	c->limited = cfg->rate != 0;
 	c->workers = app->workers;
 	atomic_store(&c->holders, 1);
+	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->wake_fd < 0) {
+		gw_capture_release(c);
+		return NULL;
+	}
 	for (unsigned i = 0; i < c->workers; i++)
 		if (!(c->worker[i] = worker_new(c))) {
 			gw_capture_release(c);
@@ -155,12 +167,13 @@ static void ask(struct gw_cap_session *s)
 }
 
 /* Under the lock. True: the capture is over. */
-static bool step(struct gw_cap_session *s)
+static bool step(struct gw_cap_session *s, enum gw_cap_moved *moved)
 {
 	const rwy_time now = gw_now();
 
 	budget_fill(s, now);
-	gw_cap_stream_move(&s->stream);
+	*moved = gw_cap_stream_move(&s->stream);
+	s->blocked = *moved == GW_CAP_NO_ROOM;
 	if (now - s->told >= TELL) {
 		(void)gw_cap_stream_statistics(&s->stream, now, false);
 		s->told = now;
@@ -173,9 +186,23 @@ static bool step(struct gw_cap_session *s)
 	return s->left || s->stop || gw_cap_stream_full(&s->stream) || now >= s->until;
 }
 
-static void nap(void)
+/* Sleeps, at most `most`, until somebody wakes it. */
+static void nap(struct gw_capture *c, rwy_dur most)
 {
-	nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+	struct pollfd p = {.fd = c->wake_fd, .events = POLLIN};
+	uint64_t v;
+
+	atomic_store(&c->asleep, true);
+	if (poll(&p, 1, (int)(most / RWY_MS)) > 0 && read(c->wake_fd, &v, sizeof(v)) < 0)
+		return; /* another wake-up was read with it */
+	atomic_store(&c->asleep, false);
+}
+
+/* Any thread. */
+static void stir(const struct gw_cap_session *s)
+{
+	if (write(s->cap->wake_fd, &(uint64_t){1}, 8) < 0)
+		return; /* a full counter wakes as well */
 }
 
 /* Writes what is left, as far as the reader takes it. Workers have no part any more. */
@@ -186,7 +213,7 @@ static void finish(struct gw_cap_session *s)
 
 	while (!done) {
 		pthread_mutex_lock(&s->lock);
-		moved = moved || gw_cap_stream_move(&s->stream);
+		moved = moved || gw_cap_stream_move(&s->stream) == GW_CAP_ALL_MOVED;
 		done = s->left || (moved && gw_cap_stream_statistics(&s->stream, gw_now(), true)) ||
 		       (s->stop && gw_now() > end);
 		s->ended = done;
@@ -194,7 +221,7 @@ static void finish(struct gw_cap_session *s)
 		wake(s);
 		pthread_mutex_unlock(&s->lock);
 		if (!done)
-			nap();
+			nap(s->cap, NAP_RATE);
 	}
 }
 
@@ -208,6 +235,7 @@ static void session_release(struct gw_cap_session *s)
 	if (left)
 		return;
 	pthread_mutex_destroy(&s->lock);
+	gw_capture_release(s->cap);
 	gw_cap_stream_free(&s->stream);
 	free(s);
 }
@@ -222,19 +250,19 @@ static void *session_main(void *arg)
 {
 	struct gw_cap_session *s = arg;
 	struct gw_publisher *p = s->app->publisher;
+	enum gw_cap_moved moved = GW_CAP_MORE;
 	bool over = false;
 
 	while (!over) {
 		pthread_mutex_lock(&s->lock);
-		over = step(s);
+		over = step(s, &moved);
 		pthread_mutex_unlock(&s->lock);
-		if (!over)
-			nap();
+		if (!over && moved != GW_CAP_MORE)
+			nap(s->cap, s->rate ? NAP_RATE : NAP);
 	}
 	(void)gw_publish_wait(p, gw_publish(p, GW_CAPTURE, NULL, NULL), GW_TAKE_UP_WAIT);
 	finish(s);
 	tell(s);
-	gw_capture_release(s->cap);
 	pthread_mutex_lock(&captures.lock);
 	captures.now = NULL;
 	pthread_cond_broadcast(&captures.over);
@@ -274,7 +302,6 @@ static struct gw_cap_session *session_new(
 		atomic_store(&s->cap->budget, 1); /* more comes with time */
 		return s;
 	}
-	gw_capture_release(s->cap);
 	session_release(s);
 	return NULL;
 }
@@ -312,7 +339,6 @@ static int session_start(struct gw_cap_session *s)
 	} else {
 		(void)gw_publish(p, GW_CAPTURE, NULL, NULL);
 	}
-	gw_capture_release(s->cap);
 	session_release(s);
 	return RWY_ENOMEM;
 }
@@ -365,6 +391,10 @@ ssize_t gw_cap_read(struct gw_cap_session *s, void *buf, size_t max)
 	n = (ssize_t)gw_cap_stream_take(&s->stream, buf, max);
 	if (!n && s->ended)
 		n = -1;
+	if (s->blocked && gw_cap_stream_has_room(&s->stream)) {
+		s->blocked = false;
+		stir(s);
+	}
 	s->waiting = n == 0;
 	if (s->waiting)
 		s->reader.wait(s->reader.ctx);
@@ -377,6 +407,7 @@ void gw_cap_leave(struct gw_cap_session *s)
 	pthread_mutex_lock(&s->lock);
 	s->left = true;
 	s->waiting = false;
+	stir(s);
 	pthread_mutex_unlock(&s->lock);
 	session_release(s);
 }
@@ -390,6 +421,7 @@ bool gw_cap_end(void)
 	if (runs) {
 		pthread_mutex_lock(&captures.now->lock);
 		captures.now->until = 0;
+		stir(captures.now);
 		pthread_mutex_unlock(&captures.now->lock);
 	}
 	pthread_mutex_unlock(&captures.lock);
@@ -402,6 +434,7 @@ void gw_cap_stop(void)
 	while (captures.now) {
 		pthread_mutex_lock(&captures.now->lock);
 		captures.now->stop = true;
+		stir(captures.now);
 		pthread_mutex_unlock(&captures.now->lock);
 		pthread_cond_wait(&captures.over, &captures.lock);
 	}

@@ -8,7 +8,7 @@
 
 #include "roce/opcode.h"
 
-#define OUT       (1u << 20)
+#define OUT       (2u << 20)
 #define SEEN      (1u << 18) /* packets remembered, to know one that comes again, */
 #define WAYS      4u         /*   in sets of so many, of which the oldest goes */
 #define MERGE_MAX 4096       /* packets that are written before others may have the lock */
@@ -17,14 +17,19 @@ int gw_cap_stream_new(struct gw_cap_stream *s, const struct gw_app *app, uint64_
 {
 	*s = (struct gw_cap_stream){.app = app, .count = count, .utc = utc, .out.max = OUT};
 	s->out.data = malloc(OUT);
-	s->seen = calloc(SEEN, sizeof(*s->seen));
-	return s->out.data && s->seen ? 0 : RWY_ENOMEM;
+	s->seen = aligned_alloc(64, SEEN * sizeof(*s->seen)); /* a set is in one cache line */
+	s->texts = calloc(1, sizeof(*s->texts));
+	if (!s->out.data || !s->seen || !s->texts)
+		return RWY_ENOMEM;
+	memset(s->seen, 0, SEEN * sizeof(*s->seen));
+	return 0;
 }
 
 void gw_cap_stream_free(struct gw_cap_stream *s)
 {
 	free(s->out.data);
 	free(s->seen);
+	free(s->texts);
 }
 
 size_t gw_cap_stream_take(struct gw_cap_stream *s, void *buf, size_t max)
@@ -33,6 +38,8 @@ size_t gw_cap_stream_take(struct gw_cap_stream *s, void *buf, size_t max)
 
 	memcpy(buf, s->out.data + s->from, n);
 	s->from += n;
+	if (s->from == s->out.len)
+		s->from = s->out.len = 0;
 	return n;
 }
 
@@ -92,10 +99,10 @@ static void out_shift(struct gw_cap_stream *s)
 
 /* Whether this packet passed its stage before. An ACK or CNP is not sent again: it is another
  * one. */
-static bool again(struct gw_cap_stream *s, const struct gw_cap_facts *f)
+static bool again(struct gw_cap_stream *s, const struct gw_cap_facts *f, uint64_t id)
 {
 	const struct roce_opinfo *o = roce_op(f->opcode);
-	const uint64_t what = f->id * 4 + f->stage;
+	const uint64_t what = id * 4 + f->stage;
 	uint64_t *set = &s->seen[(what ^ what >> 32) & (SEEN - WAYS)];
 
 	if (!f->roce || f->later || f->decision == GW_CAP_DROP || !roce_op_is_valid(o) ||
@@ -109,30 +116,41 @@ static bool again(struct gw_cap_stream *s, const struct gw_cap_facts *f)
 	return false;
 }
 
+static uint64_t lost_of(const struct gw_cap_stream *s, unsigned i)
+{
+	uint64_t taken, lost;
+
+	counts(s, i, &taken, &lost);
+	return lost;
+}
+
 /* False: no room. */
 static bool put_record(struct gw_cap_stream *s, const struct gw_cap_rec *r)
 {
-	const unsigned i = gw_cap_if(r->port, r->facts.stage);
+	const struct gw_cap_facts *f = &r->facts;
+	const unsigned i = gw_cap_if(r->port, f->stage);
+	struct gw_cap_epb p = {.interface = i,
+	    .inbound = i % 2 == 0,
+	    .time = s->utc + r->time,
+	    .len = r->len,
+	    .wire_len = r->wire_len,
+	    .data = gw_cap_rec_bytes(r)};
 	char comment[GW_CAP_COMMENT];
 	const size_t need = (size_t)GW_CAP_EPB_EXTRA + GW_CAP_COMMENT + r->len;
-	uint64_t taken, lost;
+	uint64_t lost;
 
-	if (s->out.max - (s->out.len - s->from) < need)
-		return false;
-	if (s->out.max - s->out.len < need)
+	if (s->out.max - s->out.len < need) {
+		if (!gw_cap_stream_has_room(s))
+			return false;
 		out_shift(s);
-	counts(s, i, &taken, &lost);
-	gw_cap_comment(
-	    comment, &r->facts, gw_cap_events(&r->facts) | (again(s, &r->facts) ? GW_CAP_AGAIN : 0u));
-	if (!gw_cap_put_packet(&s->out, &(struct gw_cap_epb){.interface = i,
-	                                    .inbound = i % 2 == 0,
-	                                    .time = s->utc + r->time,
-	                                    .len = r->len,
-	                                    .wire_len = r->wire_len,
-	                                    .id = r->facts.id,
-	                                    .dropped = lost - s->lost_put[i],
-	                                    .data = gw_cap_rec_bytes(r),
-	                                    .comment = comment}))
+	}
+	lost = lost_of(s, i);
+	p.id = gw_cap_id(f);
+	p.dropped = lost - s->lost_put[i];
+	p.comment = comment;
+	p.comment_len =
+	    gw_cap_comment(s->texts, comment, f, gw_cap_events(f) | (again(s, f, p.id) ? GW_CAP_AGAIN : 0u));
+	if (!gw_cap_put_packet(&s->out, &p))
 		return false;
 	s->lost_put[i] = lost;
 	s->packets++;
@@ -161,7 +179,7 @@ bool gw_cap_stream_full(const struct gw_cap_stream *s)
 	return s->count && s->packets >= s->count;
 }
 
-bool gw_cap_stream_move(struct gw_cap_stream *s)
+enum gw_cap_moved gw_cap_stream_move(struct gw_cap_stream *s)
 {
 	const struct gw_cap_rec *r;
 	struct gw_cap_ring *ring;
@@ -169,12 +187,14 @@ bool gw_cap_stream_move(struct gw_cap_stream *s)
 	for (unsigned n = 0; !gw_cap_stream_full(s); n++) {
 		ring = oldest(s, &r);
 		if (!ring)
-			return true;
-		if (n == MERGE_MAX || !put_record(s, r))
-			return false;
+			break;
+		if (n == MERGE_MAX)
+			return GW_CAP_MORE;
+		if (!put_record(s, r))
+			return GW_CAP_NO_ROOM;
 		gw_cap_ring_pop(ring, r);
 	}
-	return true;
+	return GW_CAP_ALL_MOVED;
 }
 
 bool gw_cap_stream_statistics(struct gw_cap_stream *s, rwy_time now, bool all)

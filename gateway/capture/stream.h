@@ -18,6 +18,7 @@ struct gw_cap_stream {
 	uint64_t utc;   /* UTC of the gateway's time 0, ns */
 	uint64_t packets;
 	uint64_t *seen; /* packets, to know one that comes again */
+	struct gw_cap_texts *texts;
 	uint64_t taken_told[GW_CAP_IFS], lost_told[GW_CAP_IFS], lost_put[GW_CAP_IFS];
 };
 
@@ -27,8 +28,16 @@ RWY_MUST_CHECK int gw_cap_stream_new(
 void gw_cap_stream_free(struct gw_cap_stream *s);
 /* Writes the head of the file. False: it has no room. */
 bool gw_cap_stream_head(struct gw_cap_stream *s, const struct gw_cap_cfg *cfg);
-/* Takes records. True: the rings are empty, or there are enough packets. */
-bool gw_cap_stream_move(struct gw_cap_stream *s);
+/* What is left of the rings: nothing, or there are enough packets; some, for the next call; some,
+ * when the reader has made room. */
+enum gw_cap_moved { GW_CAP_ALL_MOVED, GW_CAP_MORE, GW_CAP_NO_ROOM };
+/* Takes records. */
+enum gw_cap_moved gw_cap_stream_move(struct gw_cap_stream *s);
+/* Whether the reader has made room for a good deal of records. */
+static inline bool gw_cap_stream_has_room(const struct gw_cap_stream *s)
+{
+	return s->out.len - s->from < s->out.max / 2;
+}
 /*
  * Statistics of interfaces with news, or of all. Of the first one always: a reader gets something.
  * False: no room.

@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The comment of a captured packet. */
+/* The comment of a captured packet. Its longest part is the same for all packets of a flow, so that
+ * is made once. */
 #include <arpa/inet.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/siphash.h"
 #include "gateway/capture/capture.h"
 #include "rwy/endian.h"
-
-static void add(char *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(char *out, const char *fmt, ...)
-{
-	const size_t used = strlen(out);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(out + used, GW_CAP_COMMENT - used, fmt, ap);
-	va_end(ap);
-}
 
 static const char *ip_text(const struct rwy_ip *a, char text[INET6_ADDRSTRLEN])
 {
@@ -48,21 +36,60 @@ static uint64_t connection_of(const struct gw_cap_facts *f)
 	return base_siphash(key, in, sizeof(in));
 }
 
-static void add_flow(char *out, const struct gw_cap_facts *f)
+/* --- texts of flows --------------------------------------------------------------------------- */
+
+static void flow_write(struct gw_cap_flow_text *t, const struct gw_cap_facts *f)
 {
 	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
+	const size_t size = sizeof(t->text);
+	int n;
 
-	if (!f->ip)
-		return;
-	add(out, " flow=");
+	*t = (struct gw_cap_flow_text){.src = f->src,
+	    .dst = f->dst,
+	    .vni = f->vni,
+	    .dqpn = f->dqpn,
+	    .sqpn = f->sqpn,
+	    .used = true,
+	    .roce = f->roce};
+	n = snprintf(t->text, size, " flow=");
 	if (f->vni)
-		add(out, "vni%u:", f->vni);
-	add(out, "%s>%s", ip_text(&f->src, src), ip_text(&f->dst, dst));
+		n += snprintf(t->text + n, size - (size_t)n, "vni%u:", f->vni);
+	n += snprintf(t->text + n, size - (size_t)n, "%s>%s", ip_text(&f->src, src), ip_text(&f->dst, dst));
 	if (f->roce)
-		add(out, "/0x%x", f->dqpn);
+		n += snprintf(t->text + n, size - (size_t)n, "/0x%x", f->dqpn);
+	t->flow_len = (uint8_t)n;
+	if (f->roce && f->sqpn)
+		n += snprintf(t->text + n, size - (size_t)n, " conn=%016" PRIx64, connection_of(f));
+	t->conn_len = (uint8_t)(n - t->flow_len);
+}
+static_assert(sizeof(" flow=vni4294967295:>/0xffffff conn=0123456789abcdef") + 2 * INET6_ADDRSTRLEN <=
+                  sizeof(((struct gw_cap_flow_text *)0)->text),
+    "a flow's text has room");
+
+static bool flow_is(const struct gw_cap_flow_text *t, const struct gw_cap_facts *f)
+{
+	return t->used && t->dqpn == f->dqpn && t->sqpn == f->sqpn && t->vni == f->vni &&
+	       t->roce == f->roce && rwy_ip_eq(&t->src, &f->src) && rwy_ip_eq(&t->dst, &f->dst);
 }
 
-static void add_events(char *out, unsigned events)
+static const struct gw_cap_flow_text *flow_text(struct gw_cap_texts *all, const struct gw_cap_facts *f)
+{
+	uint64_t a[2], b[2], h;
+	struct gw_cap_flow_text *t;
+
+	memcpy(a, f->src.b, 16);
+	memcpy(b, f->dst.b, 16);
+	h = a[0] + a[1] * 3 + (b[0] + b[1]) * 5 + ((uint64_t)f->dqpn << 24 | f->sqpn) + f->vni;
+	h *= 0x9e3779b97f4a7c15u;
+	t = &all->v[(h >> 40) % GW_CAP_FLOWS];
+	if (!flow_is(t, f))
+		flow_write(t, f);
+	return t;
+}
+
+/* --- comments --------------------------------------------------------------------------------- */
+
+static char *add_events(char *to, unsigned events)
 {
 	static const struct {
 		enum gw_cap_event bit;
@@ -71,22 +98,28 @@ static void add_events(char *out, unsigned events)
 	    {GW_CAP_DROPPED, "drop"}, {GW_CAP_AGAIN, "retransmit"}};
 	const char *before = " event=";
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (unsigned i = 0; events && i < sizeof(names) / sizeof(names[0]); i++)
 		if (events & names[i].bit) {
-			add(out, "%s%s", before, names[i].name);
+			to = stpcpy(stpcpy(to, before), names[i].name);
 			before = ",";
 		}
+	return to;
 }
 
-void gw_cap_comment(char out[GW_CAP_COMMENT], const struct gw_cap_facts *f, unsigned events)
+size_t gw_cap_comment(
+    struct gw_cap_texts *texts, char out[GW_CAP_COMMENT], const struct gw_cap_facts *f, unsigned events)
 {
-	*out = 0;
-	add(out, "stage=%s", gw_cap_stage_name[f->stage]);
-	add_flow(out, f);
-	add(out, " decision=%s", gw_cap_decision_name[f->decision]);
+	const struct gw_cap_flow_text *t = f->ip ? flow_text(texts, f) : NULL;
+	char *to = stpcpy(stpcpy(out, "stage="), gw_cap_stage_name[f->stage]);
+
+	if (t)
+		to = mempcpy(to, t->text, t->flow_len);
+	to = stpcpy(stpcpy(to, " decision="), gw_cap_decision_name[f->decision]);
 	if (f->reason)
-		add(out, " reason=%s", gw_cap_reason_name(f->reason));
-	if (f->roce && f->sqpn)
-		add(out, " conn=%016" PRIx64, connection_of(f));
-	add_events(out, events);
+		to = stpcpy(stpcpy(to, " reason="), gw_cap_reason_name(f->reason));
+	if (t)
+		to = mempcpy(to, t->text + t->flow_len, t->conn_len);
+	to = add_events(to, events);
+	*to = 0;
+	return (size_t)(to - out);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames of ports, for captures. The decision about a received frame is what the counters say that
- * changed while it was handled; so no other code has to know of captures.
+ * changed while it was handled; so no other code has to know of captures. Frames are received and
+ * sent in bursts as without a capture; each is copied once, into the worker's ring.
  */
-#include "gateway/datapath/capture.h"
+#include "gateway/datapath/capture_int.h"
 
 #include <rte_mbuf.h>
 #include <string.h>
 
-#include "gateway/datapath/edge.h"
-#include "gateway/datapath/overlay.h"
 #include "gateway/datapath/pkt.h"
 #include "gateway/port/neigh.h"
 #include "tenant/tenant.h"
 
-#define HEAD 1024 /* bytes of a frame in several buffers that are read for facts */
-static_assert(GW_CAP_BURST >= GW_TX_BUF, "a record for each frame of a queue");
+#define HEAD  1024 /* bytes of a frame in several buffers that are read for facts */
+#define FACTS 256  /* bytes of a datagram in which its facts mostly are */
+static_assert(GW_CAP_BURST >= GW_TX_BUF && GW_CAP_BURST >= GW_BURST, "a record for each frame");
 
 /* --- whose packet it is ----------------------------------------------------------------------- */
 
@@ -57,11 +57,19 @@ static bool path_carries(const struct gw_worker *w, const struct gw_tun_path *t,
 static int tunnel_of(const struct gw_worker *w, const struct gw_port *p, const uint8_t *d, uint32_t len,
     uint32_t *off, bool in)
 {
+	const struct gw_peer_seen *seen;
+	const struct rwy_ip *peer;
 	struct gw_cap_udp u;
 
 	*off = gw_cap_udp(d, len, &u);
 	if (!*off)
 		return -1;
+	peer = in ? &u.src : &u.dst;
+	seen = &w->peer_seen[(peer->b[15] ^ peer->b[14] << 3 ^ u.dport) % GW_PEERS_SEEN];
+	if (seen->tunnel < w->tunnels && w->tun[seen->tunnel].conf &&
+	    seen->path < w->tun[seen->tunnel].paths &&
+	    path_carries(w, &w->tun[seen->tunnel].path[seen->path], p, &u, in))
+		return seen->tunnel;
 	for (unsigned i = 0; i < w->tunnels; i++)
 		for (unsigned k = 0; w->tun[i].conf && k < w->tun[i].paths; k++)
 			if (path_carries(w, &w->tun[i].path[k], p, &u, in))
@@ -69,77 +77,16 @@ static int tunnel_of(const struct gw_worker *w, const struct gw_port *p, const u
 	return -1;
 }
 
-/* --- counters --------------------------------------------------------------------------------- */
-
-static void watch_group(struct gw_cap_worker *cw, const void *counters, unsigned first, size_t n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		const enum gw_cap_says says = gw_cap_reason_says(first + i);
-
-		if (says != GW_CAP_SAYS_NOTHING)
-			cw->watch[cw->watches++] =
-			    (struct gw_cap_watch){.counter = counters ? (const uint64_t *)counters + i : NULL,
-			        .reason = (uint16_t)(first + i),
-			        .says = (uint8_t)says};
-	}
-}
-
-/* Once a capture and worker. The tunnel's counters come last: which tunnel's they are changes. */
-static void watches_make(struct gw_worker *w, struct gw_cap_worker *cw)
-{
-	cw->c = &w->c;
-	watch_group(cw, &w->c, GW_CAP_OF_GATEWAY, sizeof(w->c) / 8);
-	watch_group(cw, &w->ov->c, GW_CAP_OF_OVERLAY, sizeof(w->ov->c) / 8);
-	watch_group(cw, eng_counters(w->eng), GW_CAP_OF_ENGINE, sizeof(struct eng_counters) / 8);
-	if (w->edge)
-		watch_group(cw, &w->edge->core.c, GW_CAP_OF_RELAY, sizeof(struct proxy_counters) / 8);
-	cw->lasting = cw->watches;
-	watch_group(cw, NULL, GW_CAP_OF_TUNNEL, sizeof(struct wan_counters) / 8);
-}
-
-/* The capture's part of this worker, ready for use. */
-static struct gw_cap_worker *part_of(struct gw_worker *w)
-{
-	if (!w->cap->watches)
-		watches_make(w, w->cap);
-	return w->cap;
-}
-
-static void watch_begin(struct gw_worker *w, struct gw_cap_worker *cw, int tunnel)
-{
-	const struct wan_counters *c = tunnel < 0 ? NULL : eng_tunnel_counters(w->eng, (unsigned)tunnel);
-
-	cw->watching = c ? cw->watches : cw->lasting;
-	for (unsigned i = cw->lasting; i < cw->watching; i++)
-		cw->watch[i].counter =
-		    (const uint64_t *)(const void *)c + (cw->watch[i].reason - GW_CAP_OF_TUNNEL);
-	for (unsigned i = 0; i < cw->watching; i++)
-		cw->watch[i].before = *cw->watch[i].counter;
-}
-
-/* The drop that was counted meanwhile; else what else was. Returns what its kind is. */
-static enum gw_cap_says watch_end(const struct gw_cap_worker *cw, uint16_t *reason)
-{
-	enum gw_cap_says says = GW_CAP_SAYS_NOTHING;
-
-	*reason = 0;
-	for (unsigned i = 0; i < cw->watching; i++) {
-		const struct gw_cap_watch *v = &cw->watch[i];
-
-		if (*v->counter == v->before || (says && v->says != GW_CAP_SAYS_DROP))
-			continue;
-		*reason = v->reason;
-		says = (enum gw_cap_says)v->says;
-		if (says == GW_CAP_SAYS_DROP)
-			break;
-	}
-	return says;
-}
-
 /* --- received --------------------------------------------------------------------------------- */
 
-/* Copies the frame, with the VLAN tag that the port took off. */
-static void frame_copy(struct gw_cap_worker *cw, const struct rte_mbuf *m)
+/* A frame's bytes as the wire had them. */
+struct view {
+	const uint8_t *d;
+	uint32_t len, wire_len; /* bytes at d; of the frame */
+};
+
+/* A frame in several buffers, or whose VLAN tag the port took off, is copied. */
+static struct view frame_view(struct gw_cap_worker *cw, const struct rte_mbuf *m)
 {
 	const bool tag = m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED && m->pkt_len >= GW_ETH;
 	const uint32_t room = GW_CAP_SNAP_MAX - GW_VLAN;
@@ -147,55 +94,89 @@ static void frame_copy(struct gw_cap_worker *cw, const struct rte_mbuf *m)
 	uint8_t *to = cw->frame + (tag ? GW_VLAN : 0);
 	const uint8_t *from = rte_pktmbuf_read(m, 0, len, to);
 
-	if (from && from != to)
-		memcpy(to, from, len);
-	cw->frame_len = from ? len : 0;
-	cw->frame_wire = m->pkt_len;
+	if (!from)
+		return (struct view){cw->frame, 0, m->pkt_len};
 	if (!tag)
-		return;
+		return (struct view){from, len, m->pkt_len};
+	if (from != to)
+		memcpy(to, from, len);
 	memmove(cw->frame, to, 12);
 	rwy_put16(cw->frame + 12, RWY_ETHER_VLAN);
 	rwy_put16(cw->frame + 14, m->vlan_tci);
-	cw->frame_len += GW_VLAN;
-	cw->frame_wire += GW_VLAN;
+	return (struct view){cw->frame, len + GW_VLAN, m->pkt_len + GW_VLAN};
 }
 
-static void counters_note(const struct gw_worker *w, struct gw_cap_rx *x)
+static void counters_note(const struct gw_worker *w, struct gw_cap_sealed *s)
 {
-	x->handoff = w->c.handoff;
-	x->kernel = w->c.to_kernel;
-	x->forwarded = w->c.sibling_tx + w->c.tenant_local;
+	s->handoff = w->c.handoff;
+	s->kernel = w->c.to_kernel;
+	s->forwarded = w->c.sibling_tx + w->c.tenant_local;
 }
 
-void gw_cap_rx_begin(struct gw_worker *w, struct gw_cap_rx *x, const struct gw_port *p, struct rte_mbuf *m)
+void gw_cap_burst_begin(struct gw_worker *w)
 {
-	struct gw_cap_worker *cw = part_of(w);
+	struct gw_cap_worker *cw = gw_cap_part(w);
+
+	gw_cap_watch_begin(w, cw);
+	cw->rx_n = 0;
+	cw->open = true;
+}
+
+/* Copies the frame into the ring, unless the filter cannot take it. */
+static void frame_place(struct gw_cap_worker *cw, struct gw_cap_rx *x, const struct view *v)
+{
+	x->wanted = gw_cap_filter_may(&cw->cap->filter, &x->facts);
+	x->wire_len = v->wire_len;
+	x->rec = x->wanted ? gw_cap_place(cw, v->wire_len) : NULL;
+	x->end = cw->ring.next;
+	if (!x->rec)
+		return;
+	if (x->rec->len > v->len)
+		x->rec->len = (uint16_t)v->len;
+	memcpy(gw_cap_rec_bytes(x->rec), v->d, x->rec->len);
+}
+
+void gw_cap_rx_begin(
+    struct gw_worker *w, struct gw_cap_sealed *s, const struct gw_port *p, const struct rte_mbuf *m)
+{
+	struct gw_cap_worker *cw = w->cap;
+	struct gw_cap_rx *x = &cw->rx[cw->rx_n];
 	const bool lan = p->conf->role == CONF_ROLE_LAN;
-	int tunnel = -1;
+	const struct view v = frame_view(cw, m);
 
-	*x = (struct gw_cap_rx){.port = p->idx, .facts.stage = lan ? GW_CAP_LAN_IN : GW_CAP_WAN_IN};
-	frame_copy(cw, m);
-	if (lan)
-		lan_facts(w, p, &x->facts, cw->frame, cw->frame_len);
-	else
-		tunnel = tunnel_of(w, p, cw->frame, cw->frame_len, &x->udp, true);
-	if (tunnel < 0)
-		x->udp = 0;
-	if (x->udp && m->nb_segs == 1 && gw_cap_wan_sealed(cw->frame + x->udp, cw->frame_len - x->udp)) {
-		const uint32_t moved = cw->frame_wire - m->pkt_len;
-
-		rte_mbuf_refcnt_update(m, 1);
-		x->sealed = m;
-		x->datagram = rte_pktmbuf_mtod_offset(m, const uint8_t *, x->udp - moved);
+	*s = (struct gw_cap_sealed){.tunnel = -1};
+	x->port = p->idx;
+	x->facts = (struct gw_cap_facts){.stage = lan ? GW_CAP_LAN_IN : GW_CAP_WAN_IN};
+	if (lan) {
+		lan_facts(w, p, &x->facts, v.d, v.len);
+		x->facts.unread = w->edge != NULL; /* it will have other addresses */
+	} else {
+		s->tunnel = tunnel_of(w, p, v.d, v.len, &s->udp, true);
 	}
-	counters_note(w, x);
-	watch_begin(w, cw, tunnel);
+	if (s->tunnel >= 0 && m->nb_segs == 1 && gw_cap_wan_sealed(v.d + s->udp, v.len - s->udp)) {
+		s->m = (struct rte_mbuf *)(uintptr_t)m;
+		rte_mbuf_refcnt_update(s->m, 1);
+		s->datagram = rte_pktmbuf_mtod_offset(m, const uint8_t *, s->udp - (v.wire_len - m->pkt_len));
+		x->facts.unread = true;
+	} else if (s->tunnel >= 0) {
+		gw_cap_facts_wan(&x->facts, &cw->frags, v.d + s->udp, v.len - s->udp);
+	}
+	frame_place(cw, x, &v);
+	counters_note(w, s);
+	gw_cap_watch_tunnel(w, cw, s->tunnel);
 }
 
-void gw_cap_rx_relayed(struct gw_cap_rx *x, const struct rwy_buf *b)
+void gw_cap_rx_waits(struct gw_worker *w)
 {
-	x->facts = (struct gw_cap_facts){.stage = x->facts.stage};
-	gw_cap_facts_ip(&x->facts, b->data, b->len);
+	struct gw_cap_worker *cw = w->cap;
+	struct gw_cap_rx *x = &cw->rx[cw->rx_n];
+	const struct rwy_buf *b = w->lan[w->lan_n - 1];
+
+	if (w->edge) { /* a relay gave the packet other addresses: what is told is about these */
+		x->facts = (struct gw_cap_facts){.stage = x->facts.stage};
+		gw_cap_facts_ip(&x->facts, b->data, b->len);
+	}
+	cw->waiting[w->lan_n - 1] = (uint8_t)cw->rx_n++;
 }
 
 /* The frame's last bytes are gone: lengths and checksums of IP and UDP. */
@@ -213,50 +194,92 @@ static void shorten(uint8_t *frame, uint32_t udp_off, uint16_t by)
 }
 
 /* Puts the opened datagram in the place of the sealed one. Its header says "in the clear" now. */
-static void unsealed_copy(struct gw_cap_worker *cw, const struct gw_cap_rx *x)
+static void unseal(struct gw_cap_worker *cw, struct gw_cap_rx *x, const struct gw_cap_sealed *s)
 {
-	const uint32_t len = cw->frame_len - x->udp;
+	const uint32_t size = x->wire_len - s->udp;
+	uint8_t *frame;
 
-	if (len <= AEAD_TAG || x->datagram[3])
+	x->facts.unread = false;
+	if (size <= AEAD_TAG || s->datagram[3])
 		return; /* it could not be opened */
-	memcpy(cw->frame + x->udp, x->datagram, len - AEAD_TAG);
-	cw->frame_len -= AEAD_TAG;
-	cw->frame_wire -= AEAD_TAG;
-	shorten(cw->frame, x->udp - UDP_LEN, AEAD_TAG);
+	gw_cap_facts_wan(&x->facts, &cw->frags, s->datagram, size - AEAD_TAG);
+	x->wire_len -= AEAD_TAG;
+	if (!x->rec)
+		return;
+	if (x->rec->len > x->wire_len)
+		x->rec->len = (uint16_t)x->wire_len;
+	if (x->rec->len < s->udp)
+		return;
+	frame = gw_cap_rec_bytes(x->rec);
+	memcpy(frame + s->udp, s->datagram, x->rec->len - s->udp);
+	shorten(frame, s->udp - UDP_LEN, AEAD_TAG);
 }
 
-static void decide(const struct gw_worker *w, const struct gw_cap_worker *cw, struct gw_cap_rx *x)
+static bool takes(const struct gw_worker *w, const struct gw_cap_worker *cw, struct gw_cap_facts *f)
 {
-	const enum gw_cap_says says = watch_end(cw, &x->facts.reason);
+	const struct gw_cap_filter *filter = &cw->cap->filter;
 
+	if (filter->asks_qpn)
+		sender_find(w, f);
+	return gw_cap_filter_takes(filter, f);
+}
+
+/* All is known of the frame. */
+static void frame_decided(struct gw_worker *w, struct gw_cap_worker *cw, struct gw_cap_rx *x)
+{
+	x->facts.unread = false;
+	if (!x->wanted || !takes(w, cw, &x->facts)) {
+		if (x->rec)
+			x->rec->skip = true;
+		return;
+	}
+	sender_find(w, &x->facts);
+	(void)gw_cap_keep(cw, x->rec, x->end, &x->facts, x->port, w->now, x->wire_len);
+}
+
+void gw_cap_rx_end(struct gw_worker *w, struct gw_cap_sealed *s)
+{
+	struct gw_cap_worker *cw = w->cap;
+	struct gw_cap_rx *x = &cw->rx[cw->rx_n];
+	enum gw_cap_says says;
+
+	if (s->m) {
+		unseal(cw, x, s);
+		rte_pktmbuf_free(s->m);
+	}
+	says = gw_cap_watch_read(w, cw, s->tunnel, &x->facts.reason);
 	if (says == GW_CAP_SAYS_DROP)
 		x->facts.decision = GW_CAP_DROP;
-	else if (w->c.to_kernel != x->kernel)
+	else if (w->c.handoff != s->handoff)
+		x->wanted = false; /* the worker that it was handed to tells of it */
+	else if (w->c.to_kernel != s->kernel)
 		x->facts.decision = GW_CAP_KERNEL;
-	else if (w->c.sibling_tx + w->c.tenant_local != x->forwarded)
+	else if (w->c.sibling_tx + w->c.tenant_local != s->forwarded)
 		x->facts.decision = GW_CAP_FORWARD;
 	else
 		x->facts.decision = GW_CAP_TAKE;
+	frame_decided(w, cw, x);
 }
 
-void gw_cap_rx_end(struct gw_worker *w, struct gw_cap_rx *x)
+/* The engine had the packet. */
+static void on_seen(void *worker, unsigned packet)
 {
+	struct gw_worker *w = worker;
 	struct gw_cap_worker *cw = w->cap;
-	struct iovec part = {.iov_base = cw->frame};
+	struct gw_cap_rx *x = &cw->rx[cw->waiting[packet]];
 
-	if (x->sealed) {
-		unsealed_copy(cw, x);
-		rte_pktmbuf_free(x->sealed);
-	}
-	if (x->udp)
-		gw_cap_facts_wan(&x->facts, &cw->frags, cw->frame + x->udp, cw->frame_len - x->udp);
-	decide(w, cw, x);
-	/* The worker that it was handed to tells of it. */
-	if (w->c.handoff != x->handoff && x->facts.decision != GW_CAP_DROP)
-		return;
-	sender_find(w, &x->facts);
-	part.iov_len = cw->frame_len;
-	gw_cap_put(cw, &x->facts, x->port, w->now, &part, 1);
+	x->facts.decision =
+	    gw_cap_watch_read(w, cw, -1, &x->facts.reason) == GW_CAP_SAYS_DROP ? GW_CAP_DROP : GW_CAP_TAKE;
+	frame_decided(w, cw, x);
+}
+
+void gw_cap_burst_end(struct gw_worker *w)
+{
+	if (w->lan_n)
+		eng_tenant_rx_seen(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now, on_seen, w);
+	w->lan_n = 0;
+	w->cap->open = false;
+	gw_cap_publish(w->cap);
 }
 
 /* --- sent ------------------------------------------------------------------------------------- */
@@ -281,20 +304,23 @@ static bool tx_facts(struct gw_worker *w, struct gw_cap_worker *cw, const struct
 			return false;
 		gw_cap_facts_wan(f, &cw->frags, d + off, len - off);
 	}
-	sender_find(w, f);
 	if (lan && cw->relayed)
 		f->id = cw->relayed;
 	return true;
 }
 
 static struct gw_cap_rec *tx_record(struct gw_worker *w, struct gw_cap_worker *cw, const struct gw_port *p,
-    const struct rte_mbuf *m, const struct gw_cap_facts *f)
+    const struct rte_mbuf *m, struct gw_cap_facts *f)
 {
-	struct gw_cap_rec *r = gw_cap_rec_new(cw, f, p->idx, w->now, m->pkt_len);
+	struct gw_cap_rec *r;
 	uint8_t *to;
 	const void *from;
 
-	if (!r)
+	if (!takes(w, cw, f))
+		return NULL;
+	sender_find(w, f);
+	r = gw_cap_place(cw, m->pkt_len);
+	if (!gw_cap_keep(cw, r, cw->ring.next, f, p->idx, w->now, m->pkt_len))
 		return NULL;
 	to = gw_cap_rec_bytes(r);
 	from = rte_pktmbuf_read(m, 0, r->len, to);
@@ -305,14 +331,13 @@ static struct gw_cap_rec *tx_record(struct gw_worker *w, struct gw_cap_worker *c
 
 void gw_cap_tx_begin(struct gw_worker *w, const struct gw_txq *q)
 {
-	struct gw_cap_worker *cw = part_of(w);
+	struct gw_cap_worker *cw = gw_cap_part(w);
 
 	for (unsigned i = 0; i < q->n; i++) {
 		struct gw_cap_facts f;
 
-		cw->sending[i] = NULL;
-		if (tx_facts(w, cw, q->port, q->pkt[i], &f) && gw_cap_filter_takes(&cw->cap->filter, &f))
-			cw->sending[i] = tx_record(w, cw, q->port, q->pkt[i], &f);
+		cw->sending[i] =
+		    tx_facts(w, cw, q->port, q->pkt[i], &f) ? tx_record(w, cw, q->port, q->pkt[i], &f) : NULL;
 	}
 }
 
@@ -329,11 +354,10 @@ void gw_cap_tx_end(struct gw_worker *w, const struct gw_txq *q, unsigned sent, u
 		} else if (tx_facts(w, cw, q->port, q->pkt[i], &f)) {
 			f.decision = GW_CAP_DROP;
 			f.reason = drop;
-			if (gw_cap_filter_takes(&cw->cap->filter, &f))
-				(void)tx_record(w, cw, q->port, q->pkt[i], &f);
+			(void)tx_record(w, cw, q->port, q->pkt[i], &f);
 		}
 	}
-	gw_cap_ring_publish(&cw->ring);
+	gw_cap_publish(cw);
 }
 
 void gw_cap_tx_relayed(struct gw_worker *w, const struct eng_lan_tx *tx)
@@ -342,7 +366,7 @@ void gw_cap_tx_relayed(struct gw_worker *w, const struct eng_lan_tx *tx)
 
 	if (tx)
 		gw_cap_facts_ip(&f, tx->buf ? tx->buf->data : tx->bytes, tx->buf ? tx->buf->len : tx->len);
-	w->cap->relayed = f.id;
+	w->cap->relayed = gw_cap_id(&f);
 }
 
 /* --- datagrams in the clear that no port has -------------------------------------------------- */
@@ -381,12 +405,12 @@ static uint32_t head_make(
 void gw_cap_wan_out(struct gw_worker *w, const struct gw_tun_path *t, const struct gw_nh *nh,
     const struct wan_tx *tx, uint8_t tos)
 {
-	struct gw_cap_worker *cw = part_of(w);
+	struct gw_cap_worker *cw = gw_cap_part(w);
 	const uint32_t body = tx->buf ? tx->len : 0;
 	const uint8_t *data = tx->buf ? tx->buf->data + tx->off : NULL;
 	uint8_t h[CLEAR_HEAD + WAN_HDR_MAX + HEAD];
 	uint32_t n = head_make(h, t, nh, tx->hdr_len + body, tos, false), wan = n;
-	const uint32_t some = body < HEAD ? body : HEAD;
+	uint32_t some = body < FACTS ? body : FACTS;
 	struct gw_cap_facts f = {.stage = GW_CAP_WAN_OUT, .decision = GW_CAP_SEND};
 
 	if (tx->stream)
@@ -397,24 +421,34 @@ void gw_cap_wan_out(struct gw_worker *w, const struct gw_tun_path *t, const stru
 	n += tx->hdr_len;
 	if (some)
 		memcpy(h + n, data, some);
-	gw_cap_facts_wan(&f, &cw->frags, h + wan, tx->hdr_len + some);
+	if (!gw_cap_facts_wan(&f, &cw->frags, h + wan, tx->hdr_len + some) && body > some) {
+		/* fragments and runs have lengths that must be there */
+		some = body < HEAD ? body : HEAD;
+		memcpy(h + n, data, some);
+		gw_cap_facts_wan(&f, &cw->frags, h + wan, tx->hdr_len + some);
+	}
+	if (!takes(w, cw, &f))
+		return;
 	sender_find(w, &f);
 	gw_cap_put(cw, &f, t->port->idx, w->now, (struct iovec[]){{h, n}, {(void *)(uintptr_t)data, body}},
 	    body ? 2 : 1);
 }
 
-void gw_cap_stream_begin(struct gw_worker *w, struct gw_cap_rx *x, unsigned tunnel, const struct rte_mbuf *m)
+void gw_cap_stream_begin(
+    struct gw_worker *w, struct gw_cap_sealed *s, unsigned tunnel, const struct rte_mbuf *m)
 {
-	struct gw_cap_worker *cw = part_of(w);
+	struct gw_cap_worker *cw = w->cap;
 	const struct gw_tun_path *t = &w->tun[tunnel].path[0];
-	const uint32_t len = m->data_len;
+	struct gw_cap_rx *x = &cw->rx[cw->rx_n];
+	const uint32_t head = head_make(cw->frame, t, NULL, m->data_len, 0, true);
+	const uint32_t room = GW_CAP_SNAP_MAX - head, len = m->data_len < room ? m->data_len : room;
 
-	*x = (struct gw_cap_rx){.port = t->port->idx, .facts.stage = GW_CAP_WAN_IN};
-	x->udp = head_make(cw->frame, t, NULL, len, 0, true);
-	cw->frame_len = cw->frame_wire = x->udp + len;
-	if (cw->frame_len > GW_CAP_SNAP_MAX)
-		cw->frame_len = GW_CAP_SNAP_MAX;
-	memcpy(cw->frame + x->udp, rte_pktmbuf_mtod(m, const uint8_t *), cw->frame_len - x->udp);
-	counters_note(w, x);
-	watch_begin(w, cw, (int)tunnel);
+	*s = (struct gw_cap_sealed){.tunnel = (int)tunnel};
+	x->port = t->port->idx;
+	x->facts = (struct gw_cap_facts){.stage = GW_CAP_WAN_IN};
+	memcpy(cw->frame + head, rte_pktmbuf_mtod(m, const uint8_t *), len);
+	gw_cap_facts_wan(&x->facts, &cw->frags, cw->frame + head, len);
+	frame_place(cw, x, &(struct view){cw->frame, head + len, head + m->data_len});
+	counters_note(w, s);
+	gw_cap_watch_tunnel(w, cw, s->tunnel);
 }

@@ -12,25 +12,29 @@
 struct gw_nh;
 
 /*
- * A received frame, in two steps around its handling: its bytes, before they change; and what
- * became of it, told by the counters that changed meanwhile. So the handling is of this one frame
- * alone: with gw_rx_flush(), without eng_poll().
+ * A burst of received frames. Each is begun before it is handled: its bytes are copied, before they
+ * change, unless the filter cannot take it. When its handling is over, the counters that changed
+ * meanwhile tell what became of it: then it is ended. One that waits for the engine is ended when
+ * the engine had it, in gw_cap_burst_end(), which gives all that wait to the engine.
  */
-struct gw_cap_rx {
-	struct gw_cap_facts facts;
-	unsigned port;
+struct gw_cap_sealed {
 	/* A sealed datagram is opened in place: a reference to it, until `end`, and its bytes. */
-	struct rte_mbuf *sealed; /* NULL: it was in the clear */
+	struct rte_mbuf *m; /* NULL: it was in the clear */
 	const uint8_t *datagram;
-	uint32_t udp;                        /* offset of the datagram; 0: of no tunnel */
+	uint32_t udp;                        /* offset of the datagram in the frame */
+	int tunnel;                          /* -1: of none */
 	uint64_t handoff, kernel, forwarded; /* counters before */
 };
-void gw_cap_rx_begin(struct gw_worker *w, struct gw_cap_rx *x, const struct gw_port *p, struct rte_mbuf *m);
+void gw_cap_burst_begin(struct gw_worker *w);
+void gw_cap_rx_begin(
+    struct gw_worker *w, struct gw_cap_sealed *s, const struct gw_port *p, const struct rte_mbuf *m);
 /* The same for a datagram of the reliable carrier. */
-void gw_cap_stream_begin(struct gw_worker *w, struct gw_cap_rx *x, unsigned tunnel, const struct rte_mbuf *m);
-/* A relay gave the packet other addresses: what is told of it is about `b`. */
-void gw_cap_rx_relayed(struct gw_cap_rx *x, const struct rwy_buf *b);
-void gw_cap_rx_end(struct gw_worker *w, struct gw_cap_rx *x);
+void gw_cap_stream_begin(
+    struct gw_worker *w, struct gw_cap_sealed *s, unsigned tunnel, const struct rte_mbuf *m);
+/* The frame's packet is the last one of w->lan now. */
+void gw_cap_rx_waits(struct gw_worker *w);
+void gw_cap_rx_end(struct gw_worker *w, struct gw_cap_sealed *s);
+void gw_cap_burst_end(struct gw_worker *w);
 
 /*
  * Frames of a queue that are about to be given to the port, and how many it took; `drop`: reason of

@@ -13,13 +13,17 @@
 
 #define HDR_MAX (WAN_REC_HDR + WAN_HDR_MAX)
 
-static __attribute__((noinline)) void stream_captured(struct gw_worker *w, struct rte_mbuf *m)
+static __attribute__((noinline)) void streams_captured(struct gw_worker *w, struct rte_mbuf **m, unsigned n)
 {
-	struct gw_cap_rx x;
+	gw_cap_burst_begin(w);
+	for (unsigned i = 0; i < n; i++) {
+		struct gw_cap_sealed s;
 
-	gw_cap_stream_begin(w, &x, m->port, m);
-	eng_stream_rx(w->eng, m->port, gw_buf_view(m, 0, m->data_len), w->now);
-	gw_cap_rx_end(w, &x);
+		gw_cap_stream_begin(w, &s, m[i]->port, m[i]);
+		eng_stream_rx(w->eng, m[i]->port, gw_buf_view(m[i], 0, m[i]->data_len), w->now);
+		gw_cap_rx_end(w, &s);
+	}
+	gw_cap_burst_end(w);
 }
 
 static unsigned streams_receive(struct gw_worker *w, struct rte_ring *in)
@@ -29,12 +33,10 @@ static unsigned streams_receive(struct gw_worker *w, struct rte_ring *in)
 
 	do {
 		n = rte_ring_sc_dequeue_burst(in, (void **)m, GW_BURST, NULL);
-		for (unsigned i = 0; i < n; i++)
-			if (__builtin_expect(w->cap != NULL, 0))
-				stream_captured(w, m[i]);
-			else
-				eng_stream_rx(
-				    w->eng, m[i]->port, gw_buf_view(m[i], 0, m[i]->data_len), w->now);
+		if (__builtin_expect(w->cap != NULL, 0))
+			streams_captured(w, m, n);
+		for (unsigned i = 0; i < n && !w->cap; i++)
+			eng_stream_rx(w->eng, m[i]->port, gw_buf_view(m[i], 0, m[i]->data_len), w->now);
 		got += n;
 	} while (n == GW_BURST && got < 8 * GW_BURST);
 	w->c.to_engine_wan += got;

@@ -26,6 +26,7 @@ static bool tenant_red(void *ctx, const char *name, uint32_t *vni)
 
 static struct gw_cap_filter filter;
 static struct gw_cap_fault fault;
+static struct gw_cap_texts texts;
 
 static int parse(const char *text)
 {
@@ -225,20 +226,20 @@ static void test_facts_and_id(void **state)
 	assert_true(a.ip && a.roce && !a.aeth);
 	assert_int_equal(a.dqpn, 0x12);
 	assert_int_equal(a.psn, 7);
-	assert_int_not_equal(a.id, 0);
+	assert_int_not_equal(gw_cap_id(&a), 0);
 	/* what a router or a gateway changes does not change the id */
 	p[8] = 3;
 	p[1] = 2;
 	memcpy(frame + 14, p, n);
 	rwy_put16(frame + 12, 0x0800);
 	gw_cap_facts_frame(&b, frame, 14 + n, true);
-	assert_true(a.id == b.id);
+	assert_true(gw_cap_id(&a) == gw_cap_id(&b));
 	packet(p, ROCE_RC_WRITE_ONLY, 8, 0);
 	gw_cap_facts_ip(&c, p, n);
-	assert_true(a.id != c.id);
+	assert_true(gw_cap_id(&a) != gw_cap_id(&c));
 	packet(p, ROCE_RC_WRITE_ONLY, 7, 0);
 	gw_cap_facts_ip(&d, p, n);
-	assert_true(a.id != d.id);
+	assert_true(gw_cap_id(&a) != gw_cap_id(&d));
 	/* every cut is read without harm */
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t *exact = malloc(i ? i : 1);
@@ -273,7 +274,7 @@ static void test_comment(void **state)
 	struct gw_cap_facts f = write_in, back = write_in;
 	char a[GW_CAP_COMMENT], b[GW_CAP_COMMENT];
 
-	gw_cap_comment(a, &f, GW_CAP_DROPPED | GW_CAP_AGAIN);
+	gw_cap_comment(&texts, a, &f, GW_CAP_DROPPED | GW_CAP_AGAIN);
 	assert_non_null(strstr(a, "stage=lan-in flow=vni77:10.1.0.2>10.2.0.2/0x12 decision=drop "
 	                          "reason=drop_low_memory conn="));
 	assert_non_null(strstr(a, " event=drop,retransmit"));
@@ -282,11 +283,11 @@ static void test_comment(void **state)
 	back.dst = f.src;
 	back.sqpn = f.dqpn;
 	back.dqpn = f.sqpn;
-	gw_cap_comment(b, &back, 0);
+	gw_cap_comment(&texts, b, &back, 0);
 	assert_memory_equal(strstr(a, "conn="), strstr(b, "conn="), 21);
 	memset(&f.src, 0xfd, 16);
 	memset(&f.dst, 0xfe, 16);
-	gw_cap_comment(a, &f, 31);
+	gw_cap_comment(&texts, a, &f, 31);
 	assert_true(strlen(a) < GW_CAP_COMMENT - 1);
 }
 
@@ -321,7 +322,7 @@ static void test_wan(void **state)
 	gw_cap_facts_ip(&lan, p, n);
 	len = datagram(g, &d, p, n);
 	assert_true(gw_cap_facts_wan(&wan, &frags, g, len));
-	assert_true(wan.id == lan.id && wan.dqpn == 0x12);
+	assert_true(gw_cap_id(&wan) == gw_cap_id(&lan) && wan.dqpn == 0x12);
 	for (uint32_t i = 0; i < len; i++) {
 		uint8_t *exact = malloc(i ? i : 1);
 		struct gw_cap_facts f = {.stage = GW_CAP_WAN_IN};
@@ -338,7 +339,7 @@ static void test_wan(void **state)
 	rwy_put16(g + len, (uint16_t)n);
 	memcpy(g + len + WAN_RUN_NEXT, p, n);
 	assert_true(gw_cap_facts_wan(&wan, &frags, g, len + WAN_RUN_NEXT + n));
-	assert_true(wan.id == lan.id && wan.dqpn == 0x12);
+	assert_true(gw_cap_id(&wan) == gw_cap_id(&lan) && wan.dqpn == 0x12);
 	assert_false(gw_cap_facts_wan(&wan, &frags, g, len + WAN_RUN_NEXT + n - 1));
 	d.run = 0;
 	/* a later fragment is known by its first one, at the same stage */
@@ -348,11 +349,11 @@ static void test_wan(void **state)
 	wan = (struct gw_cap_facts){.stage = GW_CAP_WAN_OUT};
 	len = datagram(g, &d, p, 48);
 	assert_true(gw_cap_facts_wan(&wan, &frags, g, len));
-	assert_true(wan.id == lan.id && !wan.later);
+	assert_true(gw_cap_id(&wan) == gw_cap_id(&lan) && !wan.later);
 	d.index = 1;
 	len = datagram(g, &d, p + 48, n - 48);
 	assert_true(gw_cap_facts_wan(&more, &frags, g, len));
-	assert_true(more.id == lan.id && more.later);
+	assert_true(gw_cap_id(&more) == gw_cap_id(&lan) && more.later);
 	other.stage = GW_CAP_WAN_IN;
 	assert_false(gw_cap_facts_wan(&other, &frags, g, len));
 	/* a sealed one is not read */
@@ -434,6 +435,68 @@ static void test_put(void **state)
 	free(cw.ring.mem);
 }
 
+/* A frame that is refused leaves no gap behind the last one that stays, and one before it is passed over. */
+static void test_refused(void **state)
+{
+	static struct gw_capture cap = {.snap = 100};
+	static struct gw_cap_worker cw = {.cap = &cap, .open = true};
+	struct gw_counters c = {0};
+	struct gw_cap_rec *first, *second, *last;
+	uint32_t end;
+
+	cw.c = &c;
+	cw.ring.size = 4096;
+	cw.ring.mem = aligned_alloc(64, 4096);
+	first = gw_cap_place(&cw, 60);
+	first->skip = true;
+	second = gw_cap_place(&cw, 300);
+	assert_int_equal(second->len, 100);
+	end = cw.ring.next;
+	last = gw_cap_place(&cw, 60);
+	last->skip = true;
+	assert_true(gw_cap_keep(&cw, second, end, &write_in, 1, 5, 300));
+	gw_cap_publish(&cw);
+	assert_null(gw_cap_ring_first(&cw.ring)); /* frames before it may not stay */
+	cw.open = false;
+	gw_cap_publish(&cw);
+	assert_int_equal(cw.ring.next, end);
+	assert_ptr_equal(gw_cap_ring_first(&cw.ring), second);
+	gw_cap_ring_pop(&cw.ring, second);
+	assert_null(gw_cap_ring_first(&cw.ring));
+	free(cw.ring.mem);
+}
+
+/* --- before a packet is handled ----------------------------------------------------------------- */
+
+static void test_filter_may(void **state)
+{
+	struct gw_cap_facts f = write_in;
+	static const struct {
+		const char *text;
+		bool may, unread;
+	} of[] = {{"", true, true}, {"stage lan-in", true, true}, {"stage wan-out", false, false},
+	    {"drop", true, true}, {"not drop", true, true}, {"stage wan-out and drop", false, false},
+	    {"stage wan-out or drop", true, true}, {"not (stage lan-in or drop)", false, false},
+	    {"dst 203.0.113.9", false, true}, {"not dst 203.0.113.9", true, true},
+	    {"dst 203.0.113.9 and drop", false, true}, {"opcode cnp", false, true}, {"qpn 0x999", true, true},
+	    {"reason accepted", true, true}};
+
+	f.stage = GW_CAP_LAN_IN;
+	f.sqpn = 0;
+	for (unsigned i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		assert_int_equal(parse(of[i].text), 0);
+		f.unread = false;
+		assert_int_equal(gw_cap_filter_may(&filter, &f), of[i].may);
+		f.unread = true;
+		assert_int_equal(gw_cap_filter_may(&filter, &f), of[i].unread);
+	}
+	assert_int_equal(parse("qpn 0x999"), 0);
+	assert_true(filter.asks_qpn);
+	f.unread = false;
+	f.sqpn = 0x111;
+	assert_false(gw_cap_filter_may(&filter, &f));
+}
+
 /* --- pcapng ------------------------------------------------------------------------------------ */
 
 static void test_pcapng(void **state)
@@ -441,15 +504,20 @@ static void test_pcapng(void **state)
 	uint8_t mem[1024];
 	struct gw_cap_out o = {.data = mem, .max = sizeof(mem)};
 	const char *const comment[] = {"one", "two", NULL};
-	struct gw_cap_epb p = {
-	    .interface = 0, .time = 1, .len = 5, .wire_len = 9, .data = mem, .comment = "x"};
+	struct gw_cap_epb p = {.interface = 0,
+	    .time = 1,
+	    .len = 5,
+	    .wire_len = 9,
+	    .data = mem,
+	    .comment = "x",
+	    .comment_len = 1};
 	uint32_t type, len, blocks = 0;
 
 	assert_true(gw_cap_put_section(&o, "test", comment));
 	assert_true(gw_cap_put_interface(&o, "lan lan-in", "", 9000));
 	while (gw_cap_put_packet(&o, &p))
 		;
-	assert_true(o.len <= o.max && o.len > o.max - 100);
+	assert_true(o.len <= o.max && o.len > o.max - 110);
 	for (size_t at = 0; at < o.len; at += len, blocks++) {
 		memcpy(&type, mem + at, 4);
 		memcpy(&len, mem + at + 4, 4);
@@ -473,6 +541,8 @@ int main(void)
 	    cmocka_unit_test(test_wan),
 	    cmocka_unit_test(test_ring),
 	    cmocka_unit_test(test_put),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_filter_may),
 	    cmocka_unit_test(test_pcapng),
 	};
 

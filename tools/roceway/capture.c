@@ -17,7 +17,8 @@
 #define MIB        (UINT64_C(1) << 20)
 #define TEXT_MAX   1100 /* a filter may have 1024 bytes: the gateway says so */
 #define KEEP_MIB   64
-#define END_WAIT   3 /* seconds for the rest after an interrupt */
+#define WRITE_MIN  (1u << 18) /* bytes that are not kept for one write until all has come */
+#define END_WAIT   3          /* seconds for the rest after an interrupt */
 
 static const struct cli_opt capture_opts[] = {
     {"write", "FILE", "-w: the file; - is standard output, for another program"},
@@ -108,7 +109,7 @@ static int on_data(void *ctx, const void *data, size_t len)
 	struct capture *c = ctx;
 	const int rc = cap_blocks_add(&c->blocks, data, len, on_block, c);
 
-	if (!rc && cap_file_flush(&c->file))
+	if (!rc && (c->file.wait_len < WRITE_MIN || cap_file_flush(&c->file)))
 		return 0;
 	if (rc && !c->failed)
 		cli_error(rc == RWY_ENOMEM ? "out of memory" : "the gateway's answer is no pcapng");
@@ -117,13 +118,18 @@ static int on_data(void *ctx, const void *data, size_t len)
 }
 
 /*
- * The first interrupt ends the capture at the gateway: what workers took by then and the last
- * statistics still come. The second one, or a gateway that does not answer, ends it here.
+ * Called when all that has come is read: it is written. The first interrupt ends the capture at the
+ * gateway: what workers took by then and the last statistics still come. The second one, or a
+ * gateway that does not answer, ends it here.
  */
 static int on_tick(void *ctx)
 {
 	struct capture *c = ctx;
 
+	if (!cap_file_flush(&c->file)) {
+		c->failed = true;
+		return 1;
+	}
 	if (cap_stopped && !c->ends) {
 		c->ends = true;
 		c->ends_at = time(NULL) + END_WAIT;

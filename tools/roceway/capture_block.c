@@ -68,26 +68,62 @@ static bool grow(struct cap_blocks *b, size_t more)
 	return true;
 }
 
+/* Hands over the whole blocks of data. *used: their bytes. */
+static int blocks_pass(const uint8_t *data, size_t len, size_t *used,
+    bool (*block)(void *ctx, const uint8_t *block, size_t len), void *ctx)
+{
+	size_t n;
+	int rc;
+
+	*used = 0;
+	while (!(rc = block_len(data + *used, len - *used, &n)) && n) {
+		if (!block(ctx, data + *used, n))
+			return RWY_EAGAIN;
+		*used += n;
+	}
+	return rc;
+}
+
+/* How many of the next bytes complete the block that has begun; at most len. */
+static size_t missing(const struct cap_blocks *b, size_t len)
+{
+	const size_t all = b->len < 8 ? 8 : get32(b->data + 4);
+	const size_t n = all > b->len ? all - b->len : 0;
+
+	return n < len ? n : len;
+}
+
 int cap_blocks_add(struct cap_blocks *b, const void *data, size_t len,
     bool (*block)(void *ctx, const uint8_t *block, size_t len), void *ctx)
 {
-	size_t from = 0, n;
+	const uint8_t *at = data;
+	size_t used;
 	int rc;
 
-	if (!grow(b, len))
-		return RWY_ENOMEM;
-	memcpy(b->data + b->len, data, len);
-	b->len += len;
-	while (!(rc = block_len(b->data + from, b->len - from, &n)) && n) {
-		if (!block(ctx, b->data + from, n)) {
-			rc = RWY_EAGAIN;
-			break;
-		}
-		from += n;
+	/* Only a block that comes in pieces is copied: first its length, then the rest. */
+	while (b->len && len) {
+		const size_t n = missing(b, len);
+
+		if (!grow(b, n))
+			return RWY_ENOMEM;
+		memcpy(b->data + b->len, at, n);
+		b->len += n;
+		at += n;
+		len -= n;
+		rc = blocks_pass(b->data, b->len, &used, block, ctx);
+		if (rc)
+			return rc;
+		b->len -= used;
 	}
-	b->len -= from;
-	memmove(b->data, b->data + from, b->len);
-	return rc;
+	rc = blocks_pass(at, len, &used, block, ctx);
+	if (rc)
+		return rc;
+	if (!grow(b, len - used))
+		return RWY_ENOMEM;
+	if (len > used)
+		memcpy(b->data + b->len, at + used, len - used);
+	b->len += len - used;
+	return 0;
 }
 
 const uint8_t *cap_block_option(const uint8_t *block, size_t len, unsigned code, size_t *opt_len)
