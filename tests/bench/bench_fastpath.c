@@ -42,6 +42,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "gateway/capture/capture.h"
 #include "gateway/datapath/sibling.h"
 #include "tests/bench/fp_lab.h"
 #include "tests/bench/fp_reference.h"
@@ -163,6 +164,7 @@ static void batch(struct run *r)
 		fp_hosts_read(r->hosts, FP_B);
 	} while (waiting(&r->lab.gw[FP_B]));
 	wire_take(r, FP_B);
+	fp_capture_drain();
 	r->batch_no++;
 }
 
@@ -346,6 +348,9 @@ static void print_counters(const struct run *r, uint64_t custody)
 	    wa.c.tx_retransmit, wa.c.tx_datagrams, wa.c.tx_bytes, custody,
 	    100.0 * (double)(a->tx_in_place + b->tx_in_place) / (double)(a->tx_packets + b->tx_packets),
 	    a->tx_payload_copied + b->tx_payload_copied);
+	printf(", \"captured\": %" PRIu64 ", \"capture_lost\": %" PRIu64,
+	    fp_capture_packets(&r->lab, FP_A) + fp_capture_packets(&r->lab, FP_B),
+	    fp_capture_lost(&r->lab, FP_A) + fp_capture_lost(&r->lab, FP_B));
 }
 
 /*
@@ -476,6 +481,19 @@ static void with_sibling(struct conf *c, enum fp_site s)
 
 static unsigned idle_tunnels;
 
+/* --capture near|far, with --snap and --filter */
+static struct {
+	const char *at, *filter;
+	uint32_t snap;
+} capture = {.filter = "", .snap = GW_CAP_SNAP_MAX};
+
+static enum fp_site capture_site(void)
+{
+	if (strcmp(capture.at, "near") != 0 && strcmp(capture.at, "far") != 0)
+		fp_die("--capture near or far");
+	return *capture.at == 'n' ? FP_A : FP_B;
+}
+
 /* Adds tunnels to gateways that do not answer, with prefixes that no packet goes to. */
 static void with_tunnels(struct conf *c, enum fp_site s)
 {
@@ -500,7 +518,8 @@ static void sibling_hop(struct fp_gw *g, enum fp_site s)
 /* bench_fastpath [EAL arguments] -- [--payload N] [--qps N] [--batch N] [--delay N]
  *                                   [--ms N | --packets N]
  *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling] [--idle-tunnels N]
- *                                   [--hostile] (not plain) [--keys] */
+ *                                   [--hostile] (not plain) [--keys]
+ *                                   [--capture near|far [--snap N] [--filter TEXT]] */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"payload", required_argument, NULL, 'p'},
@@ -508,7 +527,9 @@ int main(int argc, char **argv)
 	    {"delay", required_argument, NULL, 'd'}, {"ms", required_argument, NULL, 't'},
 	    {"overlay", required_argument, NULL, 'o'}, {"sibling", no_argument, NULL, 's'},
 	    {"hostile", no_argument, NULL, 'h'}, {"keys", no_argument, NULL, 'k'},
-	    {"packets", required_argument, NULL, 'n'}, {"idle-tunnels", required_argument, NULL, 'i'}, {0}};
+	    {"packets", required_argument, NULL, 'n'}, {"idle-tunnels", required_argument, NULL, 'i'},
+	    {"capture", required_argument, NULL, 'c'}, {"snap", required_argument, NULL, 'S'},
+	    {"filter", required_argument, NULL, 'f'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -536,6 +557,12 @@ int main(int argc, char **argv)
 			cfg.hostile = true;
 		else if (o == 'k')
 			cfg.keys = true;
+		else if (o == 'c')
+			capture.at = optarg;
+		else if (o == 'S')
+			capture.snap = number(optarg, 1, GW_CAP_SNAP_MAX);
+		else if (o == 'f')
+			capture.filter = optarg;
 		else if (o == 'i')
 			idle_tunnels = number(optarg, 1, CONF_TUNNELS_MAX - 1);
 		else if (o == 'n')
@@ -555,5 +582,7 @@ int main(int argc, char **argv)
 	if (idle_tunnels)
 		cfg.conf = with_tunnels;
 	fp_lab_new(&r.lab, &cfg);
+	if (capture.at)
+		fp_capture_begin(&r.lab, capture_site(), capture.snap, capture.filter);
 	return run(&r, ms / 1000.0);
 }

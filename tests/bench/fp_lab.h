@@ -69,6 +69,13 @@ void fp_neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint
 struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len);
 void fp_arrive(struct fp_port *p, struct rte_mbuf *m);
 
+/* --- fp_capture.c: a capture at one of the gateways, once in a process ------------------------ */
+void fp_capture_begin(struct fp_lab *l, enum fp_site s, uint32_t snap, const char *filter);
+/* Between batches: waits until all that the worker copied is read. Nothing without a capture. */
+void fp_capture_drain(void);
+uint64_t fp_capture_packets(const struct fp_lab *l, enum fp_site s);
+uint64_t fp_capture_lost(const struct fp_lab *l, enum fp_site s);
+
 /* --- fp_overlay.c: the hosts' tenant, unless overlay is FP_PLAIN ------------------------------ */
 #define FP_VNI  5001
 #define FP_VTAG 101
