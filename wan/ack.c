@@ -181,7 +181,11 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 	if (!o->eliciting && ++p->acks_unelicited >= ELICIT_EVERY &&
 	    o->limit > (uint32_t)(o->at - o->tx->hdr)) {
 		*o->at++ = WAN_F_PING;
-		o->eliciting = true;
+		/* With several paths it would be something under way, and the paths be asked: their
+		 * answers are ACKs, so that gateways of many paths would never be quiet. */
+		o->eliciting = p->t->paths == 1 || wan_path_is_stream(o->p);
+		if (!o->eliciting)
+			p->acks_unelicited = 0;
 	}
 	if (o->eliciting)
 		p->acks_unelicited = 0;

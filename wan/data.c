@@ -14,8 +14,12 @@
 static inline bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint64_t waiting, uint32_t size,
     uint32_t len, rwy_time now)
 {
-	const struct wan_fec_flow y = {
-	    .waiting = waiting, .size = size, .sent = f->run, .peak = f->peak, .ends = f->ends};
+	const struct wan_fec_flow y = {.waiting = waiting,
+	    .size = size,
+	    .sent = f->run,
+	    .peak = f->peak,
+	    .ends = f->ends,
+	    .part = p->t->share};
 
 	return !wan_fec_idle(&p->fec) && wan_path_has_rtt(p) && !wan_path_is_stream(p) &&
 	       wan_fec_wants(&p->fec, &y, len, now);

@@ -5,7 +5,9 @@
  * New data goes where it arrives first: half a round trip, what the pacing makes it wait, and what
  * losses cost on the average. While that path waits for its pacing, another one takes data that
  * would arrive later if it waited, too. So a little data takes the shortest path, and much fills
- * each path at its rate. Repeats, control frames and best-effort packets take only the first.
+ * each path at its rate. A change of path has to win a little (STAY): a short message that is
+ * spread over equal paths needs repairs on each of them, and gains nothing. Repeats, control frames and
+ * best-effort packets take only the first.
  *
  * While data is under way, each path is asked every cfg.path_probe: by its datagrams, or by a PING
  * that nobody misses. A path is silent when the answer is due for three such times, and none came
@@ -16,6 +18,7 @@
 
 #define LONG      RWY_SEC /* a path that is silent for longer is asked less often: */
 #define LONG_PART 16u
+#define STAY      7 /* a change of path wins a 2^7th of a round trip */
 
 /* --- choice ----------------------------------------------------------------------------------- */
 /* When a datagram that is given to the path at `now` arrives, on the average. A lost one is sent
@@ -25,6 +28,12 @@ static rwy_time arrives(const struct wan_path *p, rwy_time now)
 	rwy_dur rtt = wan_rtt_base(p), again = (rtt + rtt / 2) * wan_loss_ppm(p) >> 20;
 
 	return rwy_time_max(p->pace.clock.at, now) + rtt / 2 + again;
+}
+
+/* The same, and what a change of path costs. */
+static rwy_time costs(const struct wan_tunnel *t, const struct wan_path *p, rwy_time now)
+{
+	return arrives(p, now) + (p == t->last ? 0 : wan_rtt_base(p) >> STAY);
 }
 
 /* The time that new data would keep the path busy. */
@@ -42,10 +51,10 @@ struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now)
 	for (unsigned i = 0; i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
 
-		if (!wan_path_open(p) || arrives(p, now) >= c.until)
+		if (!wan_path_open(p) || costs(t, p, now) >= c.until)
 			continue;
 		c.best = p;
-		c.until = arrives(p, now);
+		c.until = costs(t, p, now);
 	}
 	if (c.best)
 		c.until += backlog(t, c.best);
@@ -54,7 +63,7 @@ struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now)
 
 bool wan_paths_takes(const struct wan_choice *c, const struct wan_path *p, rwy_time now)
 {
-	return p == c->best || arrives(p, now) < c->until;
+	return p == c->best || costs(p->t, p, now) < c->until;
 }
 
 struct wan_path *wan_paths_pick(const struct wan_tunnel *t, const struct wan_choice *c, rwy_time now)
@@ -68,10 +77,25 @@ struct wan_path *wan_paths_pick(const struct wan_tunnel *t, const struct wan_cho
 			continue;
 		if (wan_fec_pending(&p->fec))
 			return p;
-		if (wan_paths_takes(c, p, now) && (!best || arrives(p, now) < arrives(best, now)))
+		if (wan_paths_takes(c, p, now) && (!best || costs(t, p, now) < costs(t, best, now)))
 			best = p;
 	}
 	return best;
+}
+
+uint32_t wan_paths_share(
+    const struct wan_tunnel *t, const struct wan_choice *c, const struct wan_path *p, rwy_time now)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < t->paths; i++) {
+		const struct wan_path *q = &t->path[i];
+
+		if (q == p || (wan_path_open(q) && wan_paths_takes(c, q, now)))
+			all += q->rate_Bps;
+	}
+	/* Rates are below 2^48 bytes a second. */
+	return all ? (uint32_t)((p->rate_Bps << 16) / all) : WAN_FEC_ALL;
 }
 
 /* The usable path other than `but` where a datagram arrives first; NULL: none. */

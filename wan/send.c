@@ -33,6 +33,14 @@ static bool mark(struct wan_out *o)
 	return true;
 }
 
+/* A message ended: the groups of the other paths do not wait for more of it. */
+static void end_groups(struct wan_tunnel *t, const struct wan_path *p)
+{
+	for (unsigned i = 0; i < t->paths; i++)
+		if (&t->path[i] != p)
+			wan_fec_ended(&t->path[i].fec);
+}
+
 static void add_to_group(struct wan_out *o, rwy_time now)
 {
 	const struct wan_tx *tx = o->tx;
@@ -67,6 +75,8 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
 	if (o->fec)
 		add_to_group(o, now);
+	if (t->paths > 1 && o->s.flags & WAN_S_DATA && wan_fec_message_ends(tx->buf))
+		end_groups(t, o->p);
 	if (sealed)
 		wan_keys_mark(t, tx, h.path, h.pn);
 	t->c.tx_datagrams++;
@@ -164,6 +174,9 @@ static struct wan_path *pick(struct wan_tunnel *t, bool *first, rwy_time now)
 	c = wan_paths_choose(t, now);
 	p = wan_paths_pick(t, &c, now);
 	*first = p == c.best;
+	t->last = p ? p : t->last;
+	if (p && !wan_fec_idle(&p->fec))
+		t->share = wan_paths_share(t, &c, p, now);
 	return p;
 }
 

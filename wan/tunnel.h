@@ -136,9 +136,11 @@ struct wan_tunnel {
 	unsigned paths;
 	/* several paths: where a datagram arrives first; else the only one */
 	struct wan_path *first;
-	rwy_time polled;           /* time of the last wan_poll */
-	bool first_only;           /* then nothing was left for the other paths */
-	uint32_t mtu_own, mtu_min; /* smallest MTU of our paths; of both sides */
+	const struct wan_path *last; /* several paths: where new data went last */
+	rwy_time polled;             /* time of the last wan_poll */
+	bool first_only;             /* then nothing was left for the other paths */
+	uint32_t share;              /* of new data that goes by the path in use, in 1/65536 */
+	uint32_t mtu_own, mtu_min;   /* smallest MTU of our paths; of both sides */
 	uint8_t hs_path;
 
 	/* Sending. */
@@ -394,6 +396,10 @@ struct wan_choice {
 struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now);
 bool wan_paths_takes(const struct wan_choice *c, const struct wan_path *p, rwy_time now);
 /* The path that may send now; NULL: none. */
+/* Of the data that waits, the part that goes by p, in 1/65536: by rates, among the paths that take
+ * some. */
+uint32_t wan_paths_share(
+    const struct wan_tunnel *t, const struct wan_choice *c, const struct wan_path *p, rwy_time now);
 struct wan_path *wan_paths_pick(const struct wan_tunnel *t, const struct wan_choice *c, rwy_time now);
 /* Finds t->first. */
 void wan_paths_first(struct wan_tunnel *t, rwy_time now);

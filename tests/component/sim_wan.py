@@ -27,7 +27,9 @@ BAD_WORDS = [
     ("recovery=tcp-bbr", "wants rtts"), ("tunnels=65", "outside 1 .. 64"), ("cross_start=2s cross_stop=1s", "cross_stop is not after"),
     ("jitter_dist=gauss", "is none of: uniform normal pareto"), ("jitter_trace=/nonexistent", "jitter_trace: /nonexistent: No such file"),
     ("detour=9", "outside 0 .. 8"), ("detour=1 recovery=sr", "detour wants recovery=roceway"),
-    ("jitter_trace=/dev/null", "no delay in it"), ("keep_order=no", "is none of: on off"),
+    ("paths=9", "outside 1 .. 8"), ("path=1:cc=auto", "path: 'cc=auto' is no key of the path"), ("path=x", "'x' is not NUMBER:key=value"),
+    ("paths=2 path=2:loss=1%", "that paths does not have"), ("paths=2 recovery=sr", "paths want recovery=roceway"),
+    ("rtts=9 arrival=back changes=1s:path=1,loss=1", "that paths does not have"), ("jitter_trace=/dev/null", "no delay in it"), ("keep_order=no", "is none of: on off"),
 ]
 BAD_FILES = [
     ("rate 10G\n# a comment\nloss 2\n", ":3: loss: '2' is outside"), ("rtt\n", ":1: 'rtt' wants one value"),
@@ -43,6 +45,8 @@ PATHS = [
     f"rate=1G mtu=1472 jitter_trace={TRACE} keep_order=off messages=20", "rate=10G jitter=3ms jitter_dist=pareto messages=20",
     "rate=10G rrate=100M loss=1e-3 messages=20", "size=1 messages=50 loss=0.05", "rate=40G rtt=50ms size=64MiB messages=3 loss=1e-3",
     "rate=10G loss=0.1 burst=20 flows=8 arrival=back messages=100 detour=1 detour_rate=1G detour_rtt=40ms",
+    "rate=400M rtt=10ms paths=3 path=1:rtt=40ms,loss=1%/2:rate=100M,queue=64KiB cc=auto queue=1bdp rtts=200 skip=20 arrival=back changes=500ms:path=0,loss=1/1s:path=0,loss=0",
+    "rate=1G rtt=10ms paths=8 path=3:rtt=30ms bottleneck=one queue=1bdp loss=1e-3 reorder=0.01 dup=0.01 messages=20",
     "rate=1G rtt=10ms mtu=1472 loss=0.2 reorder=0.01 dup=0.01 corrupt=0.001 messages=20 detour=2",
 ]
 

@@ -271,6 +271,61 @@ static void test_idle(void **state)
 	wan_pair_fini(&p);
 }
 
+/* Eight long paths: the answers to probes ask for answers now and then, and these kept the paths
+ * being asked for ever. */
+static void test_quiet(void **state)
+{
+	struct wan_link_cfg l = line(100 * MBPS, 100 * RWY_MS, 0);
+	uint64_t n[WAN_PATHS_MAX];
+	struct wan_pair p;
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.paths = WAN_PATHS_MAX;
+	c.cc = &cc_auto;
+	c.cc_cfg.initial_rtt = 20 * RWY_MS;
+	wan_pair_init(&p, &c, &l, &l, 13);
+	for (unsigned i = 1; i < WAN_PATHS_MAX; i++)
+		wan_pair_path(&p, &l, &l);
+	wan_pair_streams(&p, 1, 3000, LEN, LEN, 1);
+	wan_pair_run(&p, p.now + 5 * RWY_SEC);
+	p.stream[0].total = p.stream[0].sent;
+	assert_true(wan_pair_run(&p, p.now + 10 * RWY_SEC));
+	wan_pair_settle(&p, RWY_SEC);
+	for (unsigned i = 0; i < WAN_PATHS_MAX; i++)
+		n[i] = path(&p, i).tx_datagrams;
+	wan_pair_settle(&p, 10 * RWY_SEC);
+	for (unsigned i = 0; i < WAN_PATHS_MAX; i++)
+		assert_true(path(&p, i).tx_datagrams - n[i] < 60); /* keep-alives */
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+/* A short message stays on one of two equal paths; a long one takes both. */
+static void test_message(void **state)
+{
+	struct wan_link_cfg l[2] = {line(1000 * MBPS, 30 * RWY_MS, 0), line(1000 * MBPS, 30 * RWY_MS, 0)};
+
+	for (unsigned large = 0; large < 2; large++) {
+		struct wan_pair p;
+		uint64_t n[2];
+
+		begin(&p, &cc_fixed, l, 14);
+		wan_pair_settle(&p, 2 * RWY_SEC);
+		for (unsigned i = 0; i < 2; i++)
+			n[i] = path(&p, i).tx_bytes;
+		wan_pair_streams(&p, 1, large ? 1000 : 16, LEN, LEN, 1000);
+		assert_true(wan_pair_run(&p, p.now + 5 * RWY_SEC));
+		for (unsigned i = 0; i < 2; i++)
+			n[i] = path(&p, i).tx_bytes - n[i];
+		print_message("%u buffers: %llu and %llu bytes\n", large ? 1000 : 16,
+		    (unsigned long long)n[0], (unsigned long long)n[1]);
+		assert_true((n[0] > 8 * LEN && n[1] > 8 * LEN) == large);
+		assert_int_equal(p.errors, 0);
+		wan_pair_fini(&p);
+	}
+}
+
 /* A path that falls silent and comes back while it carries nothing, because the other one is
  * shorter, is as good as before: answers to probes suffice. */
 static void test_back_without_traffic(void **state)
@@ -293,7 +348,7 @@ static void test_back_without_traffic(void **state)
 	wan_pair_fini(&p);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_goodput),
@@ -301,8 +356,12 @@ int main(void)
 	    cmocka_unit_test(test_worse),
 	    cmocka_unit_test(test_outage),
 	    cmocka_unit_test(test_idle),
+	    cmocka_unit_test(test_quiet),
+	    cmocka_unit_test(test_message),
 	    cmocka_unit_test(test_back_without_traffic),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

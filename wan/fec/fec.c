@@ -194,6 +194,19 @@ static bool known_vain(const struct wan_fec_path *p, uint64_t total, uint64_t wa
 	return total <= v->total && waiting <= v->waiting && bytes >= v->bytes;
 }
 
+/* What of a flow goes by this path. */
+static struct wan_fec_flow own_part(const struct wan_fec_flow *f)
+{
+	struct wan_fec_flow own = *f;
+
+	if (f->part >= WAN_FEC_ALL)
+		return own;
+	own.waiting = (f->waiting * f->part + WAN_FEC_ALL - 1) / WAN_FEC_ALL;
+	own.sent = f->sent * f->part / WAN_FEC_ALL;
+	own.peak = (uint32_t)(((uint64_t)f->peak * f->part + WAN_FEC_ALL - 1) / WAN_FEC_ALL);
+	return own;
+}
+
 /* --- a datagram ------------------------------------------------------------------------------- */
 bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len, rwy_time now)
 {
@@ -201,17 +214,19 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 
 	if (wan_fec_idle(p) || wan_fec_pending(p))
 		return false;
-	if (wan_fec_congested(p, now) || !wan_fec_near_end(p, f))
+	const struct wan_fec_flow own = own_part(f);
+
+	if (wan_fec_congested(p, now) || !wan_fec_near_end(p, &own))
 		return false;
 	struct wan_fec_plan plan;
-	uint64_t n = f->waiting, left = n ? n * f->size : len;
+	uint64_t n = own.waiting, left = n ? n * f->size : len;
 	uint32_t bytes = len < x->mtu ? len : x->mtu;
 
 	if (p->tx && p->tx->open) {
 		stretch(p->tx, left, bytes);
 		return true;
 	}
-	uint64_t total = f->sent + left;
+	uint64_t total = f->sent + (n ? f->waiting * f->size : len), mine = own.sent + left;
 	bool small = total <= (uint64_t)1 << 20;
 
 	/* More of the message must come, however few of its buffers are here. */
@@ -222,6 +237,8 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 		left = more;
 	if (total < left)
 		total = left;
+	if (mine < left)
+		mine = left;
 	if (wan_fec_needless(p, total, bytes) || (streams && known_vain(p, total, n, bytes)))
 		return false;
 	/* Short cut while credit is short: no plan costs less than one repair of this size. */
@@ -229,7 +246,13 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 	        bytes * p->share[small] <
 	    bytes)
 		return false;
-	if (!wan_fec_plan(p, total / bytes, (left + bytes - 1) / bytes, bytes, small, &plan))
+	const struct wan_fec_message y = {.total = total / bytes,
+	    .own = mine / bytes,
+	    .left = (left + bytes - 1) / bytes,
+	    .bytes = bytes,
+	    .small = small};
+
+	if (!wan_fec_plan(p, &y, &plan))
 		return false;
 	/* Of a run, datagrams of its size. */
 	uint64_t waits = f->size < len ? n * f->size / bytes : n;
@@ -390,6 +413,14 @@ void wan_fec_repair_sent(struct wan_fec_path *p, uint32_t bytes, rwy_time now)
 		/* packet number of this repair */
 		f->outcome[f->group % WAN_FEC_GROUPS].last_pn = *p->next_pn;
 	}
+}
+
+void wan_fec_ended(struct wan_fec_path *p)
+{
+	if (!p->tx || !p->tx->open || p->tx->ended)
+		return;
+	p->tx->ended = true;
+	p->tx->close_at = RWY_NEVER;
 }
 
 bool wan_fec_dry(struct wan_fec_path *p, rwy_time now)

@@ -178,7 +178,9 @@ struct wan_fec_flow {
 	uint64_t sent;    /* bytes sent since the flow became busy */
 	uint32_t peak;    /* most buffers waiting since then */
 	bool ends;        /* the newest buffer ends a message */
+	uint32_t part;    /* of what waits goes by this path, WAN_FEC_ALL: all */
 };
+#define WAN_FEC_ALL 65536u
 
 /* True when b is a message's last packet by its BTH opcode (RC SEND, WRITE and READ response; other
  * messages have one packet), or not a RoCE packet. */
@@ -206,11 +208,15 @@ struct wan_fec_plan {
 	unsigned depth, m, g, n;
 	double eps, fail; /* accepted and expected probability that the group fails */
 };
-/* Plans a group. Returns false when repairs gain nothing or credit is short. `total`: datagrams
- * that must all arrive in time, this group's included; `left`: those of them still to be sent;
- * `bytes`: size of one. */
-bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, uint32_t bytes, bool small,
-    struct wan_fec_plan *plan);
+/* What must arrive in time. */
+struct wan_fec_message {
+	uint64_t total, own; /* datagrams in all, and by this path: the group's own included */
+	uint64_t left;       /* those by this path that are still to be sent */
+	uint32_t bytes;      /* size of one */
+	bool small;
+};
+/* Plans a group. Returns false when repairs gain nothing or credit is short. */
+bool wan_fec_plan(const struct wan_fec_path *p, const struct wan_fec_message *y, struct wan_fec_plan *plan);
 /* Whether all that must arrive in time, `total` bytes, is so little that no repairs are needed. */
 bool wan_fec_needless(const struct wan_fec_path *p, uint64_t total, uint32_t bytes);
 /* Whether the group would close before it has so many datagrams that repairs are sent. */
@@ -259,6 +265,9 @@ static inline bool wan_fec_pending(const struct wan_fec_path *p)
 {
 	return p->tx && p->tx->pending;
 }
+/* A message ended on another path: the open group has had its last datagram, unless another
+ * comes. */
+void wan_fec_ended(struct wan_fec_path *p);
 /* Called when nothing is left to send. True: a group was closed and repairs wait. */
 bool wan_fec_dry(struct wan_fec_path *p, rwy_time now);
 /* Closes the open group when it is old enough, and frees repairs that the path has no room for so

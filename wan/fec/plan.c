@@ -198,23 +198,22 @@ static void shape(unsigned n, const struct wan_fec_law *law, unsigned most, stru
 	}
 }
 
-bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, uint32_t bytes, bool small,
-    struct wan_fec_plan *plan)
+bool wan_fec_plan(const struct wan_fec_path *p, const struct wan_fec_message *y, struct wan_fec_plan *plan)
 {
 	struct wan_fec_law law = {.loss = wan_fec_expect(p), .burst = wan_fec_burst(p)};
 	bool plain = law.burst < BURSTS && p->est.lost >= FEW;
 
-	if (law.loss < LOSS_MIN || !left || !bytes)
+	if (law.loss < LOSS_MIN || !y->left || !y->bytes)
 		return false;
 	if (law.burst < BURSTS)
 		law.burst = 1;
-	unsigned n = group_size(p, left, bytes, plain ? DEPTH_PLAIN : WAN_FEC_DEPTH_MAX);
-	double fail = total * bytes > p->flight / LARGE_PARTS ? LARGE_FAIL : MESSAGE_FAIL;
-	double may = extra_share(p->fec, loss_seen(p), small) * n + p->credit / bytes;
+	unsigned n = group_size(p, y->left, y->bytes, plain ? DEPTH_PLAIN : WAN_FEC_DEPTH_MAX);
+	double fail = y->own * y->bytes > p->flight / LARGE_PARTS ? LARGE_FAIL : MESSAGE_FAIL;
+	double may = extra_share(p->fec, loss_seen(p), y->small) * n + p->credit / y->bytes;
 
 	if (may < 1)
 		return false;
-	plan->eps = fail * n / (double)(total > n ? total : n);
+	plan->eps = fail * n / (double)(y->total > n ? y->total : n);
 	shape(n, &law, may < WAN_FEC_PARITY_MAX ? (unsigned)may : WAN_FEC_PARITY_MAX, plan);
 	plan->n = (n + plan->depth - 1) / plan->depth * plan->depth;
 	return plan->m;

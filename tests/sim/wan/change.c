@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/wan/paths.h"
 #include "tests/sim/wan/stat.h"
 
 #define ENOUGH      0.9
@@ -12,20 +13,10 @@
 #define SETTLE      (2 * RWY_SEC) /* or this many round trips: */
 #define SETTLE_RTTS 40
 
-static bool is_path_key(const char *word)
+/* Reads "3s:path=1,rtt=60ms,loss=1%"; now: the state of each path. */
+static bool one(struct change *c, char *text, struct scen now[PATHS_MAX], char *err, size_t size)
 {
-	static const char *const keys[] = {"rtt=", "rate=", "rrate=", "loss=", "rloss=", "jitter="};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (strncmp(word, keys[i], strlen(keys[i])) == 0)
-			return true;
-	return false;
-}
-
-/* Reads "3s:rtt=60ms,loss=1%". */
-static bool one(struct change *c, char *text, char *err, size_t size)
-{
-	char *save, *colon = strchr(text, ':'), word[64];
+	char *colon = strchr(text, ':'), *words, word[64];
 	struct scen time;
 
 	if (!colon) {
@@ -33,28 +24,32 @@ static bool one(struct change *c, char *text, char *err, size_t size)
 		return false;
 	}
 	*colon = 0;
+	words = colon + 1;
 	scen_default(&time);
 	snprintf(word, sizeof(word), "outage_from=%.40s", text);
 	if (!scen_word(&time, word, "changes", err, size))
 		return false;
 	c->at = time.outage_from;
-	for (char *w = strtok_r(colon + 1, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
-		if (!is_path_key(w)) {
-			snprintf(err, size, "changes: '%.40s' is no key of the path", w);
-			return false;
-		}
-		if (!scen_word(&c->s, w, "changes", err, size))
-			return false;
+	if (strncmp(words, "path=", 5) == 0 && words[5] >= '0' && words[5] < '0' + PATHS_MAX &&
+	    words[6] == ',') {
+		c->path = (unsigned)(words[5] - '0');
+		words += 7;
 	}
+	if (!paths_words(&now[c->path], words, "changes", err, size))
+		return false;
+	c->s = now[c->path];
+	c->carry = paths_carry(&now[0], now);
 	return true;
 }
 
 bool change_parse(const struct scen *s, struct change *out, unsigned *n, char *err, size_t size)
 {
 	char text[sizeof(s->changes)], *save;
-	struct scen now = *s;
+	struct scen now[PATHS_MAX];
 
 	*n = 0;
+	if (!paths_parse(s, now, err, size))
+		return false;
 	snprintf(text, sizeof(text), "%s", s->changes);
 	for (char *part = strtok_r(text, "/", &save); part; part = strtok_r(NULL, "/", &save)) {
 		if (*n == CHANGES_MAX) {
@@ -63,32 +58,46 @@ bool change_parse(const struct scen *s, struct change *out, unsigned *n, char *e
 		}
 		struct change *c = &out[*n];
 
-		*c = (struct change){.s = now};
-		if (!one(c, part, err, size))
+		memset(c, 0, sizeof(*c));
+		if (!one(c, part, now, err, size))
 			return false;
 		if (*n && c->at <= out[*n - 1].at) {
 			snprintf(err, size, "changes: each must come after the one before");
 			return false;
 		}
-		now = c->s;
 		++*n;
 	}
 	return true;
 }
 
+/* Raises them to the largest of these paths. */
+static void largest(const struct scen *s, const struct scen each[PATHS_MAX], double *rate, double *rtt)
+{
+	double sum = 0;
+
+	for (unsigned k = 0; k < (unsigned)s->paths; k++) {
+		sum += each[k].rate;
+		*rtt = each[k].rtt > *rtt ? each[k].rtt : *rtt;
+	}
+	*rate = sum > *rate ? sum : *rate;
+}
+
 void change_largest(const struct scen *s, double *rate, double *rtt)
 {
 	struct change c[CHANGES_MAX];
+	struct scen each[PATHS_MAX];
 	unsigned n = 0;
 	char err[160];
 
-	*rate = s->rate;
-	*rtt = s->rtt;
+	*rate = *rtt = 0;
+	if (!paths_parse(s, each, err, sizeof(err)))
+		return;
+	largest(s, each, rate, rtt);
 	if (!*s->changes || !change_parse(s, c, &n, err, sizeof(err)))
 		return;
 	for (unsigned i = 0; i < n; i++) {
-		*rate = c[i].s.rate > *rate ? c[i].s.rate : *rate;
-		*rtt = c[i].s.rtt > *rtt ? c[i].s.rtt : *rtt;
+		each[c[i].path] = c[i].s;
+		largest(s, each, rate, rtt);
 	}
 }
 
@@ -118,12 +127,12 @@ rwy_dur changes_next(const struct changes *c)
 	return c->done < c->n ? (rwy_dur)c->c[c->done].at : RWY_NEVER;
 }
 
-void changes_make(struct changes *c, struct link *there, struct link *back)
+void changes_make(struct changes *c, struct link (*path)[2])
 {
-	const struct scen *s = &c->c[c->done++].s;
+	const struct change *x = &c->c[c->done++];
 
-	link_change(there, s, false);
-	link_change(back, s, true);
+	link_change(&path[x->path][0], &x->s, false);
+	link_change(&path[x->path][1], &x->s, true);
 }
 
 void changes_count(struct changes *c, uint64_t bytes, rwy_dur at)
@@ -143,22 +152,22 @@ void changes_wanted(struct changes *c, uint64_t bytes, rwy_dur at)
 }
 
 /* --- afterwards ----------------------------------------------------------------------------------- */
-/* Bytes that the path can carry in a bin, or that the hosts have for it. */
-static double most(const struct changes *c, const struct scen *s, size_t bin)
+/* Bytes that the paths can carry in a bin, or that the hosts have for them. */
+static double most(const struct changes *c, const struct change *x, size_t bin)
 {
-	double path = s->rate * payload_share(s) * (1 - s->loss) * CHANGE_BIN / 8e9;
+	double path = x->carry * payload_share(&x->s) * CHANGE_BIN / 8e9;
 
 	return c->want && (double)c->want[bin] < path ? (double)c->want[bin] : path;
 }
 
 /* The share of what could arrive in these bins that did; 1 if nothing could. */
-static double share(const struct changes *c, const struct scen *s, size_t from, size_t to)
+static double share(const struct changes *c, const struct change *x, size_t from, size_t to)
 {
 	double got = 0, could = 0;
 
 	for (size_t i = from; i < to && i < c->bins; i++) {
 		got += (double)c->bin[i];
-		could += most(c, s, i);
+		could += most(c, x, i);
 	}
 	return could > 0 ? got / could : 1;
 }
@@ -177,9 +186,9 @@ static struct change_result result_of(const struct changes *c, unsigned i, rwy_d
 	    .loss = x->s.loss};
 
 	for (size_t b = first; b + OVER <= last && r.back_s < 0; b++)
-		if (share(c, &x->s, b, b + OVER) >= ENOUGH)
+		if (share(c, x, b, b + OVER) >= ENOUGH)
 			r.back_s = ((double)b * CHANGE_BIN - x->at) / 1e9;
-	r.share = settled < last ? share(c, &x->s, settled, last) : 0;
+	r.share = settled < last ? share(c, x, settled, last) : 0;
 	return r;
 }
 

@@ -18,7 +18,9 @@
 
 struct change {
 	double at;     /* ns since the beginning */
-	struct scen s; /* the scenario from then on; only keys of the path differ */
+	unsigned path; /* which of the paths */
+	struct scen s; /* its scenario from then on; only keys of the path differ */
+	double carry;  /* what all paths carry together from then on, bit/s */
 };
 
 struct changes {
@@ -30,10 +32,10 @@ struct changes {
 	size_t bins;
 };
 
-/* Reads "3s:rtt=60ms,loss=1%/6s:rtt=30ms", each change relative to the state before it. False: err
- * has one line. */
+/* Reads "3s:rtt=60ms,loss=1%/6s:path=1,rtt=30ms", each change relative to the state before it.
+ * False: err has one line. */
 bool change_parse(const struct scen *s, struct change *out, unsigned *n, char *err, size_t size);
-/* The largest bandwidth-delay product of any state: rate in bit/s, round trip in ns. */
+/* The largest rate of all paths together in any state, bit/s, and the longest round trip, ns. */
 void change_largest(const struct scen *s, double *rate, double *rtt);
 
 /* False: no memory. */
@@ -41,8 +43,8 @@ bool changes_init(struct changes *c, const struct scen *s, rwy_dur all);
 void changes_fini(struct changes *c);
 /* The time of the next change since the beginning; RWY_NEVER: none. */
 rwy_dur changes_next(const struct changes *c);
-/* Makes the next change on both links. */
-void changes_make(struct changes *c, struct link *there, struct link *back);
+/* Makes the next change on both links of its path. */
+void changes_make(struct changes *c, struct link (*path)[2]);
 void changes_count(struct changes *c, uint64_t bytes, rwy_dur at);
 void changes_wanted(struct changes *c, uint64_t bytes, rwy_dur at);
 

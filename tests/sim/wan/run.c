@@ -9,17 +9,19 @@
 #include "tests/sim/wan/run.h"
 #include "tests/sim/wan/wire.h"
 
-#define START     RWY_SEC /* not 0, since nothing may depend on it */
-#define BURST     32
-#define HANG      (600 * RWY_SEC) /* without a completed message: it hangs */
-#define QUIET     (5 * RWY_SEC)
-#define QUIET_MAX 100 /* datagrams in that time: keep-alives and last acknowledgements */
-#define SLACK     (20 * RWY_MS)
-#define ECN_ECT   2
-#define ECN_CE    3
-#define ROOM      ((uint64_t)256 << 20)
-#define CARRIER_N 4096      /* datagrams that wait for the reliable carrier at most, */
-#define CARRIER_B (4 << 20) /* and bytes */
+#define START SIM_START
+#define BURST 32
+#define HANG  (600 * RWY_SEC) /* without a completed message: it hangs */
+#define QUIET (5 * RWY_SEC)
+/* datagrams in that time: keep-alives and last acknowledgements; of each path */
+#define QUIET_MAX  100
+#define QUIET_PATH 40
+#define SLACK      (20 * RWY_MS)
+#define ECN_ECT    2
+#define ECN_CE     3
+#define ROOM       ((uint64_t)256 << 20)
+#define CARRIER_N  4096      /* datagrams that wait for the reliable carrier at most, */
+#define CARRIER_B  (4 << 20) /* and bytes */
 
 static uint64_t pow2_from(double x)
 {
@@ -36,7 +38,8 @@ static double in_flight(const struct scen *s)
 	double rate, rtt;
 
 	change_largest(s, &rate, &rtt);
-	return rate / 8e9 * (rtt + jitter_most(s) + s->reorder_delay * (s->reorder > 0) + SLACK) + s->queue;
+	return rate / 8e9 * (rtt + jitter_most(s) + s->reorder_delay * (s->reorder > 0) + SLACK) +
+	       s->paths * s->queue;
 }
 
 static int end_start(struct world *w, int i)
@@ -58,7 +61,8 @@ static int end_start(struct world *w, int i)
 	                                                                 : 0) /
 	                               8);
 	c.cc_cfg.initial_rtt = (rwy_dur)s->rtt;
-	c.cc_cfg.mtu = c.mtu[0] = (uint32_t)s->mtu;
+	c.cc_cfg.mtu = (uint32_t)s->mtu;
+	paths_configure(s, &c);
 	c.epoch = 1000 + s->seed + (unsigned)i;
 	c.index = 77 + (unsigned)i;
 	c.tunnel_id = 5;
@@ -69,8 +73,6 @@ static int end_start(struct world *w, int i)
 	if (!fec_configure(&c, s->fec))
 		return RWY_EINVAL;
 	e->w = w;
-	e->out = &w->link[i];
-	e->in = &w->link[!i];
 	e->next = w->now;
 	e->stall_at = w->s.stalls > 0 ? w->now : RWY_NEVER;
 	if (wan_new(&e->t, &c, w->now) < 0)
@@ -83,27 +85,39 @@ static int end_start(struct world *w, int i)
 }
 
 /* --- a turn --------------------------------------------------------------------------------------- */
-static void receive(struct end *e, struct link *in, rwy_time now)
+static bool receive_one(struct end *e, struct link *in, rwy_time now)
 {
 	struct world *w = e->w;
-	const struct pkt *p;
 	const uint8_t *bytes;
+	const struct pkt *p = link_recv(in, &bytes, now);
 
-	while ((p = link_recv(in, &bytes, now))) {
-		struct rwy_buf *b = bufs_rx(&w->bufs, p->len, p->real ? UINT32_MAX : p->stored);
+	if (!p)
+		return false;
+	struct rwy_buf *b = bufs_rx(&w->bufs, p->len, p->real ? UINT32_MAX : p->stored);
 
-		w->r->events++;
-		hash_add(w->r, p->at, (uint64_t)p->len << 1 | p->bad);
-		if (!b)
-			continue; /* no memory: as if lost */
-		memcpy(b->data, bytes, p->stored);
-		seal_hdr_len = p->hdr_len;
-		w->now = w->s.stalls > 0 ? now : p->at; /* a stalled process sees it only now */
-		if (in == e->detour_in)
-			wan_recv_stream(e->t, b, w->now);
-		else
-			wan_recv(e->t, p->path, b, p->ce ? ECN_CE : ECN_ECT, w->now);
-	}
+	w->r->events++;
+	hash_add(w->r, p->at, (uint64_t)p->len << 1 | p->bad);
+	if (!b)
+		return true; /* no memory: as if lost */
+	memcpy(b->data, bytes, p->stored);
+	seal_hdr_len = p->hdr_len;
+	w->now = w->s.stalls > 0 ? now : p->at; /* a stalled process sees it only now */
+	if (in == e->detour_in)
+		wan_recv_stream(e->t, b, w->now);
+	else
+		wan_recv(e->t, p->path, b, p->ce ? ECN_CE : ECN_ECT, w->now);
+	return true;
+}
+
+static void receive(struct end *e, rwy_time now)
+{
+	struct link *in;
+	rwy_time at;
+
+	while ((in = paths_next(e, &at)) && receive_one(e, in, now))
+		;
+	while (e->detour_in && receive_one(e, e->detour_in, now))
+		;
 }
 
 static void tell_room(struct end *e, rwy_time now)
@@ -132,7 +146,8 @@ static void transmit(struct end *e, rwy_time now)
 				d.payload = x->buf->data + x->off;
 				d.real = !bufs_is_tx(&w->bufs, x->buf);
 			}
-			bool arrives = link_send(x->stream ? e->detour : e->out, &d, now);
+			bool arrives =
+			    link_send(x->stream ? e->detour : &w->link[x->path][e == &w->end[1]], &d, now);
 
 			hash_add(w->r, now + arrives, x->hdr_len + x->len);
 			if (e == &w->end[0])
@@ -160,9 +175,7 @@ static void turn(struct end *e, rwy_time now)
 {
 	struct world *w = e->w;
 
-	receive(e, e->in, now);
-	if (e->detour_in)
-		receive(e, e->detour_in, now);
+	receive(e, now);
 	w->now = now;
 	wan_tick(e->t, now);
 	if (e == &w->end[0])
@@ -180,8 +193,10 @@ static void turn(struct end *e, rwy_time now)
 
 static rwy_time turn_at(const struct end *e)
 {
-	rwy_time at = rwy_time_min(e->next, link_next(e->in));
+	rwy_time at;
 
+	paths_next(e, &at);
+	at = rwy_time_min(at, e->next);
 	if (e->detour_in)
 		at = rwy_time_min(at, link_next(e->detour_in));
 	return rwy_time_max(rwy_time_max(at, e->last + (rwy_dur)e->w->s.wake), e->stall_until);
@@ -198,7 +213,7 @@ static void trace(struct world *w, rwy_time now)
 	fprintf(w->trace, "%.6f,%.4f,%.4f,%.4f,%.4f,%.4f,%.3f,%u,%llu,%llu,%.4f\n",
 	    (double)(now - START) / 1e6, (double)st.rate_Bps * 8e-9,
 	    span > 0 ? (double)(w->payload_all - w->trace_payload) * 8e-9 / span : 0.,
-	    (double)st.inflight / 1e6, line_queue(w->link[0].line, now) / 1e6, (double)st.cwnd / 1e6,
+	    (double)st.inflight / 1e6, line_queue(w->link[0][0].line, now) / 1e6, (double)st.cwnd / 1e6,
 	    (double)st.srtt / 1e6, st.loss_ppm, (unsigned long long)st.c.lost, (unsigned long long)w->done,
 	    span > 0 ? (double)(far.c.rx_bytes - w->trace_arrived) * 8e-9 / span : 0.);
 	w->trace_payload = w->payload_all;
@@ -240,7 +255,7 @@ static void watch(struct world *w)
 static void change(struct world *w, rwy_time now)
 {
 	while (now - w->began >= changes_next(&w->changes))
-		changes_make(&w->changes, &w->link[0], &w->link[1]);
+		changes_make(&w->changes, w->link);
 }
 
 /* Executes the next turn of any end. */
@@ -316,10 +331,15 @@ static void work_until_done(struct run *u)
 	}
 }
 
+static uint64_t quiet_most(const struct scen *s)
+{
+	return QUIET_PATH * s->paths > QUIET_MAX ? (uint64_t)(QUIET_PATH * s->paths) : QUIET_MAX;
+}
+
 static void quiet(struct run *u)
 {
 	struct world *w = &u->world[0];
-	uint64_t before = 0, after = 0, most = (uint64_t)QUIET_MAX * u->tunnels;
+	uint64_t before = 0, after = 0, most = u->tunnels * quiet_most(&w->s);
 	rwy_time now = 0, until;
 
 	for (unsigned i = 0; i < u->tunnels; i++) {
@@ -376,11 +396,8 @@ static int world_init(struct world *w, const struct scen *s, unsigned k, struct 
 
 	if (!bufs_init(&w->bufs, packets + 100000, !seal_thin))
 		return RWY_ENOMEM;
-	w->s.outage_from += START;
-	for (int i = 0; i < 2; i++)
-		if (!link_init(&w->link[i], &w->s, i == 1, rng_next(&seed)))
-			return RWY_ENOMEM;
-	w->s.outage_from -= START;
+	if (!paths_init(w, &seed))
+		return RWY_ENOMEM;
 	for (int i = 0; i < 2 && s->detour > 0; i++) {
 		const struct scen c = scen_carrier(s);
 
@@ -416,8 +433,9 @@ static int run_init(struct run *u, const struct scen *s, struct result *r, FILE 
 
 		if (rc < 0)
 			return rc;
-		u->line = u->world[0].link[0].line;
-		u->world[k].link[0].line = u->line;
+		u->line = u->world[0].link[0][0].line;
+		for (unsigned p = 0; p < (s->bottleneck == BOTTLENECK_ONE ? (unsigned)s->paths : 1); p++)
+			u->world[k].link[p][0].line = u->line;
 	}
 	return u->line && cross_init(&u->cross, s, u->line, START, seed) ? 0 : RWY_ENOMEM;
 }
@@ -431,8 +449,7 @@ static void run_fini(struct run *u)
 			wan_free(w->end[i].t);
 		add_rest(w);
 		work_fini(w);
-		for (int i = 0; i < 2; i++)
-			link_fini(&w->link[i]);
+		paths_fini(w);
 		for (int i = 0; i < 2 && w->s.detour > 0; i++)
 			link_fini(&w->detour[i]);
 		bufs_fini(&w->bufs);
@@ -456,6 +473,8 @@ int run_roceway(const struct scen *s, struct result *r, FILE *trace_to, FILE *ra
 		return rc; /* the program ends next */
 	trace_begin(&u.world[0], trace_to);
 	work_until_done(&u);
+	for (unsigned k = 0; k < (unsigned)s->paths; k++)
+		wan_get_path_stats(u.world[0].end[0].t, k, &r->path[k]);
 	uint64_t first = r->first_bytes, extra = r->extra_bytes, datagrams = r->datagrams, events = r->events;
 
 	u.world[0].trace = NULL;

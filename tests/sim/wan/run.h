@@ -12,9 +12,12 @@
 #include "tests/sim/wan/change.h"
 #include "tests/sim/wan/cross.h"
 #include "tests/sim/wan/link.h"
+#include "tests/sim/wan/paths.h"
 #include "tests/sim/wan/seal.h"
 #include "tests/sim/wan/stat.h"
 #include "wan/wan.h"
+
+#define SIM_START RWY_SEC /* not 0, since nothing may depend on it */
 
 struct world;
 
@@ -48,7 +51,6 @@ struct stream {
 struct end {
 	struct world *w;
 	struct wan_tunnel *t;
-	struct link *out, *in;
 	struct link *detour, *detour_in; /* the reliable carrier; NULL: there is none */
 	rwy_time last, next;             /* the last turn; the result of wan_next() */
 	rwy_time stall_at, stall_until;  /* the process is stopped in between */
@@ -58,8 +60,8 @@ struct world {
 	struct scen s;
 	struct bufs bufs;
 	struct end end[2];
-	struct link link[2];   /* [i]: from end i */
-	struct link detour[2]; /* the same, the reliable carrier */
+	struct link link[PATHS_MAX][2]; /* of each path; [i]: from end i */
+	struct link detour[2];          /* the same, the reliable carrier */
 	struct stream *stream;
 	uint32_t streams, turn;
 	uint64_t per_message; /* packets */
@@ -73,6 +75,7 @@ struct world {
 	uint64_t rng; /* for stalls */
 	bool feeding, measuring;
 	rwy_time now, measure_at, stop_at;
+	rwy_time got_at;   /* when the far host got something last */
 	uint64_t bad_left; /* corrupted datagrams not identified yet */
 	uint64_t rx_bytes;
 	FILE *trace;

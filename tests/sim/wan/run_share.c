@@ -7,7 +7,13 @@
 
 static uint64_t passed_of(const struct run *u, unsigned i)
 {
-	return i < u->tunnels ? u->world[i].link[0].st.passed : u->cross.flow[i - u->tunnels].passed;
+	uint64_t sum = 0;
+
+	if (i >= u->tunnels)
+		return u->cross.flow[i - u->tunnels].passed;
+	for (unsigned k = 0; k < (unsigned)u->world[i].s.paths; k++)
+		sum += u->world[i].link[k][0].st.passed;
+	return sum;
 }
 
 static const char *class_of(const struct run *u, unsigned i)

@@ -12,6 +12,7 @@
 #include "tests/sim/wan/cross.h"
 #include "tests/sim/wan/fec.h"
 #include "tests/sim/wan/jitter.h"
+#include "tests/sim/wan/paths.h"
 #include "tests/sim/wan/scen.h"
 #include "wan/stream.h"
 
@@ -55,6 +56,9 @@ static const struct key keys[] = {
     {"tunnels", NUMBER, AT(tunnels), 1, TUNNELS_MAX, NULL},
     {"tunnel_gap", TIME, AT(tunnel_gap), 0, 1e12, NULL},
     {"mtu", BYTES, AT(mtu), 576, 9000, NULL},
+    {"paths", NUMBER, AT(paths), 1, PATHS_MAX, NULL},
+    {"path", NAME, AT(path), 0, sizeof(((struct scen *)0)->path), NULL},
+    {"bottleneck", CHOICE, AT(bottleneck), 0, 0, "own one"},
     {"cc", CC, AT(cc), 0, sizeof(((struct scen *)0)->cc), NULL},
     {"ccrate", BITS, AT(ccrate), 0, 1e12, NULL},
     {"fec", NAME, AT(fec), 0, sizeof(((struct scen *)0)->fec), NULL},
@@ -102,6 +106,7 @@ void scen_default(struct scen *s)
 	    .cross_mtu = 1500,
 	    .tunnels = 1,
 	    .mtu = 4320,
+	    .paths = 1,
 	    .wake = 2e3,
 	    .window = 3,
 	    .ahead = 4 << 20,
@@ -245,6 +250,13 @@ static bool set_name(struct scen *s, const struct key *k, const char *v, char *e
 		if (!change_parse(&with, changes, &n, err, size))
 			return false;
 	}
+	struct scen each[PATHS_MAX];
+
+	if (k->at == AT(path)) {
+		snprintf(with.path, sizeof(with.path), "%s", v);
+		if (!paths_parse(&with, each, err, size))
+			return false;
+	}
 	struct wan_cfg probe = {0};
 
 	if (k->at == AT(fec) && !fec_configure(&probe, v)) {
@@ -364,6 +376,10 @@ bool scen_check(const struct scen *s, char *err, size_t size)
 		why = "changes and demand want rtts, and recovery=roceway";
 	else if (*s->changes && s->tunnels > 1)
 		why = "changes are of one tunnel's links";
+	else if (s->paths > 1 && s->recovery != RECOVER_ROCEWAY)
+		why = "paths want recovery=roceway";
+	else if (paths_named(s) >= s->paths)
+		why = "path or changes name a path that paths does not have";
 	else if (s->detour > 0 && s->recovery != RECOVER_ROCEWAY)
 		why = "detour wants recovery=roceway";
 	else if (s->on > 0 && s->demand <= 0)

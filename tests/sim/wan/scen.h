@@ -13,6 +13,7 @@
 #include "rwy/time.h"
 
 #define TUNNELS_MAX 64
+#define PATHS_MAX   8
 
 enum scen_arrival { ARRIVE_ONE, ARRIVE_BACK };
 enum scen_recovery {
@@ -26,6 +27,7 @@ enum scen_recovery {
 enum scen_jitter { JITTER_UNIFORM, JITTER_NORMAL, JITTER_PARETO };
 enum scen_order { ORDER_KEPT, ORDER_FREE };
 enum scen_payload { PAYLOAD_THIN, PAYLOAD_FULL };
+enum scen_bottleneck { BOTTLENECK_OWN, BOTTLENECK_ONE };
 
 struct scen {
 	char name[64];
@@ -46,6 +48,10 @@ struct scen {
 	double outage_from, outage_len;
 	double overhead; /* bytes of a datagram besides its UDP payload */
 	double mtu;      /* UDP payload */
+	/* Several paths: all as above, but for what `path` says, in the form of paths_parse(). */
+	double paths;
+	char path[200];
+	enum scen_bottleneck bottleneck; /* each path has its own queue, or all have one */
 	/* Cross traffic on the forward link. */
 	char cross[64]; /* in the form of cross_parse(); empty: none */
 	/* ns; stop 0: never; gap: delay of each next start */
@@ -66,8 +72,6 @@ struct scen {
 	double detour, detour_rate, detour_rtt;
 	/* The work. */
 	double pmtu, size, messages, warm, flows;
-#define TUNNELS_MAX 64
-
 	enum scen_arrival arrival;
 	/* bit/s from the hosts, in bursts of `chunk` bytes; 0: as much as the path carries */
 	double demand, chunk;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/wan/paths.h"
 #include "tests/sim/wan/stat.h"
 #include "tests/sim/wan/wire.h"
 
@@ -73,9 +74,17 @@ struct figures result_figures(const struct scen *s, const struct result *r, doub
 	free(v);
 	f.extra = r->first_bytes ? (double)r->extra_bytes / (double)r->first_bytes : 0;
 	f.goodput = r->span ? (double)r->payload * 8e9 / (double)r->span : 0;
-	f.goodput_share = f.goodput / (s->rate * payload_share(s) * (1 - s->loss));
+	f.goodput_share = f.goodput / (paths_capacity(s) * payload_share(s));
 	f.needless = r->packets ? (double)r->needless / (double)r->packets : 0;
 	return f;
+}
+
+static void paths_table(FILE *f, const struct scen *s, const struct result *r)
+{
+	for (unsigned k = 0; s->paths > 1 && k < (unsigned)s->paths; k++)
+		fprintf(f, "path %u        %s; %.1f MB sent, %llu lost, %llu moved, %u times silent\n", k,
+		    r->path[k].state, (double)r->path[k].tx_bytes / 1e6, (unsigned long long)r->path[k].lost,
+		    (unsigned long long)r->path[k].moved, r->path[k].silences);
 }
 
 static const char *unit_of(double lossless)
@@ -110,6 +119,8 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	if (s->detour > 0)
 		fprintf(f, "detour        %llu datagrams by the reliable carrier\n",
 		    (unsigned long long)r->detoured);
+	fprintf(f, "stall         %.3f ms at most\n", (double)r->stall / 1e6);
+	paths_table(f, s, r);
 	share_table(f, s, &r->share);
 	for (unsigned i = 0; i < r->changes; i++) {
 		const struct change_result *c = &r->change[i];
@@ -152,6 +163,7 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	X("detoured", (double)r->detoured)                                                                   \
 	X("held_max", (double)r->held_max)                                                                   \
 	X("bdp", s->rate / 8e9 * s->rtt)                                                                     \
+	X("stall_ms", (double)r->stall / 1e6)                                                                \
 	X("datagrams", (double)r->datagrams)                                                                 \
 	X("events", (double)r->events)                                                                       \
 	X("wall_s", r->wall)                                                                                 \
@@ -184,7 +196,12 @@ void show_json(FILE *f, const struct scen *s, const struct result *r, double los
 	FIGURES(X)
 #undef X
 	share_json(f, &r->share);
-	fprintf(f, ", \"changes\": [");
+	fprintf(f, ", \"paths\": [");
+	for (unsigned k = 0; k < (unsigned)s->paths; k++)
+		fprintf(f, "%s{\"tx_bytes\": %llu, \"lost\": %llu, \"silences\": %u}", k ? ", " : "",
+		    (unsigned long long)r->path[k].tx_bytes, (unsigned long long)r->path[k].lost,
+		    r->path[k].silences);
+	fprintf(f, "], \"changes\": [");
 	for (unsigned i = 0; i < r->changes; i++)
 		fprintf(f, "%s{\"at_s\": %.9g, \"back_s\": %.9g, \"share\": %.9g}", i ? ", " : "",
 		    r->change[i].at_s, r->change[i].back_s, r->change[i].share);

@@ -8,6 +8,7 @@
 
 #include "tests/sim/wan/change.h"
 #include "tests/sim/wan/share.h"
+#include "wan/wan.h"
 
 struct result {
 	/* Completion times of the messages, ns. */
@@ -21,13 +22,15 @@ struct result {
 	uint64_t packets, again, needless;
 	uint64_t payload;    /* bytes delivered to the far host */
 	rwy_dur span;        /* the time that this took */
+	rwy_dur stall;       /* longest time in which the far host got nothing */
 	uint64_t duplicates; /* delivered twice, which must not happen */
 	/* The complete run: */
 	uint64_t datagrams, events, hash;
 	uint64_t held_max, custody_max; /* bytes at the receiver; packets of memory */
 	uint64_t congest_begins;        /* times that the path became congested; how long in all */
 	rwy_dur congested;
-	uint64_t detoured; /* datagrams that carried data by the reliable carrier */
+	struct wan_path_stats path[PATHS_MAX]; /* end 0's, when all had arrived */
+	uint64_t detoured;                     /* datagrams that carried data by the reliable carrier */
 	double wall;
 	uint64_t violations;
 	struct share share;

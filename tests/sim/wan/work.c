@@ -341,6 +341,9 @@ static void on_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 		violation(w, "not the packet that was due", n, s->got);
 	}
 	s->got++;
+	if (w->measuring && w->got_at && now < w->stop_at && now - w->got_at > w->r->stall)
+		w->r->stall = now - w->got_at;
+	w->got_at = now;
 	w->payload_all += payload;
 	changes_count(&w->changes, payload, now - w->began);
 	if (w->measuring && (w->s.rtts <= 0 || now < w->stop_at))
