@@ -35,7 +35,7 @@ ports:
     role: wan
     addresses: [192.0.2.{site}/24{second_wan}]
     mtu: {wan_mtu}
-tunnels:
+{second_port}tunnels:
   - name: site-{far}
     port: wan
     local: 192.0.2.{site}
@@ -49,7 +49,7 @@ tunnels:
     tcp_connections: {tcp_connections}
     tcp_congestion_control: {tcp_cc}
     rate: {rate}
-{second_tunnel}{keys}connections:
+{second_paths}{second_tunnel}{keys}connections:
   ack_mode: {ack_mode}
 congestion:
   end_to_end: {end_to_end}
@@ -82,6 +82,16 @@ _SECOND = """  - name: site-{far}-second
     congestion_control: {cc}
     rate: {rate}
 """
+# With the option `second_path` the tunnel has another path, over a WAN of its own (second.py).
+_SECOND_PORT = """  - name: wan2
+    device: "net_af_packet2,iface=wan2{side},qdisc_bypass=0"
+    role: wan
+    addresses: [198.51.100.{site}/24]
+    mtu: {wan_mtu}
+"""
+_SECOND_PATHS = """    paths:
+      - {{port: wan2, local: 198.51.100.{site}, remote: 198.51.100.{far_site}, udp_port: 4893}}
+"""
 # Certificates of roceway-ca, one CA for the lab.
 _KEYS = """keys:
   certificate: {ca}/{cert}.pem
@@ -94,7 +104,7 @@ _KEYS = """keys:
 DEFAULTS = {"security": "keys", "peer_name": None, "cert": None, "cipher": "aes-128-gcm", "rekey": "60s",  # peer_name, cert: None: what is right
             "workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
-            "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False,
+            "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False, "second_path": False,
             "relay": (), "relay_ports": "1-65535", "hosts": "ab"}  # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"
 
 
@@ -157,11 +167,14 @@ class Gateway:
         names = dict(self.options, site=site, far=far, far_site=far_site, **own)
         names["keys"] = _KEYS.format(ca=certificates(self.net), **names) if self.options["security"] == "keys" else ""
         second = self.options["second"]
+        two = self.options["second_path"]
         relay = _RELAY.format(**names) if self.options["relay"] else ""
         for port in self.options["relay"]:
             relay += _ENTRY.format(v=4, port=port, listen=f"10.{site}.0.1", target=underlay(far))
             relay += _ENTRY.format(v=6, port=port, listen=f"fd00:{site}::1", target=underlay(far, 6))
         path.write_text(_CONFIG.format(side=self.side, sock=self.sock, journal=self.net.dir, second_wan=f", 192.0.2.1{site}/24" if second else "",
+                                       second_port=_SECOND_PORT.format(side=self.side, **names) if two else "",
+                                       second_paths=_SECOND_PATHS.format(**names) if two else "",
                                        second_tunnel=_SECOND.format(**names) if second else "",
                                        prefix=f"rwy-{self.net.id}-{self.side}", lan=f"lan{self.side}" if tenants or len(self.options["hosts"]) > 2 else f"tap{self.side}",
                                        tenant_list=f"tenants:\n{entries}" if entries else "", relay_keys=relay, **names))

@@ -12,23 +12,23 @@ CLEAN = {"delay": "0ms", "jitter": "0ms", "loss": "0%", "reorder": "0%", "dup": 
 
 
 class Wan:
-    def __init__(self, net, log):
-        self.net, self.log = net, log
-        self.sock = net.dir / "wanem.sock"
+    def __init__(self, net, log, devs=("wa", "wb"), name="wanem"):
+        self.net, self.log, self.devs, self.name = net, log, devs, name
+        self.sock = net.dir / f"{name}.sock"
         self.child = None
         self.bridged = False
 
     def start(self):
         if not (self.net.bin / "wanem").exists():
-            self.net.bridge(self.net.wan, True, "wa", "wb")
+            self.net.bridge(self.net.wan, True, *self.devs)
             self.bridged = True
             return
         self.sock.unlink(missing_ok=True)
-        self.child = proc.start([*proc.ns_argv(self.net.wan), self.net.bin / "wanem", "--a", "wa", "--b", "wb", "--rt",
-                                 "--control", self.sock], self.net.dir / "wanem.log")
+        self.child = proc.start([*proc.ns_argv(self.net.wan), self.net.bin / "wanem", "--a", self.devs[0], "--b", self.devs[1], "--rt",
+                                 "--control", self.sock], self.net.dir / f"{self.name}.log")
         proc.wait_for("wanem: control socket", lambda: self.sock.exists() or self.child.poll() is not None, 10)
         if self.child.poll() is not None:
-            raise LabError(f"wanem ended: {(self.net.dir / 'wanem.log').read_text()[-500:]}")
+            raise LabError(f"wanem ended: {(self.net.dir / f'{self.name}.log').read_text()[-500:]}")
 
     def set(self, rtt_ms=0, loss=0, reorder=0, dup=0, corrupt=0, jitter_ms=0, rate=None, **more):
         """Sets both directions: round-trip time in ms, the rest in percent, rate in wanem's form
@@ -53,7 +53,7 @@ class Wan:
         """Sends a raw control command; returns wanem's answer."""
         r = subprocess.run([self.net.bin / "wanem", "ctl", str(self.sock), *words], capture_output=True, text=True, timeout=10,
                            stdin=subprocess.DEVNULL)
-        self.log(f"[wan] {' '.join(words)}: {(r.stdout + r.stderr).strip()}")
+        self.log(f"[{self.name}] {' '.join(words)}: {(r.stdout + r.stderr).strip()}")
         if r.returncode:
             raise LabError(f"wanem ctl {' '.join(words)}: {r.stderr.strip() or r.stdout.strip()}")
         return r.stdout
