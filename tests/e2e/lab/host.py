@@ -77,6 +77,11 @@ class Host(Guest, Endpoint):
         self.run(f"""set -e; ip link set eth0 mtu 1500 up; ip addr add {self.ip4}/24 dev eth0
             ip addr add {self.ip6}/64 dev eth0 nodad; tc qdisc replace dev eth0 root pfifo limit 20000; rdma link add rxe0 type rxe netdev eth0; mkdir -p /tmp/t""")
 
+    def modules(self):
+        """Loads the modules of kernel clients, once."""
+        self.run("""set -e; [ -d /sys/module/nvme_rdma ] || while read -r m; do
+            o=; [ ${m##*/} != brd.ko ] || o="rd_nr=1 rd_size=32768"; insmod $m $o; done </etc/modules.later""", timeout=60)
+
     def route(self, native, mtu):
         """Sets the route to the other site: through the gateway, or on the link for native runs."""
         via4, via6 = ("", "") if native else (f"via {self.gw4}", f"via {self.gw6}")

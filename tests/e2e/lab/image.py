@@ -21,10 +21,13 @@ META = "linux-image-amd64"
 MODULES = """crc32_generic virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs rdma_cm rdma_ucm
              sch_netem vxlan 8021q
              veth sch_ingress cls_flower act_gact act_mirred act_vlan act_tunnel_key act_pedit crc32c_generic act_csum""".split()
+# Loaded by the tests of kernel clients only (Host.modules): boots stay short.
+LATER = "brd ext4 nvme_rdma nvmet_rdma nfsv4 nfsd rpcrdma".split()
 PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/rstream /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
               /usr/bin/ib_send_bw /usr/bin/ib_write_bw /usr/bin/ib_read_bw /usr/bin/ib_atomic_bw
               /usr/bin/ib_send_lat /usr/bin/ib_write_lat /usr/bin/ib_read_lat /usr/bin/ib_atomic_lat
-              /usr/sbin/ip /usr/sbin/tc /usr/bin/rdma /usr/bin/ss""".split()
+              /usr/sbin/ip /usr/sbin/tc /usr/bin/rdma /usr/bin/ss
+              /usr/sbin/mkfs.ext4 /usr/sbin/e2fsck /usr/sbin/badblocks""".split()
 BUSYBOX = "/bin/busybox"
 LIBDIR = "/usr/lib/x86_64-linux-gnu"
 # Programs open these by name at run time, so ldd does not list them.
@@ -116,7 +119,7 @@ def vmlinuz(kdir):
     return next((kdir / "boot").glob("vmlinuz-*"))
 
 
-def _modules(kdir):
+def _modules(kdir, names):
     """Module files in load order, dependencies first."""
     base = kdir / "lib/modules" / (kdir / "ready").read_text().strip()
     deps = {}
@@ -124,7 +127,7 @@ def _modules(kdir):
         path, _, need = line.partition(":")
         deps[Path(path).name.split(".")[0].replace("-", "_")] = (path, need.split())
     order = []
-    for name in MODULES:
+    for name in names:
         if name.replace("-", "_") not in deps:
             continue  # built in
         path, need = deps[name.replace("-", "_")]
@@ -198,8 +201,8 @@ def initramfs(kdir):
     absent = [str(p) for p in [*programs, Path(BUSYBOX)] if not p.exists()]
     if absent or not providers:
         raise ImageError(f"missing on this machine: {' '.join(absent) or 'the rxe verbs provider'}: run tools/setup/install")
-    mods = _modules(kdir)
-    inputs = [Path(__file__), Path(BUSYBOX), *programs, *providers, *own, *_shims(), *mods]
+    mods, later = _modules(kdir, MODULES), _modules(kdir, LATER)
+    inputs = [Path(__file__), Path(BUSYBOX), *programs, *providers, *own, *_shims(), *mods, *later]
     key = hashlib.sha256()
     for p in inputs:
         st = p.stat()
@@ -210,13 +213,13 @@ def initramfs(kdir):
     image.parent.mkdir(parents=True, exist_ok=True)
     fresh = image.with_suffix(f".{os.getpid()}")
     with open(fresh, "wb") as out:
-        _pack(_Cpio(out), programs, providers, own, mods)
+        _pack(_Cpio(out), programs, providers, own, mods, later)
     fresh.rename(image)
     stamp.write_text(key.hexdigest())
     return image
 
 
-def _pack(cpio, programs, providers, own, mods):
+def _pack(cpio, programs, providers, own, mods, later):
     cpio.add("init", INIT.encode())
     cpio.node("dev/console", 0o600, (5, 1))
     cpio.add("bin/busybox", Path(BUSYBOX).read_bytes())
@@ -232,7 +235,8 @@ def _pack(cpio, programs, providers, own, mods):
         cpio.add(f"opt/lib/{p.name}", p.read_bytes())
     for p in [*map(str, providers), *EXTRA, *libs]:
         cpio.add(p, Path(p).read_bytes())
-    for p in mods:
+    for p in [*mods, *later]:
         cpio.add(f"modules/{p.name}", p.read_bytes(), 0o644)
-    cpio.add("etc/modules.list", "".join(f"/modules/{p.name}\n" for p in mods).encode(), 0o644)
+    for name, which in (("list", mods), ("later", [p for p in later if p not in mods])):
+        cpio.add(f"etc/modules.{name}", "".join(f"/modules/{p.name}\n" for p in which).encode(), 0o644)
     cpio.close()

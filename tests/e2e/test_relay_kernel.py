@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+# Clients in the kernel through two relays, by the listen map: NVMe over Fabrics and NFS, between hosts without a route to each other.
+from lab import CM_TIMER, needs
+from lab.proc import wait_for
+from test_proxy import RELAY, apart
+
+PORTS = (4420, 20049)
+NQN = "nqn.2024-01.lab:disk"
+NVMET = "/sys/kernel/config/nvmet"
+RETRIES = 20  # of a CM timer: connections are idle while a host computes
+
+
+def storage(lab):
+    """Loads the kernel's clients and servers, and takes the hosts' routes."""
+    for h in (lab.a, lab.b):
+        h.modules()
+    apart(lab)
+
+
+def target_up(lab):
+    """An NVMe target on host B: a RAM disk of 32 MiB."""
+    lab.b.run(f"""set -e; mkdir -p /sys/kernel/config; mount -t configfs none /sys/kernel/config 2>/dev/null || true; cd {NVMET}
+        mkdir subsystems/{NQN}; echo 1 >subsystems/{NQN}/attr_allow_any_host; mkdir subsystems/{NQN}/namespaces/1 ports/1
+        printf /dev/ram0 >subsystems/{NQN}/namespaces/1/device_path; echo 1 >subsystems/{NQN}/namespaces/1/enable; cd ports/1
+        printf rdma >addr_trtype; printf ipv4 >addr_adrfam; printf {lab.b.ip4} >addr_traddr; printf 4420 >addr_trsvcid
+        ln -s {NVMET}/subsystems/{NQN} subsystems/{NQN}""")
+
+
+def target_down(lab):
+    lab.b.run(f"""cd {NVMET}; rm ports/1/subsystems/{NQN}; rmdir ports/1; echo 0 >subsystems/{NQN}/namespaces/1/enable
+        rmdir subsystems/{NQN}/namespaces/1 subsystems/{NQN}; true""")
+
+
+def disk_up(lab):
+    """Connects host A to its relay's port; returns the disk."""
+    lab.a.run(f"printf transport=rdma,traddr={RELAY[4]},trsvcid=4420,nqn={NQN},nr_io_queues=2,queue_size=32 >/dev/nvme-fabrics", timeout=60)
+    wait_for("a disk at host A", lambda: lab.a.run("ls /dev/nvme0n1 /dev/nvme1n1 2>/dev/null; true").out.strip(), 20, 0.5)
+    return lab.a.run("ls /dev/nvme?n1").out.strip()
+
+
+def disk_down(lab):
+    lab.a.run("for d in /sys/class/nvme/nvme*/delete_controller; do echo 1 >$d; done; true", timeout=30)
+
+
+@needs(gateway=True, relay=PORTS, timeout=400)
+def test_relay_nvme(lab):
+    """nvme-rdma to nvmet-rdma: a disk written and verified by badblocks, then ext4 with a file, unmounted, mounted, checked."""
+    storage(lab)
+    target_up(lab)
+    try:
+        disk = disk_up(lab)
+        assert len(lab.gwa.ask("links")["links"]) >= 2  # the admin queue, and one of I/O for each CPU
+        blocks = lab.scaled(4096, 256)
+        r = lab.a.run(f"badblocks -w -s -b 1024 -c 16 -t 0x5a -t random {disk} {blocks - 1} 2>&1", timeout=240)
+        assert "0/0/0 errors" in r.out and "errors)" in r.out, r
+        lab.a.run(f"""set -e; mkfs.ext4 -q -F {disk}; mkdir -p /mnt; mount -t ext4 {disk} /mnt; dd if=/dev/urandom of=/tmp/t/f bs=64k count={blocks // 64} 2>/dev/null
+            cp /tmp/t/f /mnt/f; for i in 1 2 3 4 5 6 7 8; do echo $i >/mnt/small$i; done; umount /mnt; echo 3 >/proc/sys/vm/drop_caches""", timeout=120)
+        r = lab.a.run(f"""e2fsck -f -n {disk} && mount -t ext4 {disk} /mnt && cat /mnt/small? | tr -d '\\n' && echo && sha256sum </mnt/f && sha256sum </tmp/t/f
+            umount /mnt; rm /tmp/t/f""", timeout=120)
+        lines = r.out.splitlines()
+        assert "12345678" in lines and lines[-1] == lines[-2] and len(lines[-1]) > 64, r
+        # The server's side has the same bytes.
+        assert lab.b.run("e2fsck -f -n /dev/ram0 2>&1", timeout=60).ok
+        again = lab.host_retransmits(timer=CM_TIMER / RETRIES, qps=3)
+        assert not again, again
+    finally:
+        disk_down(lab)
+        target_down(lab)
+
+
+# --- NFS -----------------------------------------------------------------------------------------
+FOREVER = 2000000000  # s since 1970
+EXPORT = 0x2412  # FSID, NOSUBTREECHECK, ASYNC, INSECURE_PORT
+
+
+def nfs_up(lab):
+    """nfsd of host B on RDMA port 20049. What mountd would tell the kernel is written into its caches; the client is the relay."""
+    rpc = "/proc/net/rpc"
+    lab.b.run(f"""set -e; mkdir -p /export; mount -t tmpfs none /export; mount -t nfsd none /proc/fs/nfsd
+        echo 2 >/proc/fs/nfsd/nfsv4gracetime 2>/dev/null || true
+        printf 'nfsd 10.2.0.1 {FOREVER} *\\n' >{rpc}/auth.unix.ip/channel
+        printf '* /export {FOREVER} {EXPORT} 0 0 0\\n' >{rpc}/nfsd.export/channel
+        printf '* 1 \\\\x00000000 {FOREVER} /export\\n' >{rpc}/nfsd.fh/channel
+        echo -2 -3 +4 +4.1 +4.2 >/proc/fs/nfsd/versions || true
+        echo 'rdma 20049' >/proc/fs/nfsd/portlist; echo 4 >/proc/fs/nfsd/threads; cat /proc/fs/nfsd/portlist""", timeout=60)
+
+
+def nfs_down(lab):
+    lab.b.run("echo 0 >/proc/fs/nfsd/threads; echo >/proc/net/rpc/nfsd.export/flush; umount /proc/fs/nfsd; umount /export; true", timeout=60)
+
+
+def mount(lab):
+    lab.a.run(f"mkdir -p /mnt; mount -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr={RELAY[4]},clientaddr={lab.a.ip4},sec=sys {RELAY[4]}:/ /mnt", timeout=90)
+
+
+@needs(gateway=True, relay=PORTS, timeout=400)
+def test_relay_nfs(lab):
+    """NFS 4.2 over RDMA: a file and small files written, read after the cache is dropped and from a second mount; checksums equal at the server."""
+    storage(lab)
+    try:
+        nfs_up(lab)
+        mount(lab)
+        r = lab.a.run(f"""set -e; dd if=/dev/urandom of=/tmp/t/f bs=64k count={lab.scaled(64, 4)} 2>/dev/null; cp /tmp/t/f /mnt/f
+            for i in 1 2 3 4 5 6 7 8; do echo $i >/mnt/new; mv /mnt/new /mnt/small$i; done; umount /mnt; echo 3 >/proc/sys/vm/drop_caches""", timeout=180)
+        mount(lab)
+        r = lab.a.run("cat /mnt/small? | tr -d '\\n'; echo; sha256sum </mnt/f; sha256sum </tmp/t/f; rm /tmp/t/f", timeout=180)
+        server = lab.b.run("cat /export/small? | tr -d '\\n'; echo; sha256sum </export/f").out.splitlines()
+        lines = r.out.splitlines()
+        assert lines[0] == "12345678" and lines[1] == lines[2] and lines[:2] == server, (r, server)
+        lab.a.run("rm /mnt/small1 && ! cat /mnt/small1 2>/dev/null && umount /mnt", timeout=60)
+        again = lab.host_retransmits(timer=CM_TIMER / RETRIES)
+        assert not again, again
+    finally:
+        lab.a.run("umount -f /mnt 2>/dev/null; true", timeout=60)
+        nfs_down(lab)
