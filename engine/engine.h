@@ -165,8 +165,9 @@ void eng_cfg_default(struct eng_cfg *cfg);
 
 /* A flow's cached next hop and priority towards the LAN; zero in a new flow. */
 struct eng_nexthop {
-	uint64_t cache[2]; /* the gateway's cache of the next hop; opaque to the engine */
-	uint8_t pcp;       /* of packets that the engine makes; as in struct rwy_buf */
+	/* the gateway's cache of the next hop; of a relay's link; opaque to the engine */
+	uint64_t cache[2], link;
+	uint8_t pcp; /* of packets that the engine makes; as in struct rwy_buf */
 };
 
 /* A packet for a local host, from its IP header on. Either buf or bytes has it. */

@@ -2,6 +2,7 @@
 #include "proxy/edge.h"
 
 #include "proxy/cm.h"
+#include "proxy/fast.h"
 #include "proxy/rewrite.h"
 #include "roce/cm.h"
 
@@ -50,6 +51,9 @@ void proxy_edge_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy
 	struct roce_pkt pkt;
 
 	act->reply_len = 0;
+	act->verdict = PROXY_PASS;
+	if (proxy_fast_in(e, ip, len, now))
+		return;
 	if (!parses(ip, len, &pkt)) {
 		drop(act, &e->c.drop_relay_malformed);
 		return;
@@ -91,6 +95,9 @@ void proxy_edge_out(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct prox
 	struct roce_pkt pkt;
 
 	act->reply_len = 0;
+	act->verdict = PROXY_PASS;
+	if (proxy_fast_out(e, ip, len, NULL, now))
+		return;
 	if (!parses(ip, len, &pkt)) {
 		drop(act, &e->c.drop_relay_no_link);
 		return;

@@ -10,7 +10,7 @@
 
 #define LINKS_MAX (1u << 20)
 #define QPN_MIN   2 /* 0 and 1 are special (IBA 3.5.6) */
-#define QPN_MAX   0xfffffeu
+#define QPN_MAX   PROXY_QPN_MAX
 
 /* Lists in order of the last touch. Links of a list have the same time to live. */
 enum list { L_FREE, L_HALF, L_OPEN, L_CLOSED, L_COUNT };
@@ -90,6 +90,11 @@ static void list_append(struct proxy_map *m, uint32_t i, enum proxy_state s)
 }
 
 /* --- hash indices ---------------------------------------------------------------------------- */
+
+static bool is_counted(const struct proxy_link *l)
+{
+	return l->state != PROXY_FREE && l->state != PROXY_CLOSED;
+}
 
 static uint32_t *in_bucket(const struct proxy_map *m, const struct rwy_ip *relay, uint32_t alias)
 {
@@ -171,14 +176,35 @@ struct proxy_link *proxy_map_in(const struct proxy_map *m, const struct rwy_ip *
 	return NULL;
 }
 
+static inline bool is_out(
+    const struct proxy_link *l, const struct rwy_ip *remote, const struct rwy_ip *local, uint32_t lqpn)
+{
+	return l->lqpn == lqpn && rwy_ip_eq(&l->local, local) && rwy_ip_eq(&l->remote, remote);
+}
+
 struct proxy_link *proxy_map_out(
     const struct proxy_map *m, const struct rwy_ip *remote, const struct rwy_ip *local, uint32_t lqpn)
 {
 	for (uint32_t i = *out_bucket(m, remote, local, lqpn); i != PROXY_NIL; i = m->l[i].next_out)
-		if (m->l[i].lqpn == lqpn && rwy_ip_eq(&m->l[i].local, local) &&
-		    rwy_ip_eq(&m->l[i].remote, remote))
+		if (is_out(&m->l[i], remote, local, lqpn))
 			return &m->l[i];
 	return NULL;
+}
+
+/* The newest link of a queue pair is the first of its chain; an older one is closed. */
+struct proxy_link *proxy_map_out_hint(const struct proxy_map *m, uint64_t *hint, const struct rwy_ip *remote,
+    const struct rwy_ip *local, uint32_t lqpn)
+{
+	struct proxy_link *l;
+
+	if (*hint - 1 < m->cfg.links_max) {
+		l = &m->l[*hint - 1];
+		if (is_counted(l) && l->out_hashed && is_out(l, remote, local, lqpn))
+			return l;
+	}
+	l = proxy_map_out(m, remote, local, lqpn);
+	*hint = l ? (uint64_t)(l - m->l) + 1 : 0;
+	return l;
 }
 
 struct proxy_link *proxy_map_cm_in(const struct proxy_map *m, const struct proxy_cm_key *k)
@@ -235,11 +261,6 @@ static void sources_clean(struct proxy_map *m)
 		for (uint32_t i = m->list[k].head; i != PROXY_NIL; i = m->l[i].next) {
 			source_take(m, &m->l[i]);
 		}
-}
-
-static bool is_counted(const struct proxy_link *l)
-{
-	return l->state != PROXY_FREE && l->state != PROXY_CLOSED;
 }
 
 static void count_begin(struct proxy_map *m, struct proxy_link *l)
@@ -312,6 +333,8 @@ enum proxy_no_link proxy_map_add(
 	l->in_hashed = l->out_hashed = false;
 	l->since = l->touched = now;
 	l->in_packets = l->in_bytes = l->out_packets = l->out_bytes = 0;
+	memset(l->patch_in, 0, sizeof(l->patch_in));
+	memset(l->patch_out, 0, sizeof(l->patch_out));
 	list_append(m, i, PROXY_REQ_SEEN);
 	if (!l->pair) {
 		chain(cm_bucket(m, m->cm_in, &ki), &l->next_cm_in, i);
@@ -412,29 +435,7 @@ const struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cur
 	return NULL;
 }
 
-uint64_t proxy_link_id(
-    const struct rwy_ip *a, const struct rwy_ip *b, uint32_t comm_a, uint32_t qpn_a, uint64_t tid)
-{
-	uint64_t h = rwy_hash_ip(rwy_hash_ip(0, a), b);
-
-	return rwy_mix64(rwy_hash(rwy_hash(h, (uint64_t)comm_a << 32 | qpn_a), tid));
-}
-
 /* --- begin and end --------------------------------------------------------------------------- */
-
-void proxy_map_cfg_default(struct proxy_map_cfg *cfg)
-{
-	*cfg = (struct proxy_map_cfg){
-	    .links_max = 16384,
-	    .half_open_max = 1024,
-	    .source_max = 4096,
-	    .qpn_first = 0x100,
-	    .qpn_last = QPN_MAX,
-	    .half_open_ttl = 70 * RWY_SEC,
-	    .idle_ttl = 24 * 3600 * RWY_SEC,
-	    .closed_ttl = 65 * RWY_SEC,
-	};
-}
 
 static bool cfg_is_valid(const struct proxy_map_cfg *c)
 {

@@ -21,7 +21,8 @@
 #include "rwy/ip.h"
 #include "rwy/time.h"
 
-#define PROXY_NIL UINT32_MAX
+#define PROXY_NIL     UINT32_MAX
+#define PROXY_QPN_MAX 0xfffffeu /* the last one is special (IBA 3.5.6) */
 
 /* Names a CM exchange: the communication ID of the active host, which sent the REQ. */
 struct proxy_cm_key {
@@ -29,6 +30,15 @@ struct proxy_cm_key {
 	uint32_t comm_a;
 	bool local_active; /* the local host sent the REQ */
 };
+
+/* What rewriting a packet of this length does to its checksums (proxy/fast.h). */
+struct proxy_patch {
+	uint16_t len;  /* of the IP packet; 0: none yet */
+	uint16_t sum;  /* is added to the complement of the IPv4 header checksum */
+	uint32_t icrc; /* is added to the ICRC, modulo 2 */
+};
+
+#define PROXY_PATCHES 4 /* a power of two */
 
 struct proxy_link {
 	uint64_t id; /* the same at both relays */
@@ -49,6 +59,8 @@ struct proxy_link {
 	rwy_time since, touched;         /* begin; last message or packet */
 	uint64_t in_packets, in_bytes;   /* of the local host */
 	uint64_t out_packets, out_bytes; /* to the local host */
+	/* of packets of the local host, and to it, while the link is open */
+	struct proxy_patch patch_in[PROXY_PATCHES], patch_out[PROXY_PATCHES];
 	/* the table's own */
 	uint32_t prev, next, next_in, next_out, next_cm_in, next_cm_out, source;
 	bool in_hashed, out_hashed;
@@ -101,6 +113,12 @@ struct proxy_link *proxy_map_in(const struct proxy_map *m, const struct rwy_ip *
 /* Finds the link of a packet to the LAN; NULL: none. */
 struct proxy_link *proxy_map_out(
     const struct proxy_map *m, const struct rwy_ip *remote, const struct rwy_ip *local, uint32_t lqpn);
+/*
+ * The same for many packets of one flow. *hint is 0 before the first, and then what this function
+ * left there; whatever it is, the link is the right one.
+ */
+struct proxy_link *proxy_map_out_hint(const struct proxy_map *m, uint64_t *hint, const struct rwy_ip *remote,
+    const struct rwy_ip *local, uint32_t lqpn);
 /* The same for CM messages. key: local -> relay (in), or remote -> local (out). */
 struct proxy_link *proxy_map_cm_in(const struct proxy_map *m, const struct proxy_cm_key *k);
 struct proxy_link *proxy_map_cm_out(const struct proxy_map *m, const struct proxy_cm_key *k);

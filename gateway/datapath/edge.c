@@ -12,6 +12,7 @@
 #include "gateway/datapath/rx.h"
 #include "gateway/port/mbuf.h"
 #include "proxy/desk.h"
+#include "proxy/fast.h"
 #include "rwy/hash.h"
 
 #define TICK         (100 * RWY_MS)
@@ -144,6 +145,23 @@ void gw_edge_free(struct gw_edge *g)
 }
 
 /* --- packets --------------------------------------------------------------------------------- */
+
+bool gw_edge_in_fast(struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k)
+{
+	const struct proxy_link *l =
+	    proxy_fast_in(&w->edge->core, rte_pktmbuf_mtod_offset(m, uint8_t *, k->off), k->ip_len, w->now);
+
+	if (l)
+		k->dst = l->remote;
+	return l != NULL;
+}
+
+bool gw_edge_out_fast(struct gw_worker *w, const struct eng_lan_tx *tx)
+{
+	return tx->buf && !tx->foreign &&
+	       proxy_fast_out(
+	           &w->edge->core, tx->buf->data, tx->buf->len, tx->nh ? &tx->nh->link : NULL, w->now);
+}
 
 enum gw_edge_where gw_edge_in(
     struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act)

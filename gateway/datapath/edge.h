@@ -47,6 +47,12 @@ enum gw_edge_where {
  */
 enum gw_edge_where gw_edge_in(
     struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act);
+/*
+ * An ordinary data packet of an open link, from the LAN or to it: rewritten, and k->dst is the
+ * remote host. False: nothing is done, and it is for gw_edge_in() or gw_edge_out().
+ */
+bool gw_edge_in_fast(struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k);
+bool gw_edge_out_fast(struct gw_worker *w, const struct eng_lan_tx *tx);
 /* A packet of the engine for the LAN. *tx may have another packet afterwards. False: drop it; it
  * has gone on to another relay, or is counted. */
 bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx);

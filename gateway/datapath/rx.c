@@ -101,13 +101,38 @@ static void reply_lan(struct gw_worker *w, const struct proxy_act *act, const st
 		gw_tx_lan(w, nh, &tx);
 }
 
+/* A packet that a link carries goes on, to the remote host, as a gateway's do. */
+static void from_lan_relayed(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k)
+{
+	if (gw_verdict_find(w, p, &k->dst) < 0) {
+		gw_rx_drop(m, &w->c.drop_lan_no_route);
+		return;
+	}
+	if (w->low && !gw_rx_frees_memory(m, k)) {
+		gw_rx_drop(m, &w->c.drop_low_memory);
+		return;
+	}
+	if (!gw_resolve_source(w, &k->src) && p->conf->source_check) {
+		gw_rx_drop(m, &w->c.drop_lan_foreign_source);
+		return;
+	}
+	gw_rx_engine(w, m, k, 0);
+}
+
 /* A relay: only what a link carries goes on, to its real destination. */
 static void from_lan_relay(
-    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *received, int t)
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *received)
 {
 	struct gw_pkt k = *received;
 	struct proxy_act act;
+	int t;
 
+	if (gw_edge_in_fast(w, m, &k)) {
+		from_lan_relayed(w, p, m, &k);
+		return;
+	}
+	t = gw_verdict_find(w, p, &k.dst);
 	if (t == GW_TO_KERNEL) {
 		to_kernel(w, m, k.off);
 		return;
@@ -128,32 +153,20 @@ static void from_lan_relay(
 	}
 	if (act.reply_len)
 		reply_lan(w, &act, &k.src);
-	if (act.verdict == PROXY_DROP)
-		return;
-	if (gw_verdict_find(w, p, &k.dst) < 0) {
-		gw_rx_drop(m, &w->c.drop_lan_no_route);
-		return;
-	}
-	if (w->low && !gw_rx_frees_memory(m, &k)) {
-		gw_rx_drop(m, &w->c.drop_low_memory);
-		return;
-	}
-	if (!gw_resolve_source(w, &k.src) && p->conf->source_check) {
-		gw_rx_drop(m, &w->c.drop_lan_foreign_source);
-		return;
-	}
-	gw_rx_engine(w, m, &k, 0);
+	if (act.verdict == PROXY_PASS)
+		from_lan_relayed(w, p, m, &k);
 }
 
 static void from_lan(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
-	int t = gw_verdict_find(w, p, &k->dst);
+	int t;
 
 	if (w->edge) {
-		from_lan_relay(w, p, m, k, t);
+		from_lan_relay(w, p, m, k);
 		return;
 	}
+	t = gw_verdict_find(w, p, &k->dst);
 	if (t == GW_OWN && w->ts->n && gw_rx_vxlan(w, p, m, k, owned))
 		return;
 	if (t == GW_OWN || t == GW_TO_KERNEL) {

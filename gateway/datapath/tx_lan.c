@@ -59,9 +59,14 @@ static void packet_send(struct gw_worker *w, const struct eng_lan_tx *tx)
  * that it had in the engine. */
 static void packet_relay(struct gw_worker *w, const struct eng_lan_tx *tx)
 {
-	struct eng_lan_tx relayed = *tx;
 	const bool capture = w->cap != NULL;
+	struct eng_lan_tx relayed;
 
+	if (!capture && gw_edge_out_fast(w, tx)) {
+		packet_send(w, tx);
+		return;
+	}
+	relayed = *tx;
 	if (capture) {
 		gw_tx_flush(w);
 		gw_cap_tx_relayed(w, tx);
