@@ -519,7 +519,8 @@ static void sibling_hop(struct fp_gw *g, enum fp_site s)
  *                                   [--ms N | --packets N]
  *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling] [--idle-tunnels N]
  *                                   [--hostile] (not plain) [--keys]
- *                                   [--capture near|far [--snap N] [--filter TEXT]] */
+ *                                   [--capture near|far [--snap N] [--filter TEXT]]
+ *                                   [--relay] (plain) */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"payload", required_argument, NULL, 'p'},
@@ -529,7 +530,7 @@ int main(int argc, char **argv)
 	    {"hostile", no_argument, NULL, 'h'}, {"keys", no_argument, NULL, 'k'},
 	    {"packets", required_argument, NULL, 'n'}, {"idle-tunnels", required_argument, NULL, 'i'},
 	    {"capture", required_argument, NULL, 'c'}, {"snap", required_argument, NULL, 'S'},
-	    {"filter", required_argument, NULL, 'f'}, {0}};
+	    {"filter", required_argument, NULL, 'f'}, {"relay", no_argument, NULL, 'r'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -563,6 +564,8 @@ int main(int argc, char **argv)
 			capture.snap = number(optarg, 1, GW_CAP_SNAP_MAX);
 		else if (o == 'f')
 			capture.filter = optarg;
+		else if (o == 'r')
+			cfg.relay = true;
 		else if (o == 'i')
 			idle_tunnels = number(optarg, 1, CONF_TUNNELS_MAX - 1);
 		else if (o == 'n')
@@ -574,6 +577,8 @@ int main(int argc, char **argv)
 	}
 	if (cfg.hostile && cfg.overlay == FP_PLAIN)
 		fp_die("--hostile: with an --overlay");
+	if (cfg.relay && cfg.overlay != FP_PLAIN)
+		fp_die("--relay: without an --overlay");
 	/* FIRST and MIDDLE packets have the length of the path MTU, at least 256 (IBA 9.7.4.1.6).
 	 * Shorter ones are whole messages. */
 	if (cfg.payload < 256 || (cfg.payload & (cfg.payload - 1)))

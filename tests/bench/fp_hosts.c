@@ -34,13 +34,14 @@ struct qp {
 	roce_psn acked;
 	roce_psn expected; /* responder */
 	roce_msn msn;
+	uint32_t dqpn[FP_SITES]; /* that the host of this site sends to */
 };
 
 struct fp_hosts {
 	struct fp_lab *l;
 	struct tmpl t[T_N];
-	struct rwy_ip ip[FP_SITES];
-	uint32_t front; /* bytes before an IP packet on the LANs */
+	struct rwy_ip ip[FP_SITES], to[FP_SITES]; /* of the hosts; where each one sends to */
+	uint32_t front;                           /* bytes before an IP packet on the LANs */
 	struct qp *qp;
 	unsigned next, window;
 	bool verify;
@@ -76,7 +77,7 @@ static void template_make(struct fp_hosts *h, unsigned kind)
 	ip[8] = 64;
 	ip[9] = 17;
 	memcpy(ip + 12, h->ip[FP_A].b + 12, 4);
-	memcpy(ip + 16, h->ip[FP_B].b + 12, 4);
+	memcpy(ip + 16, h->to[FP_A].b + 12, 4);
 	ip_checksum(ip);
 	rwy_put16(udp, SPORT);
 	rwy_put16(udp + 2, ROCE_UDP_PORT);
@@ -107,8 +108,11 @@ struct fp_hosts *fp_hosts_new(struct fp_lab *l)
 	h->l = l;
 	h->verify = true;
 	h->front = fp_front(l, FP_A, 0, front);
-	for (unsigned s = 0; s < FP_SITES; s++)
+	for (unsigned s = 0; s < FP_SITES; s++) {
 		h->ip[s] = fp_host_ip(&l->cfg, (enum fp_site)s);
+		h->to[s] =
+		    l->cfg.relay ? fp_relay_ip((enum fp_site)s) : fp_host_ip(&l->cfg, (enum fp_site) !s);
+	}
 	for (unsigned i = 0; i < T_N; i++)
 		template_make(h, i);
 	for (unsigned i = 0; i < l->cfg.qps; i++) {
@@ -116,6 +120,12 @@ struct fp_hosts *fp_hosts_new(struct fp_lab *l)
 
 		q->first = q->psn = q->expected = (0x123456u + i * 7919u) & ROCE_PSN_MASK;
 		q->acked = (q->psn - 1) & ROCE_PSN_MASK;
+		q->dqpn[FP_A] = QPN_B + i;
+		q->dqpn[FP_B] = QPN_A + i;
+		if (l->cfg.relay) {
+			q->dqpn[FP_A] = fp_relay_pair(l, FP_A, QPN_A + i, QPN_B + i);
+			q->dqpn[FP_B] = fp_relay_pair(l, FP_B, QPN_B + i, QPN_A + i);
+		}
 	}
 	return h;
 }
@@ -142,8 +152,9 @@ static unsigned kind_of(const struct qp *q, unsigned message)
 
 /* Fills in queue pair and PSN; the template's ICRC is corrected for these bytes. */
 static void fill_in(
-    const struct tmpl *t, uint8_t *frame, uint32_t front, unsigned qp, roce_psn psn, bool ack_req)
+    const struct fp_hosts *h, const struct tmpl *t, uint8_t *frame, unsigned qp, roce_psn psn, bool ack_req)
 {
+	const uint32_t front = h->front;
 	struct roce_pkt p = t->pkt;
 	uint8_t *bth;
 
@@ -152,7 +163,7 @@ static void fill_in(
 	p.icrc = frame + (t->pkt.icrc - t->frame);
 	rwy_put16(p.ip + IP4, (uint16_t)(SPORT + (qp & 0x3fff)));
 	roce_icrc_adjust(&p, p.ip + IP4, t->frame + front + IP4, 2);
-	rwy_put24(bth + 5, QPN_B + qp);
+	rwy_put24(bth + 5, h->qp[qp].dqpn[FP_A]);
 	bth[8] = ack_req ? ROCE_BTH_ACKREQ : 0;
 	rwy_put24(bth + 9, psn);
 	roce_icrc_adjust(&p, bth + 5, t->pkt.bth + 5, 7);
@@ -186,7 +197,7 @@ void fp_hosts_send(struct fp_hosts *h, unsigned n)
 		const struct tmpl *t = &h->t[kind];
 		struct rte_mbuf *m = fp_copy(l, t->frame, t->len);
 
-		fill_in(t, rte_pktmbuf_mtod(m, uint8_t *), h->front, h->next, q->psn, kind >= T_LAST);
+		fill_in(h, t, rte_pktmbuf_mtod(m, uint8_t *), h->next, q->psn, kind >= T_LAST);
 		q->psn = roce_psn_add(q->psn, 1);
 		q->at = q->at + 1 == l->cfg.message ? 0 : q->at + 1;
 		h->next = h->next + 1 == l->cfg.qps ? 0 : h->next + 1;
@@ -202,7 +213,7 @@ void fp_hosts_repeat(struct fp_hosts *h, unsigned n)
 	for (; n; n--) {
 		struct rte_mbuf *m = fp_copy(h->l, t->frame, t->len);
 
-		fill_in(t, rte_pktmbuf_mtod(m, uint8_t *), h->front, 0, h->qp[0].acked, true);
+		fill_in(h, t, rte_pktmbuf_mtod(m, uint8_t *), 0, h->qp[0].acked, true);
 		fp_arrive(&h->l->gw[FP_A].port[FP_LAN], m);
 	}
 }
@@ -243,8 +254,8 @@ static void read_ack(struct fp_hosts *h, const uint8_t *bth)
 static void acknowledge(struct fp_hosts *h, unsigned i, roce_psn psn)
 {
 	struct roce_addr a = {.src = h->ip[FP_B],
-	    .dst = h->ip[FP_A],
-	    .dqpn = QPN_A + i,
+	    .dst = h->to[FP_B],
+	    .dqpn = h->qp[i].dqpn[FP_B],
 	    .sport = (uint16_t)(SPORT + (i & 0x3fff)),
 	    .pkey = 0xffff,
 	    .ttl = 64,

@@ -95,6 +95,8 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	c->read_cache_conn = 4u << 20;
 	if (cfg->overlay != FP_PLAIN)
 		fp_overlay_conf(c, cfg, s);
+	if (cfg->relay)
+		fp_relay_conf(c, s);
 	if (cfg->conf)
 		cfg->conf(c, s);
 }

@@ -45,6 +45,7 @@ struct fp_cfg {
 	unsigned batch;                               /* packets that wait at a port */
 	bool hostile;                                 /* a host harms, too (fp_hostile.c) */
 	bool keys;                                    /* the tunnel is sealed */
+	bool relay;                                   /* relays for hosts of FP_PLAIN (fp_relay.c) */
 	unsigned delay;                               /* batches that a datagram is on its way */
 	unsigned workers;                             /* per gateway; 0: one */
 	void (*conf)(struct conf *c, enum fp_site s); /* changes the configuration; may be NULL */
@@ -86,6 +87,15 @@ extern const uint8_t fp_host_mac[6], fp_gw_mac[6];
 /* Writes the bytes before a host's IP packet of ip_len bytes, from host to gateway. Returns how
  * many. */
 uint32_t fp_front(const struct fp_lab *l, enum fp_site s, uint32_t ip_len, uint8_t out[96]);
+
+/* --- fp_relay.c: relays instead of gateways; each host knows its own only ---------------------- */
+void fp_relay_conf(struct conf *c, enum fp_site s);
+struct rwy_ip fp_relay_ip(enum fp_site s);
+/*
+ * Tells the relay of site s that its host's queue pair lqpn belongs to rqpn of the other host.
+ * Returns the QPN that its host sends to.
+ */
+uint32_t fp_relay_pair(struct fp_lab *l, enum fp_site s, uint32_t lqpn, uint32_t rqpn);
 
 /* --- fp_hosts.c: the requester behind A, the responder behind B ------------------------------------ */
 struct fp_hosts;
