@@ -2,7 +2,7 @@
 # roceway-run: hosts A and B have no route to each other, and the program on A names host B. No port of the relay is mapped.
 from collections import Counter
 
-from lab import each, needs, perftest, short, tcp
+from lab import TIMEOUT, each, needs, perftest, short, tcp
 from test_proxy import RELAY, apart
 
 OTHER = (9999,)  # a listen map that none of these programs uses
@@ -121,6 +121,27 @@ def test_relay_run_perftest(lab, tool):
         assert a["pairs_made"] - b["pairs_made"] == qps, (b, a)
     links = [{k["link"] for k in g.ask("links")["links"] if k["pair"]} for g in lab.gateways]
     assert len(links[0] & links[1]) >= qps, links
+
+
+@each(qps=[1, 16])
+@needs(gateway=True, relay=OTHER, timeout=150)
+def test_relay_run_ncclish(lab, qps):
+    """rwy_ncclish, shaped as NCCL: WRITEs and one with immediate a step, a receive for each; every byte is checked at both ends."""
+    apart(lab)
+    steps = lab.scaled(64, 4)
+    before = [counters(g) for g in lab.gateways]
+    opt = {h.name: f"rwy_ncclish --qps {qps} --steps {steps} --limit 90 --timeout {TIMEOUT} --device {h.rxe} --gid {h.gid(4)}" for h in (lab.a, lab.b)}
+    server = lab.serve(f"roceway-run --via 10.2.0.1 -- {opt['b']}", port=18777)
+    with tcp.Passage(lab.net.gwa, ("10.1.0.1", 18777), lab.net.gwb, (lab.b.ip4, 18777)):
+        client = lab.a.start(f"{RUN} {opt['a']} 10.1.0.1").wait(105)
+        if not client.ok:
+            server.kill()
+        served = server.wait(15)
+    assert client.ok and served.ok, (client, served)
+    for b, g in zip(before, lab.gateways):
+        assert counters(g)["pairs_made"] - b["pairs_made"] >= qps
+    again = lab.host_retransmits()
+    assert not again, again
 
 
 @needs(gateway=True, relay=OTHER, relay_ports="7000-7999", timeout=120)

@@ -408,6 +408,54 @@ static void end_of_a_link(void **state)
 	assert_int_not_equal(alias2[0], alias[0][0]);
 }
 
+/* Milliseconds until host s got a message of this kind. */
+static unsigned wait_cm(unsigned s, uint16_t attr)
+{
+	unsigned ms = 0;
+
+	for (cm[s].attr = 0; cm[s].attr != attr; ms++) {
+		assert_true(ms < 1000);
+		run(1);
+	}
+	return ms;
+}
+
+/*
+ * From REQ to REP it is one round trip, as natively, and from REQ to the first WRITE one and a half:
+ * relays add no exchange of their own. An engine here runs once a millisecond, and four do.
+ */
+static void set_up_takes_one_round_trip(void **state)
+{
+	const struct px_req r = {
+	    .src = host[0][0], .dst = relay[0], .comm = 5, .qpn = 17, .psn = 100, .tid = 7, .port = PORT};
+	const struct cp_rep rep = {.tid = 7, .comm = 9, .remote = 5, .qpn = 17, .psn = 200, .rnr = 7};
+	const unsigned one_way = 50, turns = 4;
+	uint8_t mad[256], bytes[TP_MAX];
+	struct rc_mk m = {.opcode = 0x0a, .psn = 100, .ack_req = true};
+	unsigned ms, before;
+
+	eng_pair_delay(one_way * RWY_MS);
+	run(1000);
+	to_relay(0, bytes, px_make_req(bytes, &r));
+	ms = wait_cm(1, ROCE_CM_REQ);
+	cp_make_rep(mad, &rep);
+	send_mad(1, 0, mad);
+	ms += wait_cm(0, ROCE_CM_REP);
+	assert_in_range(ms, 2 * one_way, 2 * one_way + turns);
+	cp_make_ids(mad, ROCE_CM_RTU, 7, 5, 9);
+	send_mad(0, 0, mad);
+	memcpy(m.src, host[0][0].b + 12, 4);
+	memcpy(m.dst, relay[0].b + 12, 4);
+	m.dqpn = cm[0].qpn;
+	before = queued[1];
+	to_relay(0, bytes, rc_pkt_make(bytes, &m));
+	for (; queued[1] == before; ms++) {
+		assert_true(ms < 1000);
+		run(1);
+	}
+	assert_in_range(ms, 3 * one_way, 3 * one_way + turns + 2);
+}
+
 /* A stranger's data, forged data of a link, and what no link owns do not reach an engine. */
 static void strangers(void **state)
 {
@@ -436,6 +484,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(pairs_with_loss_and_duplicates, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(pair_of_one_host, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(end_of_a_link, world_begin, world_end),
+	    cmocka_unit_test_setup_teardown(set_up_takes_one_round_trip, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(strangers, world_begin, world_end),
 	};
 
