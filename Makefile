@@ -19,6 +19,7 @@
 #   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
 #   tests/sim/wan/*.c          -> build/tests/sim/rwywan,  the WAN segment alone: `make bench-wan`, docs/simulator.md
 #   tests/sim/perf/*.c         -> build/tests/sim/rwyperf, perftest in virtual time: the same page
+#   tests/sim/stall/*.c        -> build/tests/sim/rwystall, stalls at a takeover: the same page
 #   tests/sim/dc/*.c           -> build/tests/sim/rwydc,   two data centers and the engines between them: the same page
 #   tests/fuzz/fuzz_*.c        -> build/tests/fuzz/fuzz_*  (libFuzzer or replay), corpora in tests/fuzz/corpus/NAME/
 #   tests/bench/bench_*.c      -> build/tests/bench/bench_*
@@ -84,8 +85,10 @@ UNIT_HELP  := $(wildcard tests/lib/*.c)
 SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
 SIMDC_SRC  := $(wildcard tests/sim/dc/*.c)
-SIMPERF_SRC := $(wildcard tests/sim/perf/*.c) tests/sim/dc/words.c \
+SIMWORLD_SRC := tests/sim/dc/words.c \
                $(addprefix tests/sim/,world.c gateway.c faults.c links.c pool.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
+SIMPERF_SRC := $(wildcard tests/sim/perf/*.c) $(SIMWORLD_SRC)
+SIMSTALL_SRC := $(wildcard tests/sim/stall/*.c) $(SIMWORLD_SRC)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
 BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
@@ -296,7 +299,10 @@ $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) te
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=malloc -Wl,--wrap=free $(CORE_LIBS) -lm
-$(BUILD)/tests/sim/rwyperf: $(call obj,$(SIMPERF_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
+SIMWORLD_LIB := $(call obj,$(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
+$(BUILD)/tests/sim/rwyperf: $(call obj,$(SIMPERF_SRC)) $(SIMWORLD_LIB)
+$(BUILD)/tests/sim/rwystall: $(call obj,$(SIMSTALL_SRC)) $(SIMWORLD_LIB)
+$(BUILD)/tests/sim/rwyperf $(BUILD)/tests/sim/rwystall:
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
@@ -334,7 +340,7 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 $(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(call fuzz_parts,$(f)))))
 
 # PART=plain|sanitized|component: those that a stage of make check runs; see tests/run-unit.
-SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwyperf
+SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwyperf $(BUILD)/tests/sim/rwystall
 PLAIN_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(shell grep -l -e 'long_case();' -e long_rounds $(UNIT_SRC)))
 UNIT_plain := $(PLAIN_TESTS)
 UNIT_sanitized := $(UNIT_BIN)

@@ -80,6 +80,17 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 	rs->side.last = rs->asked_at = now;
 	if (rs->parked.n && !roce_resp_parks(&rs->resp))
 		eng_responder_unpark(rs, now);
+	if (rs->silent && e->sb.asked && !rs->resp.rd_n)
+		eng_responder_ask_silent(rs);
+}
+
+void eng_responder_ask_silent(struct eng_responder *rs)
+{
+	if (rs->side.state != ENG_R_RUNNING)
+		return;
+	if (rs->resp.acked == rs->resp.epsn) /* else the ACK goes first */
+		roce_resp_ask_again(&rs->resp);
+	eng_dirty(&rs->side);
 }
 
 void eng_responder_early_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
@@ -276,6 +287,8 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 		if (roce_aeth_type(out.syndrome) != ROCE_AETH_ACK)
 			break;
 	}
+	if (rs->silent && e->sb.asked && rs->resp.acked != acked)
+		eng_responder_ask_silent(rs);
 	if (rs->causal && rs->resp.acked != acked)
 		eng_causal_acked(rs, now);
 }

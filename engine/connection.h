@@ -172,6 +172,7 @@ struct eng_responder {
 	rwy_time asked_at;
 	/* Duplicates are dropped until then (reuse.c); 0: none are. */
 	rwy_time suppress_until;
+	bool silent;   /* a standby took over, and the host has sent no request since */
 	bool gap_seen; /* since the NAK of nak_psn the host sent a later PSN */
 	/* The latest response to a READ or ATOMIC that went to the host. */
 	rwy_time served_at;

@@ -178,6 +178,7 @@ struct eng_sb {
 	 */
 	rwy_time ask_at;
 	rwy_dur ask_wait;
+	bool asked; /* that was done for the first time */
 	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
 	rwy_dur silence;    /* after which the standby takes over, at the earliest */
 	bool still;         /* it stood still for so long (eng_sb_stood_still) */

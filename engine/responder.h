@@ -141,6 +141,11 @@ void eng_responder_not_taken_up(struct eng_responder *rs, rwy_time now);
 void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, rwy_time now);
 /* Sends the ACK or NAK that roce_resp_flush() allows. At the end of a turn. */
 void eng_responder_flush(struct eng_responder *rs, rwy_time now);
+/*
+ * After a takeover the host has sent nothing: it may wait for its timer after requests that died
+ * with the other gateway. If it has its ACKs and responses it is asked for the next one (NAK).
+ */
+void eng_responder_ask_silent(struct eng_responder *rs);
 
 /* --- ahead.c: of a connection that was taken over --- */
 /* The far gateway that sent what the active gateway had is still there. */

@@ -33,12 +33,14 @@ static void count_event(struct eng_responder *rs, enum eng_responder_event ev)
 void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	count_event(rs, ENG_RE_REQUEST);
+	rs->silent = false;
 	table[rs->side.state].request(rs, pkt, b, now);
 }
 
 void eng_responder_uncarried(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	count_event(rs, ENG_RE_UNCARRIED);
+	rs->silent = false;
 	pkt->info = &roce_op_uncarried;
 	table[rs->side.state].uncarried(rs, pkt, b, now);
 }

@@ -178,6 +178,7 @@ static void sb_alone(struct eng *e, rwy_time now)
 		restore_journal(e, now);
 	if (taken) {
 		forget_journal(e);
+		e->sb.asked = false;
 		e->sb.ask_wait = ASK_FIRST;
 		e->sb.ask_at = now + ASK_FIRST;
 	}

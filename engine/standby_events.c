@@ -174,13 +174,10 @@ static void ask_hosts(struct eng *e, rwy_time now)
 		for (struct eng_side *s = e->table[i]; s; s = s->chain) {
 			struct eng_responder *rs = (struct eng_responder *)s;
 
-			if (s->is_requester || !rs->taken_over || s->state != ENG_R_RUNNING ||
-			    rs->asked_at >= e->sb.since)
-				continue;
-			if (rs->resp.acked == rs->resp.epsn) /* else the ACK goes first */
-				roce_resp_ask_again(&rs->resp);
-			eng_dirty(s);
+			if (!s->is_requester && rs->silent)
+				eng_responder_ask_silent(rs);
 		}
+	e->sb.asked = true;
 	e->sb.ask_wait *= 5;
 	e->sb.ask_at = e->sb.ask_wait < ASK_LAST ? now + e->sb.ask_wait : RWY_NEVER;
 }

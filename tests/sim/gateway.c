@@ -182,7 +182,7 @@ void sim_steer(struct world *w, unsigned site, const struct eng_steer_cfg *v, un
 
 /* --- start, turns, stop ----------------------------------------------------------------------- */
 
-static void pair_cfg(struct eng_cfg *c)
+static void pair_cfg(struct eng_cfg *c, rwy_dur beat)
 {
 	struct wan_cfg *wan = &c->tunnel[CABLE].wan;
 
@@ -193,7 +193,7 @@ static void pair_cfg(struct eng_cfg *c)
 	wan->cc = cc_find("fixed");
 	wan->cc_cfg.rate_Bps = 1250000000;
 	wan->fec = WAN_FEC_OFF;
-	wan->keepalive = BEAT;
+	wan->keepalive = beat ? beat : BEAT;
 	wan->tunnel_id = 8;
 }
 
@@ -242,7 +242,7 @@ void sim_gateway_start(struct site *s)
 	if (w->cfg.rx_window)
 		wan->rx_window = w->cfg.rx_window;
 	if (w->cfg.pairs)
-		pair_cfg(c);
+		pair_cfg(c, w->cfg.beat);
 	if (w->cfg.buffers)
 		sim_bound_memory(c, w->cfg.buffers, w->cfg.buf_cost);
 	if (eng_new(&s->e, c, &eng_ops, s, bufs, w->now) != 0)

@@ -40,6 +40,7 @@ struct sim_cfg {
 	 * them as in the product, and a packet that finds no buffer is lost. */
 	uint32_t buffers, buf_cost;
 	bool pairs;        /* each site has a pair of gateways (engine/standby.h) */
+	rwy_dur beat;      /* of them; 0: 5 ms */
 	bool tenants;      /* SIM_TENANTS tenants besides the plain LAN */
 	bool same_weights; /* of the tenants; else they have 1 to SIM_TENANTS */
 	const char *cc;
