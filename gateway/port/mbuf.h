@@ -12,6 +12,7 @@
 
 #include <rte_mbuf.h>
 #include <rte_ring.h>
+#include <rte_stack.h>
 
 #include "rwy/buf.h"
 #include "rwy/err.h"
@@ -52,11 +53,11 @@ void gw_ring_free(struct rte_ring *r);
 /* ctx is struct gw_pools. */
 extern const struct rwy_buf_ops gw_buf_ops;
 
-/* The pool is a ring (mbuf.c). Buffers in lcores' caches do not count, so it may report low too
+/* The pool is a stack (mbuf.c). Buffers in lcores' caches do not count, so it may report low too
  * early. */
 static inline bool gw_pools_low(const struct gw_pools *p)
 {
-	return rte_ring_count(p->big->pool_data) < p->reserve;
+	return rte_stack_count(p->big->pool_data) < p->reserve;
 }
 
 static inline struct rwy_buf *gw_buf_of(struct rte_mbuf *m)
