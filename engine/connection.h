@@ -80,6 +80,8 @@ struct eng_side {
 	struct eng_side *wait_next, *wait_prev;
 };
 
+#define ENG_SIDE_LINES 8 /* cache lines of a side that a packet touches */
+
 #define ENG_READS 4
 #define ENG_EARLY 32 /* PSNs; bits of early_known */
 
@@ -123,15 +125,18 @@ struct eng_leaving {
 
 struct eng_responder {
 	struct eng_side side;
+	/* --- what each request, its delivery and its ACK touch (ENG_SIDE_LINES) --- */
 	struct eng_requester *requester; /* the same connection's; NULL: not paired */
-	uint64_t session;                /* number of its session, 0: none yet */
-	uint32_t local_qpn;              /* QPN of the local host, where ACKs go; 0: not known */
+	struct wan_txflow *requests;
+	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
 	/*
-	 * local_qpn of the incarnation before. When the far host gives up without an answer, the
-	 * QPN is unknown, and the error goes to this one.
+	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member. Its places in
+	 * the record's lists are below.
 	 */
-	uint32_t local_qpn_before;
-	uint32_t incarnation; /* random; changes each time the connection begins again */
+	struct eng_causal *causal;
+	/* mode `site`: copies for the standby gateway (copy.h); NULL: none */
+	struct eng_copy *copy;
+	uint32_t local_qpn; /* QPN of the local host, where ACKs go; 0: not known */
 	/* ACKs are withheld because custody memory is short, or for a READ (read_wait.c) */
 	bool ack_blocked;
 	bool reads_expected; /* CM says that the local host may send READs and ATOMICs */
@@ -147,24 +152,19 @@ struct eng_responder {
 	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
-	/* Retry counts and ACK timeout of the local host's QP, from CM (struct eng_open). */
-	uint8_t rnr_retry, retry, ack_timeout;
-	bool ack_too_late; /* it gives up before an ACK of the far site can come */
-	uint8_t mode;      /* enum eng_ack_mode, valid while mode_set is tenant->modes_set */
+	uint8_t mode;  /* enum eng_ack_mode, valid while mode_set is tenant->modes_set */
+	bool gap_seen; /* since the NAK of nak_psn the host sent a later PSN */
 	uint32_t mode_set;
 	struct roce_resp resp;
-	struct wan_txflow *requests;
-	struct wan_rxflow *responses;
-	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
-	struct rwy_bufq ahead;  /* ahead.c: responses to requests that the host repeats, and more */
-	struct eng_nexthop nh;
-	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
-	rwy_time cnp_at;                   /* no CNP before this */
-	uint64_t np_low;                   /* shortest queue since the last CNP, bytes */
-	rwy_time np_at;                    /* when np_bytes was equal to `bytes` */
-	uint64_t np_bytes;
-	rwy_time single_ack_at; /* ACKs withheld: no single ACK before this */
-	rwy_time acked_at;      /* the latest ACK or NAK that told the host of progress */
+	/* Bytes of buffers that the far host has not acknowledged, and how many. */
+	uint64_t custody;
+	uint32_t custody_bufs;
+	roce_psn nak_psn; /* of the latest PSN sequence NAK */
+	uint32_t naks;    /* sent for nak_psn while the host did not go back to it */
+	struct eng_leaving leaving;
+	uint64_t packets, bytes; /* requests taken into custody */
+	rwy_time cnp_at;         /* no CNP before this */
+	uint64_t np_low;         /* shortest queue since the last CNP, bytes */
 	/*
 	 * The latest request of the host, or response to it. Its own responses do not count: they
 	 * may belong to a new connection whose requests were lost.
@@ -172,29 +172,40 @@ struct eng_responder {
 	rwy_time asked_at;
 	/* Duplicates are dropped until then (reuse.c); 0: none are. */
 	rwy_time suppress_until;
-	bool silent;   /* a standby took over, and the host has sent no request since */
-	bool gap_seen; /* since the NAK of nak_psn the host sent a later PSN */
+	rwy_time acked_at; /* the latest ACK or NAK that told the host of progress */
+	struct eng_nexthop nh;
+	/* --- the rest --- */
+	rwy_time np_at; /* when np_bytes was equal to `bytes` */
+	uint64_t np_bytes;
+	uint64_t session; /* number of its session, 0: none yet */
+	/*
+	 * local_qpn of the incarnation before. When the far host gives up without an answer, the
+	 * QPN is unknown, and the error goes to this one.
+	 */
+	uint32_t local_qpn_before;
+	uint32_t incarnation; /* random; changes each time the connection begins again */
+	/* Retry counts and ACK timeout of the local host's QP, from CM (struct eng_open). */
+	uint8_t rnr_retry, retry, ack_timeout;
+	bool ack_too_late; /* it gives up before an ACK of the far site can come */
+	struct wan_rxflow *responses;
+	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
+	struct rwy_bufq ahead;  /* ahead.c: responses to requests that the host repeats, and more */
+	rwy_time single_ack_at; /* ACKs withheld: no single ACK before this */
+	bool silent;            /* a standby took over, and the host has sent no request since */
 	/* The latest response to a READ or ATOMIC that went to the host. */
 	rwy_time served_at;
-	roce_psn nak_psn;                /* of the latest PSN sequence NAK */
 	roce_psn gap_low;                /* lowest PSN after nak_psn that the host sent since */
-	uint32_t naks;                   /* sent for nak_psn while the host did not go back to it */
 	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
 	uint32_t reads_asked;            /* READs of this incarnation */
 	/* Copies of the first request, a READ, before its answer: the latest, and the longest time
 	 * between two. */
 	rwy_time copy_at;
 	rwy_dur copy_gap;
-	/* Bytes of buffers that the far host has not acknowledged, and how many. */
-	uint64_t custody;
-	uint32_t custody_bufs;
 	/* Unpaired only: links of its host's list, the oldest first, and when the flow began. */
 	struct eng_responder *half_next, *half_prev;
 	rwy_time half_since;
-	struct eng_leaving leaving;
 	/* mode `end`: sequence of the first request not acknowledged early */
 	uint64_t early_seq;
-	uint64_t packets, bytes;         /* requests taken into custody */
 	struct eng_keptq reads, atomics; /* responses kept for replays */
 	uint64_t kept;                   /* bytes of the buffers of `reads` */
 	uint32_t answered;               /* READs and ATOMICs of this incarnation */
@@ -207,20 +218,13 @@ struct eng_responder {
 	 */
 	uint32_t early_crc[ENG_EARLY], early_known;
 	struct eng_dreq dreq;
-	/*
-	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member; its places in
-	 * the record's lists: something in custody; acknowledged since the last list; ACKs wait for
-	 * a beat.
-	 */
-	struct eng_causal *causal;
+	/* Of `causal`: something in custody; acknowledged since the last list; ACKs wait. */
 	bool causal_busy, causal_acked, causal_owed;
 	/*
 	 * Taken over by a standby: epoch of the far gateway then, which says again what it said to
 	 * the gateway before; 0: not taken over.
 	 */
 	uint64_t taken_over;
-	/* mode `site`: copies for the standby gateway (copy.h); NULL: none */
-	struct eng_copy *copy;
 	bool marked; /* the next beat acknowledges what is before this PSN */
 	roce_psn mark_psn;
 	roce_msn mark_msn;
@@ -231,6 +235,7 @@ struct eng_responder {
 	uint32_t withheld_times;
 	uint64_t naks_sent;
 };
+static_assert(offsetof(struct eng_responder, np_at) <= ENG_SIDE_LINES * RWY_CACHE_LINE, "in reach");
 
 /* Sequence of a request that came by an earlier flow, or that this gateway made itself. */
 #define ENG_NO_SEQ UINT64_MAX
@@ -261,7 +266,9 @@ enum eng_turn { ENG_TURN_NONE, ENG_TURN_WAITING, ENG_TURN_OUT };
 
 struct eng_requester {
 	struct eng_side side;
+	/* --- what each request and its ACK touch (ENG_SIDE_LINES) --- */
 	struct eng_responder *responder; /* the same connection's; NULL: not paired */
+	struct wan_rxflow *requests;
 	/* QPN of the remote host, named by responses; 0: not known */
 	uint32_t remote_qpn;
 	uint32_t incarnation; /* as the near gateway's responder side has it */
@@ -276,6 +283,18 @@ struct eng_requester {
 	bool owes_control; /* `owed` waits for a buffer */
 	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
 	uint8_t end;
+	struct roce_reqr reqr;
+	struct eng_requester *wheel_next, *wheel_prev;
+	rwy_time wheel_at; /* 0: not in the wheel */
+	struct eng_nexthop nh;
+	rwy_time last_tx;        /* the latest packet to the local host */
+	uint64_t acked_seq;      /* one more than the last request that the host acknowledged */
+	uint64_t reported_seq;   /* one more than the last that was reported delivered */
+	uint64_t received;       /* bytes of buffers in reqr's queue */
+	uint64_t packets, bytes; /* requests that the local host acknowledged */
+	struct eng_rp *rp;       /* reaction point in whose queue it waits; NULL: none */
+	struct cc_drain drain;   /* end to end: bytes that the near gateway may have under way */
+	/* --- the rest --- */
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
 	uint16_t open_pmtu; /* path MTU that was named then; 0: not known */
@@ -283,29 +302,17 @@ struct eng_requester {
 	uint8_t rnr_retry, retry, ack_timeout;
 	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	roce_psn promised;   /* state LOCATING: the remote host has ACKs up to here */
-	struct eng_rp *rp;   /* reaction point in whose queue it waits; NULL: none */
 	struct eng_requester *rp_next;
-	struct cc_drain drain; /* end to end: bytes that the near gateway may have under way */
-	struct roce_reqr reqr;
-	struct wan_rxflow *requests;
 	struct wan_txflow *responses;
 	struct eng_pair *pair;
 	struct eng_requester *pair_next;
-	struct eng_requester *wheel_next, *wheel_prev;
-	rwy_time wheel_at; /* 0: not in the wheel */
-	struct eng_nexthop nh;
-	rwy_time last_tx;      /* the latest packet to the local host */
-	uint64_t acked_seq;    /* one more than the last request that the local host acknowledged */
-	uint64_t reported_seq; /* one more than the last request that was reported delivered */
 	uint64_t responses_sent, responses_taken;
 	uint64_t answering; /* bytes of buffers in the flow of responses, and how many */
 	uint32_t answering_bufs;
-	uint64_t received; /* bytes of buffers in reqr's queue */
 	/* Ring of answered READs and ATOMICs whose responses the near gateway does not have yet. */
 	struct eng_response_wait *wait;
 	/* Its oldest entry, its length, its capacity: a power of two that grows. */
 	uint32_t wait_head, wait_n, wait_cap;
-	uint64_t packets, bytes; /* requests that the local host acknowledged */
 	/*
 	 * A message for the near gateway that found no buffer: it is sent as soon as one is free.
 	 */
@@ -315,8 +322,6 @@ struct eng_requester {
 /* --- states.c: the only ways to change a state. Both assert that states.h lists the change. --- */
 void eng_requester_enter(struct eng_requester *rq, enum eng_requester_state to);
 void eng_responder_enter(struct eng_responder *rs, enum eng_responder_state to);
-
-#define ENG_SIDE_LINES 6 /* cache lines of a side that a packet touches */
 
 /* The connection ended with an error. */
 static inline bool eng_failed(const struct eng_side *side)

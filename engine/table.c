@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/table.h"
+#include "rwy/prefetch.h"
 
 static uint64_t mix64(uint64_t h)
 {
@@ -81,15 +82,16 @@ void *eng_slab_get(struct eng_slab *s)
 	if (!s->free) {
 		/*
 		 * The first word of a chunk links the chunks, that of a free object the free list.
+		 * Objects begin with a cache line: sizes are multiples of one.
 		 */
-		uint8_t *c = calloc(1, 16 + SLAB_CHUNK * s->size);
+		uint8_t *c = aligned_alloc(RWY_CACHE_LINE, RWY_CACHE_LINE + SLAB_CHUNK * s->size);
 
 		if (!c)
 			return NULL;
 		*(void **)(void *)c = s->chunks;
 		s->chunks = c;
 		for (unsigned i = 0; i < SLAB_CHUNK; i++)
-			eng_slab_put(s, c + 16 + i * s->size);
+			eng_slab_put(s, c + RWY_CACHE_LINE + i * s->size);
 	}
 	p = s->free;
 	s->free = *(void **)p;
