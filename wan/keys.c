@@ -128,15 +128,20 @@ static struct wan_key_set *place(struct wan_keys *k)
 	return best;
 }
 
-/* False: a set that is in use or offered has this id, so datagrams could not be told apart. */
-static bool id_free(struct wan_tunnel *t, uint8_t id)
+/*
+ * False: a set that is in use or offered has such an id, so datagrams could not be told apart, here
+ * or at the peer.
+ */
+static bool ids_free(struct wan_tunnel *t, const struct wan_secrets *secrets)
 {
+	const uint8_t rx = aead_secret_id(&secrets->rx), tx = aead_secret_id(&secrets->tx);
 	struct wan_keys *k = t->keys;
 
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++) {
 		struct wan_key_set *s = &k->set[i];
 
-		if (s->state == WAN_KEY_NONE || s->rx.id != id)
+		if (s->state == WAN_KEY_NONE ||
+		    (s->rx.id != rx && (s->state == WAN_KEY_OLD || s->tx.id != tx)))
 			continue;
 		if (s->state != WAN_KEY_OLD)
 			return false;
@@ -153,7 +158,7 @@ int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_
 	wan_stir(t);
 	if (!k)
 		return RWY_EINVAL;
-	if (!id_free(t, aead_secret_id(&secrets->rx)))
+	if (!ids_free(t, secrets))
 		return RWY_EEXIST;
 	s = place(k);
 	set_wipe(t, s);

@@ -15,11 +15,12 @@
 #define MSG_MAX     24
 #define MSG_VERSION 1
 #define LABEL       "EXPORTER-roceway-keys"
+#define DRAWS_MAX   16 /* secrets of one exchange */
 
 /* X(enumerator, number, bytes of the message) */
 #define MESSAGES(X)                                                                                          \
 	X(MSG_OFFER, 1, 24)                                                                                  \
-	X(MSG_ACCEPT, 2, 12)                                                                                 \
+	X(MSG_ACCEPT, 2, 16)                                                                                 \
 	X(MSG_REFUSE, 3, 5)                                                                                  \
 	X(MSG_READY, 4, 4)
 
@@ -43,6 +44,7 @@ struct gw_kx {
 	uint8_t msg[MSG_MAX]; /* what came of a message */
 	size_t msg_n;
 	unsigned refused;
+	uint8_t draw; /* which secret of the TLS session it is */
 	char why[GW_CERT_WHY];
 	char name_mem[];
 };
@@ -306,14 +308,15 @@ static void offer_get(struct gw_kx *x)
 	    .alg = (enum aead_alg)m[22]};
 }
 
-/* Both ends say the same: tunnel, client's epoch, server's. */
+/* Both ends say the same: tunnel, client's epoch, server's, and which of the secrets. */
 static int secret_make(struct gw_kx *x, uint64_t client, uint64_t server)
 {
-	uint8_t context[24];
+	uint8_t context[25];
 
 	rwy_put64(context, x->offer.tunnel);
 	rwy_put64(context + 8, client);
 	rwy_put64(context + 16, server);
+	context[24] = x->draw;
 	x->result.own_epoch = x->self == GW_CERT_CLIENT ? client : server;
 	x->result.peer_epoch = x->self == GW_CERT_CLIENT ? server : client;
 	if (client == server || gnutls_prf_rfc5705(x->tls, sizeof(LABEL) - 1, LABEL, sizeof(context),
@@ -360,9 +363,11 @@ static enum gw_kx_event message(struct gw_kx *x)
 		x->state = GW_KX_DECIDES;
 		return GW_KX_EV_ASKED;
 	}
-	if (x->state == GW_KX_OFFERED && type == MSG_ACCEPT)
+	if (x->state == GW_KX_OFFERED && type == MSG_ACCEPT) {
+		x->draw = x->msg[12];
 		return secret_make(x, x->offer.epoch, rwy_get64(x->msg + 4)) ? GW_KX_EV_FAILED
 		                                                             : GW_KX_EV_KEYS;
+	}
 	if (x->state == GW_KX_OFFERED && type == MSG_REFUSE) {
 		x->refused = x->msg[4] ? x->msg[4] : UINT8_MAX;
 		return fail(x, gw_kx_reason_text(x->refused));
@@ -421,6 +426,14 @@ int gw_kx_accept(struct gw_kx *x, uint64_t epoch)
 	return secret_make(x, x->offer.epoch, epoch);
 }
 
+int gw_kx_again(struct gw_kx *x)
+{
+	if (x->draw + 1 >= DRAWS_MAX)
+		return RWY_EINVAL;
+	x->draw++;
+	return secret_make(x, x->offer.epoch, x->result.own_epoch);
+}
+
 void gw_kx_refuse(struct gw_kx *x, enum gw_kx_reason reason)
 {
 	uint8_t m[MSG_MAX] = {0};
@@ -440,6 +453,7 @@ void gw_kx_installed(struct gw_kx *x)
 	} else {
 		x->state = GW_KX_WAITS_READY;
 		rwy_put64(m + 4, x->result.own_epoch);
+		m[12] = x->draw;
 		msg_send(x, m, MSG_ACCEPT);
 	}
 	aead_wipe(&x->result.secret, sizeof(x->result.secret));

@@ -118,6 +118,12 @@ const struct gw_kx_offer *gw_kx_offer(const struct gw_kx *x);
  * gw_kx_installed. RWY_EINVAL: the TLS session gives none.
  */
 RWY_MUST_CHECK int gw_kx_accept(struct gw_kx *x, uint64_t epoch);
+/*
+ * Server, state INSTALLS: another secret instead, because the workers cannot tell its keys from
+ * those of a key set that they have (RWY_EEXIST of wan_keys_offer): a set's id has one byte. The
+ * client is told with ACCEPT which one it is. RWY_EINVAL: 16 were tried, or the session gives none.
+ */
+RWY_MUST_CHECK int gw_kx_again(struct gw_kx *x);
 void gw_kx_refuse(struct gw_kx *x, enum gw_kx_reason reason);
 
 /* State INSTALLS: the secret, and the epochs of this end and of the peer. */

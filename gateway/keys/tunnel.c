@@ -269,6 +269,7 @@ static void asked(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 	struct keys_tun *t = tun_asked(k, c);
 	struct gw_cert_peer peer = {0};
 	unsigned reason = GW_KX_R_TUNNEL;
+	int rc;
 
 	if (t && gw_kx_peer(c->kx, &peer) != 0)
 		reason = GW_KX_R_RESOURCE;
@@ -292,7 +293,10 @@ static void asked(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 		tun_failed(k, c, gw_kx_why(c->kx), now);
 		return;
 	}
-	if (keys_workers_offer(k->app, t->idx, gw_kx_result(c->kx)) != 0) {
+	do
+		rc = keys_workers_offer(k->app, t->idx, gw_kx_result(c->kx));
+	while (rc == RWY_EEXIST && gw_kx_again(c->kx) == 0);
+	if (rc) {
 		refuse(k, c, GW_KX_R_RESOURCE, now);
 		return;
 	}

@@ -168,12 +168,13 @@ void wan_sites_keys(struct wan_sites *s, int i, int j)
 {
 	struct wan_secrets of[2];
 
-	for (unsigned k = 0; k < AEAD_SECRET; k++) {
-		of[0].tx.b[k] = of[1].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
-		of[1].tx.b[k] = of[0].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
-	}
-	if (wan_keys_offer(s->g[i].t, &of[0], s->now) != 0 || wan_keys_offer(s->g[j].t, &of[1], s->now) != 0)
-		abort();
+	do {
+		for (unsigned k = 0; k < AEAD_SECRET; k++) {
+			of[0].tx.b[k] = of[1].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
+			of[1].tx.b[k] = of[0].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
+		}
+	} while (
+	    wan_keys_offer(s->g[i].t, &of[0], s->now) != 0 || wan_keys_offer(s->g[j].t, &of[1], s->now) != 0);
 	wan_keys_use(s->g[i].t, s->now);
 	wan_keys_use(s->g[j].t, s->now);
 }

@@ -146,6 +146,39 @@ static void test_both_get_the_secret(void **state)
 	}
 }
 
+/* The server's workers cannot tell the keys from others, twice: both ends have the third secret. */
+static void test_another_secret(void **state)
+{
+	struct aead_secret s[3];
+	unsigned n = 0;
+
+	certs("a", "b", "ca", NULL);
+	begin("b.net");
+	until(S, GW_KX_EV_ASKED, SIZE_MAX);
+	assert_int_equal(gw_kx_accept(kx[S], 9), 0);
+	s[0] = gw_kx_result(kx[S])->secret;
+	for (unsigned i = 1; i < 3; i++) {
+		assert_int_equal(gw_kx_again(kx[S]), 0);
+		s[i] = gw_kx_result(kx[S])->secret;
+		assert_memory_not_equal(&s[i], &s[i - 1], sizeof(s[i]));
+	}
+	gw_kx_installed(kx[S]);
+	until(C, GW_KX_EV_KEYS, SIZE_MAX);
+	assert_memory_equal(&gw_kx_result(kx[C])->secret, &s[2], sizeof(s[2]));
+	gw_kx_installed(kx[C]);
+	until(S, GW_KX_EV_READY, SIZE_MAX);
+	end();
+	/* not for ever */
+	certs("a", "b", "ca", NULL);
+	begin("b.net");
+	until(S, GW_KX_EV_ASKED, SIZE_MAX);
+	assert_int_equal(gw_kx_accept(kx[S], 9), 0);
+	while (gw_kx_again(kx[S]) == 0)
+		n++;
+	assert_int_equal(n, 15);
+	end();
+}
+
 static void test_refused_by_reason(void **state)
 {
 	certs("a", "b", "ca", NULL);
@@ -480,6 +513,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_both_get_the_secret),
+	    cmocka_unit_test(test_another_secret),
 	    cmocka_unit_test(test_refused_by_reason),
 	    cmocka_unit_test(test_bad_certificates),
 	    cmocka_unit_test(test_names_and_time),

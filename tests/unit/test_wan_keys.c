@@ -187,6 +187,27 @@ static void test_offers(void **state)
 	end(&p);
 }
 
+/* Secrets whose id is that of the used set, in one direction alone, are refused at both ends. */
+static void test_ids(void **state)
+{
+	struct wan_secrets s[2], used[2];
+	struct wan_pair p;
+
+	start(&p, &perfect);
+	wan_pair_secrets(&p, used);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(wan_keys_offer(p.end[i].t, &used[i], p.now), 0);
+		wan_keys_use(p.end[i].t, p.now);
+	}
+	do
+		wan_pair_secrets(&p, s);
+	while (aead_secret_id(&s[0].tx) != aead_secret_id(&used[0].tx) ||
+	       aead_secret_id(&s[0].rx) == aead_secret_id(&used[0].rx));
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(wan_keys_offer(p.end[i].t, &s[i], p.now), RWY_EEXIST);
+	end(&p);
+}
+
 /* --- no keys -------------------------------------------------------------------------------------- */
 static void test_without(void **state)
 {
@@ -415,6 +436,7 @@ int main(void)
 	    cmocka_unit_test(test_sets),
 	    cmocka_unit_test(test_one_end_first),
 	    cmocka_unit_test(test_offers),
+	    cmocka_unit_test(test_ids),
 	    cmocka_unit_test(test_without),
 	    cmocka_unit_test(test_downgrade),
 	    cmocka_unit_test(test_attacks),
