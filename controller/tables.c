@@ -32,6 +32,8 @@ const struct ctlr_endpoint ctlr_endpoints[] = {
     {"GET", "/v1/links", READ, "limit after", ctlr_api_link_list},
     {"PUT", "/v1/links/{}/{}/{}", NET | OP, "", ctlr_api_link_put},
     {"DELETE", "/v1/links/{}/{}/{}", NET | OP, "", ctlr_api_link_delete},
+    {"PUT", "/v1/detours/{}/{}", OP, "", ctlr_api_detour_put},
+    {"DELETE", "/v1/detours/{}/{}", OP, "", ctlr_api_detour_delete},
     {"GET", "/v1/sites", READ, "", ctlr_api_site_list},
     {"GET", "/v1/sites/{}", READ, "", ctlr_api_site_get},
     {"PUT", "/v1/sites/{}", OP, "", ctlr_api_site_put},

@@ -80,20 +80,23 @@ static json_t *prefixes_json(const struct ctlr_site *s)
 	return list;
 }
 
-static json_t *tunnel_for(const struct ctlr *c, const struct ctlr_gateway *g, const struct ctlr_tunnel *t)
+static json_t *tunnel_for(struct ctlr *c, const struct ctlr_gateway *g, const struct ctlr_tunnel *t)
 {
 	const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, g)];
 	const bool serves = peer->up && ctlr_path_serves(t);
 	char local[MDL_ADDR];
 	const char *remote = wan_pair(g, peer, local);
+	json_t *j;
 
 	if (!remote || !peer->site)
 		return NULL;
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:o, s:s}", "name", peer->name, "peer",
+	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:o, s:s}", "name", peer->name, "peer",
 	    peer->name, "remote", remote, "local", local, "carrier", plan_carrier_name(t->carrier),
 	    "rate_bps", (json_int_t)t->rate_bps, "dscp", 0, "weight", (json_int_t)(serves ? t->weight : 0),
 	    "prefixes", serves ? prefixes_json(peer->site) : json_array(), "security",
 	    c->conf->security == CONF_SEC_KEYS ? "keys" : "none");
+	ctlr_detour_add(c, t, j);
+	return j;
 }
 
 /* The job's wishes for the tunnel. It changes to the carrier of its jobs with the next change of

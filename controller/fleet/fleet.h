@@ -13,6 +13,8 @@ ctlr_handler ctlr_api_session_post, ctlr_api_session_list,
     ctlr_api_session_explain; /* session.c, explain.c */
 /* link.c */
 ctlr_handler ctlr_api_link_post, ctlr_api_link_list, ctlr_api_link_put, ctlr_api_link_delete;
+/* detour.c */
+ctlr_handler ctlr_api_detour_put, ctlr_api_detour_delete;
 /* site.c */
 ctlr_handler ctlr_api_site_list, ctlr_api_site_get, ctlr_api_site_put, ctlr_api_site_delete;
 ctlr_handler ctlr_api_tenant_list, ctlr_api_tenant_get, ctlr_api_tenant_put,
@@ -33,6 +35,8 @@ json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g);
 void ctlr_gateway_tick(struct ctlr *c, rwy_time now);
 /* Ends the poll of a gateway that is removed; ctlr_ops.gateway_removed. */
 void ctlr_gateway_end_poll(struct ctlr *c, struct ctlr_gateway *g);
+/* Adds `detour` and `detour_after` of the tunnel to j, if an operator has set them. */
+void ctlr_detour_add(struct ctlr *c, const struct ctlr_tunnel *t, json_t *j);
 /* A session, or a gateway, as the API shows it; the caller owns it. */
 json_t *ctlr_session_json(const struct ctlr_session *s);
 json_t *ctlr_gateway_json(struct ctlr *c, const struct ctlr_gateway *g);

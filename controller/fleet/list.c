@@ -71,6 +71,7 @@ static json_t *tunnel_one(struct ctlr *c, const void *it)
 
 	if (t->reserved_bps)
 		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)t->reserved_bps));
+	ctlr_detour_add(c, t, j);
 	if (l)
 		json_object_update_new(
 		    j, json_pack("{s:I, s:I, s:I, s:I, s:I}", "rtt_us", (json_int_t)l->m.rtt_us, "jitter_us",

@@ -215,6 +215,12 @@ static const struct mdl_field model_link_push_field[] = {
 };
 TABLE(model_link_push, "a link");
 
+static const struct mdl_field model_detour_field[] = {
+    WORD(model_detour, detour, REQ, MODEL_DETOURS),
+    INT(model_detour, detour_after, 0, 1, 8),
+};
+TABLE(model_detour, "a detour");
+
 /* --- sites, jobs ------------------------------------------------------------------------------ */
 
 static const struct mdl_field model_site_relay_field[] = {

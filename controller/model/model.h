@@ -12,6 +12,7 @@
 #define MODEL_CARRIERS     "native tcp quic"
 #define MODEL_CLASSES      "internet deterministic reserved"
 
+#define MODEL_DETOURS    "tcp quic"
 #define MODEL_WEIGHTINGS "equal bandwidth least"
 #define MODEL_GRAINS     "address-pair nic qp"
 
@@ -21,6 +22,7 @@
 enum model_carrier { MODEL_NATIVE, MODEL_TCP, MODEL_QUIC };
 enum model_class { MODEL_INTERNET, MODEL_DETERMINISTIC, MODEL_RESERVED };
 enum model_event { MODEL_OPENED, MODEL_CLOSED, MODEL_LOAD };
+enum model_detouring { MODEL_DETOUR_TCP, MODEL_DETOUR_QUIC };
 enum model_granularity { MODEL_ADDRESS_PAIR, MODEL_NIC, MODEL_QP };
 enum model_weighting { MODEL_EQUAL, MODEL_BANDWIDTH, MODEL_LEAST };
 
@@ -111,6 +113,11 @@ struct model_link_report {
 struct model_link_push {
 	uint8_t class; /* enum model_class */
 	uint64_t bandwidth_bps, delay_us, jitter_us, loss_ppm, ttl_ms;
+};
+
+struct model_detour {          /* of a tunnel */
+	uint8_t detour;        /* enum model_detouring */
+	uint64_t detour_after; /* losses of a packet; 0: the default */
 };
 
 #define MODEL_RELAYS_MAX 16
@@ -231,7 +238,7 @@ struct model_tenant {
 };
 
 extern const struct mdl_table model_registration_table, model_lease_table, model_session_report_table,
-    model_link_report_table, model_link_push_table, model_site_table, model_job_table, model_caps_table,
-    model_failure_table, model_host_lease_table;
+    model_link_report_table, model_link_push_table, model_detour_table, model_site_table, model_job_table,
+    model_caps_table, model_failure_table, model_host_lease_table;
 
 #endif

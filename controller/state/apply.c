@@ -286,6 +286,41 @@ static void link_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 	json_decref(j);
 }
 
+/* The documents that have it are touched by the same change. */
+static void detour_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct ctlr_detour *d = ctlr_map_find(&c->detours, name);
+	json_t *j = kv->value ? read_record(c, kv) : NULL;
+	struct model_detour m;
+	struct mdl_error err;
+
+	if (!kv->value && d) {
+		ctlr_map_del(&c->detours, &d->node);
+		free(d);
+		ctlr_event(c, EVENT_INFO, "tunnel", name, "no detour");
+	}
+	if (!j)
+		return;
+	if (mdl_read(j, &model_detour_table, &m, &err)) {
+		ctlr_event(c, EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+		json_decref(j);
+		return;
+	}
+	ctlr_event(c, EVENT_INFO, "tunnel", name, "detour by %s", mdl_text_of(j, "detour"));
+	json_decref(j);
+	if (!d && (d = calloc(1, sizeof(*d)))) {
+		snprintf(d->key, sizeof(d->key), "%s", name);
+		if (ctlr_map_add(&c->detours, &d->node, d->key)) {
+			free(d);
+			return;
+		}
+	}
+	if (d) {
+		d->m = m;
+		d->mod_rev = kv->mod_rev;
+	}
+}
+
 struct replica {
 	struct ctlr_map_node node;
 	char name[MDL_NAME];
@@ -350,6 +385,7 @@ static const struct {
 } kinds[] = {
     {"gateway/", gateway_apply, 1},
     {"reservation/", other_reservation, 1},
+    {"detour/", detour_apply, 2},
     {"guard/", guard_apply, 1},
     {"job/", other_job, 1},
     {"link/", link_apply, 3},

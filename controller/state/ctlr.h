@@ -218,6 +218,13 @@ struct ctlr_push { /* a report by a network's controller */
 	uint32_t id;
 };
 
+struct ctlr_detour { /* of a tunnel, whether or not it is there */
+	struct ctlr_map_node node;
+	char key[2 * MDL_NAME]; /* as the tunnel's name */
+	struct model_detour m;
+	uint64_t mod_rev;
+};
+
 /* The calls of state/ to the rooms above it, which fill this table. All run locked. */
 struct ctlr_ops {
 	/* Applies a record of an object that another room keeps. kv->value NULL: it was deleted. */
@@ -245,7 +252,7 @@ struct ctlr {
 
 	pthread_mutex_t lock;
 	struct ctlr_map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routes,
-	    reservations, reserved, pinned, containers, hosts, relay_links;
+	    reservations, reserved, pinned, containers, hosts, relay_links, detours;
 	struct ctlr_lpm lpm;  /* (VNI, prefix) -> struct ctlr_site */
 	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant; fleet/tenant.c */
 	struct plan_book *book;

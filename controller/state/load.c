@@ -68,6 +68,7 @@ static void all_applied(struct ctlr *c, struct load *l, uint64_t rev)
 	sweep_missing(c, l, &c->jobs, "job/", rev);
 	sweep_missing(c, l, &c->tenants, "tenant/", rev);
 	sweep_missing(c, l, &c->pushes, "link/", rev);
+	sweep_missing(c, l, &c->detours, "detour/", rev);
 	sweep_missing(c, l, &c->reservations, "reservation/", rev);
 	sweep_missing(c, l, &c->replicas, "replica/", rev);
 	for (struct ctlr_site *it = ctlr_map_next(&c->sites, NULL), *next; it; it = next) {

@@ -167,6 +167,10 @@ void ctlr_state_free(struct ctlr *c)
 		ctlr_map_del(&c->pushes, n);
 		free(n);
 	}
+	while ((n = ctlr_map_next(&c->detours, NULL))) {
+		ctlr_map_del(&c->detours, n);
+		free(n);
+	}
 	while ((n = ctlr_map_next(&c->replicas, NULL))) {
 		ctlr_map_del(&c->replicas, n);
 		free(n);
@@ -195,6 +199,7 @@ void ctlr_state_free(struct ctlr *c)
 	ctlr_map_free(&c->tenants);
 	ctlr_map_free(&c->jobs);
 	ctlr_map_free(&c->pushes);
+	ctlr_map_free(&c->detours);
 	ctlr_map_free(&c->replicas);
 	ctlr_map_free(&c->vnis);
 	ctlr_map_free(&c->routes);

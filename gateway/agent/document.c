@@ -62,7 +62,7 @@ static void rate_text(uint64_t bps, char out[32])
 static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct conf_error *err)
 {
 	static const char keys[] = "name peer remote local carrier rate_bps dscp weight prefixes | "
-	                           "congestion_control fec ecn security";
+	                           "congestion_control fec ecn security detour detour_after";
 	const char *name = json_string_value(json_object_get(t, "name"));
 	const char *remote, *local, *carrier, *port, *peer;
 	char what[64], host[64], rate[32];
@@ -109,7 +109,9 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 		json_object_set_new(to, "tcp_congestion_control", json_string(base->controller.tcp_cc));
 	if (strcmp(carrier, "native") != 0)
 		json_object_set_new(to, "carrier", json_string(carrier));
-	for (const char *const *k = (const char *const[]){"congestion_control", "fec", "ecn", NULL}; *k; k++)
+	for (const char *const *k =
+	         (const char *const[]){"congestion_control", "fec", "ecn", "detour", "detour_after", NULL};
+	     *k; k++)
 		if ((v = json_object_get(t, *k)))
 			json_object_set(to, *k, v);
 	return json_array_append_new(list, to) ? document_fail(err, "out of memory") : 0;

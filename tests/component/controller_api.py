@@ -25,7 +25,7 @@ from ctlr.networks import (  # noqa: E402, F401
     test_what_was_granted_and_not_kept_is_given_back_after_a_crash, test_whatever_happens_the_network_has_what_the_jobs_say, two_replicas_and_a_network)
 from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_wrong_permits_are_refused  # noqa: E402, F401
 from ctlr.shapes import (  # noqa: E402, F401
-    test_a_job_names_dscp_and_carrier, test_a_job_preempts_those_of_a_lower_priority, test_a_refused_job_is_told_when_it_would_fit, test_bursts_become_a_rate,
+    test_a_job_names_dscp_and_carrier, test_an_operator_sets_detours, test_a_job_preempts_those_of_a_lower_priority, test_a_refused_job_is_told_when_it_would_fit, test_bursts_become_a_rate,
     test_a_plan_follows_what_is_measured, test_a_promise_is_for_all_jobs_together, test_bytes_with_a_deadline_become_a_rate)
 from ctlr.relays import (  # noqa: E402, F401
     test_a_lost_relay_is_said_to_be_lost, test_a_relay_says_what_it_is_and_has_no_tenants, test_hosts_are_told_which_relays_and_when_that_changes, test_hosts_keep_leases, test_links_have_an_end_at_each_relay, test_relays_go_to_relays_and_gateways_to_gateways,
@@ -49,7 +49,7 @@ EXPIRING = {
     "test_a_lost_relay_is_said_to_be_lost", "test_hosts_keep_leases", "two_replicas", "two_replicas_and_a_job"}
 # Tests of clients that are too slow.
 DRIBBLING = {"test_a_client_that_dribbles_is_cut_off", "test_a_client_that_does_not_read_is_cut_off"}
-NAMES = {"name": "nobody", "site_a": "a", "site_b": "b", "source": "net", "host": "host-1", "id": "gw-a1:1"}
+NAMES = {"name": "nobody", "site_a": "a", "site_b": "b", "source": "net", "first": "gw-a1", "second": "gw-b1", "host": "host-1", "id": "gw-a1:1"}
 
 
 def duration(seconds):
@@ -255,6 +255,7 @@ BODIES = [
         {"peer": "x", "carrier": "tcp", "rtt_us": 1, "rtt_min_us": 1, "jitter_us": 1, "loss_ppm": 1, "burst": 1, "bandwidth_bps": 1, "age_ms": 1}]}),
     ("PUT", "/v1/links/{site_a}/{site_b}/{source}", "net", "LinkPush",
      {"class": "reserved", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1, "loss_ppm": 1, "ttl_ms": 1000}),
+    ("PUT", "/v1/detours/{first}/{second}", "op", "Detour", {"detour": "tcp", "detour_after": 1}),
     ("PUT", "/v1/sites/{name}", "op", "Site", {"prefixes": ["10.9.0.0/16"], "location": "x", "latitude_udeg": 1, "longitude_udeg": 1, "peers": ["b"],
                                                "weighting": "least", "relays": [{"gateway": "r", "order": 1, "weight": 2}]}),
     ("PUT", "/v1/jobs/{name}", "sched", "Job", {"granularity": "nic", "duration_ms": 5, "dscp": 1, "carrier": "native", "pairs": [
@@ -1059,7 +1060,8 @@ NEW = {"vni": 9, "sites": {"a": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "v
 WRITES = [("PUT", "/v1/sites/{name}", "op", {"prefixes": []}), ("DELETE", "/v1/sites/{name}", "op", None), ("PUT", "/v1/tenants/{name}", "op", NEW),
           ("DELETE", "/v1/tenants/{name}", "op", None), ("POST", "/v1/jobs", "sched", None), ("PUT", "/v1/jobs/{name}", "sched", None),
           ("DELETE", "/v1/jobs/{name}", "sched", None), ("PUT", "/v1/links/{site_a}/{site_b}/{source}", "net", BODIES[4][4]),
-          ("DELETE", "/v1/links/{site_a}/{site_b}/{source}", "net", None)]
+          ("DELETE", "/v1/links/{site_a}/{site_b}/{source}", "net", None), ("PUT", "/v1/detours/{first}/{second}", "op", {"detour": "tcp"}),
+          ("DELETE", "/v1/detours/{first}/{second}", "op", None)]
 
 
 def store_is_down(w, etcd):
@@ -1074,6 +1076,7 @@ def store_is_down(w, etcd):
     w.sched.put("/v1/jobs/old", {"pairs": [pair]}, 201)
     w.sched.put("/v1/jobs/task1", table3([pod("spare", 1, 7)]), 201)
     w.net.put("/v1/links/a/b/net", BODIES[4][4] | {"bandwidth_bps": 10**11, "ttl_ms": 86400000})
+    w.op.put("/v1/detours/gw-a1/gw-b1", {"detour": "tcp"}, 200)
     before = [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")]
     for i in range(3):
         etcd.kill(i)
@@ -1084,6 +1087,7 @@ def store_is_down(w, etcd):
         elif path.startswith("/v1/jobs") and method == "PUT":
             body = {"pairs": [pair]}
         p = path.replace("{name}", name).replace("{site_a}", "a").replace("{site_b}", "b").replace("{source}", "net")
+        p = p.replace("{first}", "gw-a1").replace("{second}", "gw-b1")
         out = w.__dict__[who].ask(method, p, body, 503)[1]
         assert "store" in out["error"], out
     w.gw_a2.put("/v1/gateways/gw-a2", registration("a", 12), 503)

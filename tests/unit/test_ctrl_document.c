@@ -33,7 +33,8 @@ static const char file[] =
 	"'rate_bps': 2500000001, 'dscp': 26, 'weight': 3, 'prefixes': ['10.2.0.0/24']}"
 #define TUN2                                                                                                 \
 	"{'name': 'b2', 'peer': 'gw-b2', 'remote': '[fd00:9::3]:4793', 'local': 'fd00:9::1', 'carrier': "    \
-	"'native', 'rate_bps': 1000000000, 'dscp': 0, 'weight': 1, 'prefixes': ['10.2.0.0/24']}"
+	"'native', 'rate_bps': 1000000000, 'dscp': 0, 'weight': 1, 'prefixes': "                             \
+	"['10.2.0.0/24'], 'detour': 'tcp', 'detour_after': 3}"
 #define TEN                                                                                                  \
 	"{'name': 'red', 'vni': 5001, 'prefixes': [{'prefix': '10.1.0.0/24', 'at': 'vtep'}, {'prefix': "     \
 	"'10.9.0.0/24', 'at': 'b2'}], 'limit': '1Gbps', 'acl': [{'action': 'deny', 'source': "               \
@@ -108,6 +109,9 @@ static void test_good(void **state)
 	assert_string_equal(t->tcp_cc, "cubic"); /* the gateway's own setting, for all of them */
 	assert_string_equal(d.conf->tunnel[0].tcp_cc, "auto");
 	assert_int_equal(t->prefixes, 1);
+	assert_int_equal(t->detour, CONF_CARRIER_NATIVE); /* none */
+	assert_int_equal(d.conf->tunnel[2].detour, CONF_CARRIER_TCP);
+	assert_int_equal(d.conf->tunnel[2].detour_after, 3);
 	assert_false(rwy_ip_is4(&d.conf->tunnel[2].remote));
 	assert_string_equal(d.peer[0], "");
 	assert_string_equal(d.peer[2], "gw-b2");

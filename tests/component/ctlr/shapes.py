@@ -55,6 +55,43 @@ def test_a_job_names_dscp_and_carrier(w):
     stop()
 
 
+def detours(*gws):
+    return [{k: v for k, v in g.document()["tunnels"][0].items() if k.startswith("detour")} for g in gws]
+
+
+def test_an_operator_sets_detours(w):
+    w.sites()
+    gws = a, b = w.gateways("gw-a1", "gw-b1")
+    stop = w.keep_alive(*gws)
+    until(lambda: [t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"])
+    assert detours(*gws) == [{}, {}]
+    before = a.document()["generation"]
+    w.op.put("/v1/detours/gw-b1/gw-a1", {"detour": "tcp", "detour_after": 3}, 200)  # in any order
+    want = {"detour": "tcp", "detour_after": 3}
+    assert detours(*gws) == [want, want] and a.document()["generation"] > before
+    t, = w.op.get("/v1/tunnels")["tunnels"]
+    assert (t["detour"], t["detour_after"], t["carrier"]) == ("tcp", 3, "native")
+    # refused: nothing changes
+    assert "gw-a1 has no carrier quic" in w.op.put("/v1/detours/gw-a1/gw-b1", {"detour": "quic"}, 409)["error"]
+    w.op.put("/v1/detours/gw-a1/gw-a2", {"detour": "tcp"}, 404)
+    for bad, field in (({"detour": "off"}, "detour"), ({"detour": "tcp", "detour_after": 9}, "detour_after"), ({}, "detour")):
+        assert w.op.put("/v1/detours/gw-a1/gw-b1", bad, 400)["field"] == field
+    assert detours(*gws) == [want, want]
+    # a restart of the controller knows it; a gateway that lost the carrier is not told of it
+    restart(w)
+    assert detours(*gws) == [want, want]
+    stop()
+    b.reg["capabilities"].pop("tcp")
+    b.register()
+    until(lambda: detours(*gws) == [{}, {}])
+    b.reg["capabilities"]["tcp"] = a.reg["capabilities"]["tcp"]
+    b.register()
+    until(lambda: detours(*gws) == [want, want])
+    w.op.delete("/v1/detours/gw-a1/gw-b1")
+    assert detours(*gws) == [{}, {}] and "detour" not in w.op.get("/v1/tunnels")["tunnels"][0]
+    w.op.delete("/v1/detours/gw-a1/gw-b1", 404)
+
+
 def pair(net, **demand):
     return {"source": f"10.1.{net}.1", "destination": f"10.2.{net}.1", **demand}
 
