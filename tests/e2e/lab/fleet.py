@@ -170,14 +170,15 @@ class Fleet:
                 lines.append(f"ip route replace {destination} via {gw} dev eth0 table {100 + host_addresses(site).index(source)}")
             host.run("; ".join(lines) + "; ip neigh flush dev eth0")
 
-    def capture(self, directory):
-        """tcpdump on every gateway's WAN port; {gateway: file}. The lab's capture_stop() ends it.
-        """
+    def capture(self, directory, port="lan", names=None):
+        """tcpdump at this port of these gateways (None: of all); {gateway: file}. The lab's
+        capture_stop() ends it."""
         directory.mkdir(parents=True, exist_ok=True)
         files = {}
-        for g in self.gateways.values():
+        for g in [self.gateways[n] for n in names or self.gateways]:
             path = directory / f"{g.name}.pcap"
-            self.lab.captures.append(proc.start([*ns_argv(g.netns), "tcpdump", "-Z", "root", "-U", "-n", "-i", "lan", "-s", "128",
+            path.unlink(missing_ok=True)
+            self.lab.captures.append(proc.start([*ns_argv(g.netns), "tcpdump", "-Z", "root", "-U", "-n", "-i", port, "-s", "128",
                                                  "--immediate-mode", "-w", path], self.lab.net.dir / "tcpdump.log"))
             proc.wait_for(f"capture at {g.name}", lambda p=path: p.exists() and p.stat().st_size >= 24, 5)
             files[g.name] = path

@@ -49,7 +49,7 @@ ports:
     tcp_connections: {tcp_connections}
     tcp_congestion_control: {tcp_cc}
     rate: {rate}
-{second_paths}{second_tunnel}{keys}connections:
+{detour_keys}{second_paths}{second_tunnel}{keys}connections:
   ack_mode: {ack_mode}
 congestion:
   end_to_end: {end_to_end}
@@ -92,6 +92,12 @@ _SECOND_PORT = """  - name: wan2
 _SECOND_PATHS = """    paths:
       - {{port: wan2, local: 198.51.100.{site}, remote: 198.51.100.{far_site}, udp_port: 4893}}
 """
+# With the option `detour` what is lost repeatedly goes by this carrier over another network.
+_DETOUR = """    detour: {detour}
+    detour_after: 1
+    tcp_local: 198.51.100.{site}
+    tcp_remote: 198.51.100.{far_site}
+"""
 # Certificates of roceway-ca, one CA for the lab.
 _KEYS = """keys:
   certificate: {ca}/{cert}.pem
@@ -103,7 +109,7 @@ _KEYS = """keys:
 """
 DEFAULTS = {"security": "keys", "peer_name": None, "cert": None, "cipher": "aes-128-gcm", "rekey": "60s",  # peer_name, cert: None: what is right
             "workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
-            "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
+            "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto", "detour": None,
             "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False, "second_path": False,
             "relay": (), "relay_ports": "1-65535", "hosts": "ab"}  # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"
 
@@ -166,6 +172,7 @@ class Gateway:
         own = dict(peer_name=self.options["peer_name"] or f"site-{far}", cert=self.options["cert"] or f"site-{self.side}")
         names = dict(self.options, site=site, far=far, far_site=far_site, **own)
         names["keys"] = _KEYS.format(ca=certificates(self.net), **names) if self.options["security"] == "keys" else ""
+        names["detour_keys"] = _DETOUR.format(**names) if self.options["detour"] else ""
         second = self.options["second"]
         two = self.options["second_path"]
         relay = _RELAY.format(**names) if self.options["relay"] else ""

@@ -46,6 +46,27 @@ def roce(path):
                      frame[6:12].hex(":"), frame[:6].hex(":"))
 
 
+@dataclass
+class Datagram:
+    """An IPv4 packet: time in s, source, TOS, bytes of its frame on the wire, whatever the capture kept of it."""
+    time: float
+    src: str
+    tos: int
+    length: int
+
+
+def ip(path):
+    """All IPv4 packets of the capture, in order."""
+    data = path.read_bytes()
+    at = 24
+    while at + 16 <= len(data):
+        sec, usec, size, length = struct.unpack_from("<IIII", data, at)
+        frame = data[at + 16:at + 16 + size]
+        at += 16 + size
+        if len(frame) >= 34 and frame[12:15] == b"\x08\x00\x45":
+            yield Datagram(sec + usec / 1e6, ".".join(map(str, frame[26:30])), frame[15], length)
+
+
 def repeated(path, host):
     """SEND and WRITE packets that this host sent again: (those that complete a message, others),
     lists of (destination QPN, PSN, seconds since the first time)."""

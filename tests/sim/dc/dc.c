@@ -108,6 +108,7 @@ static void between(struct dc *dc)
 		dc_link(out[0], out[1], s->wan, (rwy_dur)(s->rtt / 2));
 		for (unsigned i = 0; i < 2; i++) {
 			out[i]->loss = s->loss;
+			out[i]->wan = true;
 			out[i]->jitter = (rwy_dur)s->jitter;
 		}
 		dc_rules_init(dc);

@@ -101,6 +101,14 @@ static inline double dc_unit(struct dc *dc)
 	return rng_unit(&dc->rng_net);
 }
 
+/* The WAN loses everything that is sent now. */
+static inline bool dc_outage(const struct dc *dc)
+{
+	double at = (double)(dc->evq.now - dc->zero) - dc->s.outage_at;
+
+	return at >= 0 && at < dc->s.outage_len;
+}
+
 static inline unsigned dc_site(const struct dc *dc, unsigned host)
 {
 	return host >= dc->per_site;

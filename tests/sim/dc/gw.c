@@ -148,7 +148,7 @@ static bool to_wire(struct gw *g, struct rwy_buf *b, uint32_t tenant)
 	g->sent_of[tenant] += b->len + WAN_OVERHEAD;
 	if (queue > g->peak.wan_queue)
 		g->peak.wan_queue = queue;
-	if (queue > (uint64_t)dc->s.bbuf || (dc->s.loss > 0 && dc_unit(dc) <= dc->s.loss)) {
+	if (queue > (uint64_t)dc->s.bbuf || dc_outage(dc) || (dc->s.loss > 0 && dc_unit(dc) <= dc->s.loss)) {
 		g->lost++;
 		return false;
 	}

@@ -102,6 +102,7 @@ struct port {
 	uint64_t frac;
 	rwy_dur delay, jitter;
 	double loss;
+	bool wan; /* an outage cuts it */
 	rwy_time free_at;
 	struct dc_pktq q[2]; /* 0: control, 1: data */
 	struct dc_pktq wire;

@@ -51,7 +51,7 @@ static void transmit(struct port *p, struct dc_pkt *pkt, rwy_time now)
 	p->free_at = now + (t >> FRAC);
 	p->packets++;
 	p->bytes += pkt->wire;
-	if (p->loss > 0 && dc_unit(p->dc) <= p->loss) {
+	if ((p->wan && dc_outage(p->dc)) || (p->loss > 0 && dc_unit(p->dc) <= p->loss)) {
 		p->lost++;
 		dc_pkt_put(p->dc, pkt);
 		return;

@@ -47,6 +47,8 @@ static const struct word keys[] = {
     K(rtt, W_TIME, 2e3, 10e9),
     K(loss, W_SHARE, 0, .9),
     K(jitter, W_TIME, 0, 1e9),
+    K(outage_at, W_TIME, 0, DAY),
+    K(outage_len, W_TIME, 0, DAY),
     K(wkmin, W_BYTES, 0, 1e12),
     K(wkmax, W_BYTES, 0, 1e12),
     K(gwrate, W_BITS, 0, 1e13),
@@ -81,7 +83,7 @@ static const struct word keys[] = {
     K(isize, W_BYTES, 1, 1 << 30),
     K(flows, W_WHOLE, 0, 4096),
     K(bidir, W_WHOLE, 0, 1),
-    CHOICE(place, "pairs incast onesrc"),
+    CHOICE(place, "pairs incast onesrc all"),
     K(start, W_TIME, 0, DAY),
     K(stagger, W_TIME, 0, DAY),
     K(stop, W_TIME, 0, DAY),
@@ -207,7 +209,8 @@ struct scen scen_resolved(const struct scen *given)
 	if (!s.wkmax)
 		s.wkmax = s.kmax * s.wan / 100e9;
 	if (s.payload == PAYLOAD_AUTO)
-		s.payload = s.loss > 0 || s.ack == ACK_CAUSAL ? PAYLOAD_FULL : PAYLOAD_THIN;
+		s.payload =
+		    s.loss > 0 || s.outage_len > 0 || s.ack == ACK_CAUSAL ? PAYLOAD_FULL : PAYLOAD_THIN;
 	if (s.payload == PAYLOAD_THIN)
 		s.fec = SCEN_OFF;
 	return s;
@@ -238,7 +241,7 @@ bool scen_check(const struct scen *given, char *err, size_t size)
 		why = "start and stop lie within time";
 	else if (s->payload == PAYLOAD_THIN && s->ack == ACK_CAUSAL)
 		why = "the gateways' lists of flows need every byte: payload=full";
-	else if (s->payload == PAYLOAD_THIN && s->loss > 0)
+	else if (s->payload == PAYLOAD_THIN && (s->loss > 0 || s->outage_len > 0))
 		why = "with loss the gateways' repairs need every byte: payload=full";
 	else if (s->mode == MODE_ROCEWAY && s->rule != RULE_NONE)
 		why = "rule is of the native border switch: mode=native";

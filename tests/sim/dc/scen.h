@@ -13,7 +13,7 @@ enum scen_onoff { SCEN_OFF, SCEN_ON };
 enum scen_host { HOST_GBN, HOST_SR };
 enum scen_op { OP_WRITE, OP_SEND };
 enum scen_payload { PAYLOAD_AUTO, PAYLOAD_THIN, PAYLOAD_FULL };
-enum scen_place { PLACE_PAIRS, PLACE_INCAST, PLACE_ONESRC };
+enum scen_place { PLACE_PAIRS, PLACE_INCAST, PLACE_ONESRC, PLACE_ALL };
 enum scen_sizes { SIZES_WEBSEARCH, SIZES_FIXED };
 enum scen_ack { ACK_NEAR, ACK_FAR, ACK_END, ACK_CAUSAL }; /* as enum eng_ack_mode */
 enum scen_slow { SLOW_PORT, SLOW_NIC };
@@ -29,7 +29,7 @@ struct scen {
 	double buf, bbuf, alpha, pfc_alpha, kmin, kmax, pmax;
 	unsigned pfc, ecn;
 	/* Between the sites. */
-	double wan, rtt, loss, jitter, wkmin, wkmax;
+	double wan, rtt, loss, jitter, wkmin, wkmax, outage_at, outage_len;
 	/* The gateways. */
 	double gwrate, wake, credit, custody, np_min, np_max, hwin, ccrate;
 	char cc[16];

@@ -105,7 +105,7 @@ static unsigned host_at(const struct dc *dc, unsigned n)
 }
 
 /* pairs: host i to host i of the other site, all hosts in turn; incast: to the first host; onesrc:
- * from the first. */
+ * from the first; all: from each to each, the first n flows as with pairs, then each to the next. */
 static void flow_place(struct flow *f, unsigned i)
 {
 	const struct dc *dc = f->w->dc;
@@ -113,10 +113,13 @@ static void flow_place(struct flow *f, unsigned i)
 	unsigned back = (s->bidir > 0) && (i & 1), n = s->bidir > 0 ? i / 2 : i;
 	/* Consecutive flows use different leaves (host_at), so that they do not share one
 	 * needlessly. */
-	unsigned host = host_at(dc, s->fhosts > 0 ? n % (unsigned)s->fhosts : n);
+	const unsigned hosts = s->fhosts > 0 ? (unsigned)s->fhosts : dc->per_site;
+	unsigned host = host_at(dc, n % hosts);
 
 	f->src = s->place == PLACE_ONESRC ? 0 : host;
-	f->dst = s->place == PLACE_INCAST ? 0 : host;
+	f->dst = s->place == PLACE_INCAST ? 0
+	         : s->place == PLACE_ALL  ? host_at(dc, (n + n / hosts) % hosts)
+	                                  : host;
 	f->src += back ? dc->per_site : 0;
 	f->dst += back ? 0 : dc->per_site;
 }
