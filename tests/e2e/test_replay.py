@@ -31,3 +31,21 @@ def test_replay_sim(lab):
     assert busy["requests"].startswith(f"{lab.a.ip4} "), busy
     assert busy["completed"] == ITERS and busy["bytes"] == ITERS * SIZE and busy["result"] == "as captured", busy
     assert not any(busy["differs"].values()) and one["wan_lost_a"] > 0, one
+
+
+@needs(gateway=True)
+def test_replay_sim_nccl(lab):
+    """An NCCL-shaped session: four queue pairs set up over TCP, WRITEs with immediate data one way, and short words back."""
+    lab.wan(**BAD_WAN)
+    with lab.capture("tapa") as wire:
+        r = lab.nccl(4, 16)
+    assert r.ok, r
+    one, two = replay(lab, wire), replay(lab, wire)
+    assert one == two
+    found = one["capture"]
+    assert found["connections"] == 4 and found["messages"] > 4 * 16, found
+    assert not any(found[lost] for lost in ("headless", "unpaired", "partial", "missing", "reused", "unanswered")), found
+    busy = [s for s in one["sides"] if s["messages"]]
+    assert len(busy) == 8, one["sides"]
+    for s in busy:
+        assert s["completed"] == s["messages"] and s["result"] == "as captured" and not any(s["differs"].values()), s
