@@ -168,6 +168,10 @@ struct eng_sb {
 	/* enum eng_sb_state; other: as the other one said, NONE: it is silent */
 	uint8_t state, other;
 	uint8_t said; /* the state that it was told, with one bit more; 0: nothing */
+	/*
+	 * The witness's proof that it was told, or told us: with that a claim is believed at once.
+	 */
+	struct wan_proof proof;
 	/* Terms: of this gateway and of the other one; 0: it did not serve. */
 	uint64_t term, other_term;
 	bool stuck;       /* a copy could not be made */
@@ -178,7 +182,7 @@ struct eng_sb {
 	 */
 	rwy_time ask_at;
 	rwy_dur ask_wait;
-	bool asked; /* that was done for the first time */
+	bool asked;         /* that was done for the first time */
 	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
 	rwy_dur silence;    /* after which the standby takes over, at the earliest */
 	bool still;         /* it stood still for so long (eng_sb_stood_still) */

@@ -22,14 +22,6 @@ const char *const eng_sb_names[ENG_SB_STATE_COUNT] = {
 #undef X
 };
 
-unsigned eng_sb_witness(const struct eng *e)
-{
-	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		if (e->tunnel[i].wan && !eng_sb_is_pair(e, i))
-			return i;
-	return ENG_SB_NO_WITNESS;
-}
-
 /* --- claims ----------------------------------------------------------------------------------- */
 
 /* What a gateway in this state claims of its tunnels; TAKING only of the witness's. */
@@ -310,8 +302,11 @@ static void sb_take(struct eng *e, rwy_time now)
 	unsigned w = eng_sb_witness(e);
 
 	enter(e, ENG_SB_TAKING, now);
-	if (w != ENG_SB_NO_WITNESS)
-		eng_sb_claim(e, w, WAN_CLAIM_TAKE, now);
+	if (w == ENG_SB_NO_WITNESS)
+		return;
+	if (e->sb.proof.nonce)
+		wan_proof_use(e->tunnel[w].wan, &e->sb.proof);
+	eng_sb_claim(e, w, WAN_CLAIM_TAKE, now);
 }
 
 /*

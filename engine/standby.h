@@ -56,7 +56,13 @@ static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 #define ENG_SB_NO_WITNESS ENG_TUNNELS_MAX /* there is no tunnel but the pair's */
 extern const char *const eng_sb_names[ENG_SB_STATE_COUNT];
 /* The first tunnel that is not the pair's own, or ENG_SB_NO_WITNESS. */
-unsigned eng_sb_witness(const struct eng *e);
+static inline unsigned eng_sb_witness(const struct eng *e)
+{
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		if (e->tunnel[i].wan && !eng_sb_is_pair(e, i))
+			return i;
+	return ENG_SB_NO_WITNESS;
+}
 /* Claims c of a tunnel; of all of them what the state asks for. Nothing where it is claimed. */
 void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now);
 void eng_sb_claim_all(struct eng *e, rwy_time now);
@@ -115,10 +121,11 @@ void eng_takeover_undo(struct eng *e, rwy_time now);
  */
 void eng_sb_tell(struct eng *e, rwy_time now);
 struct eng_sb_msg {
-	uint64_t to;         /* epoch of the process that it is meant for */
-	uint8_t state;       /* enum eng_sb_state of the sender; NONE: a note */
-	uint64_t term;       /* in which the sender serves, or served last; 0: it did not */
-	const uint8_t *note; /* points into the message */
+	uint64_t to;            /* epoch of the process that it is meant for */
+	uint8_t state;          /* enum eng_sb_state of the sender; NONE: a note */
+	uint64_t term;          /* in which the sender serves, or served last; 0: it did not */
+	struct wan_proof proof; /* of the witness; zeros: none */
+	const uint8_t *note;    /* points into the message */
 	uint32_t note_len;
 };
 /* False: it is malformed. b stays the caller's, and holds the note. */

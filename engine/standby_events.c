@@ -71,6 +71,8 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 		return;
 	e->sb.other = m.state;
 	e->sb.other_term = m.term;
+	if (!eng_sb_serves(e))
+		e->sb.proof = m.proof;
 	hear(e, now);
 }
 

@@ -8,8 +8,9 @@
 #include "engine/msg.h"
 #include "rwy/endian.h"
 
-/* Epoch of the receiver; state, NONE: a note follows; term. */
+/* Epoch of the receiver; state, NONE: a note follows; term; the witness's epoch and nonce. */
 #define STATE_LEN 17
+#define PROOF_LEN 33
 #define NOTE_HDR  9
 
 /* Returns a message to the process that is at the other end now; NULL: none, or no memory. */
@@ -37,18 +38,34 @@ static struct rwy_buf *message(struct eng *e, enum eng_sb_state state, uint32_t 
 	return b;
 }
 
+/* What the standby lacks of the witness's proofs. */
+static bool proof_to_tell(const struct eng *e, struct wan_proof *p)
+{
+	unsigned w = e->sb.state == ENG_SB_PAIRED ? eng_sb_witness(e) : ENG_SB_NO_WITNESS;
+
+	return w != ENG_SB_NO_WITNESS && wan_proof_spare(e->tunnel[w].wan, p) &&
+	       (p->nonce != e->sb.proof.nonce || p->epoch != e->sb.proof.epoch);
+}
+
 void eng_sb_tell(struct eng *e, rwy_time now)
 {
+	struct wan_proof p = {0};
+	bool told = e->sb.said == e->sb.state + 1u, proof = proof_to_tell(e, &p);
 	struct rwy_buf *b;
 
-	if (e->sb.said == e->sb.state + 1u)
+	if (told && !proof)
 		return;
-	b = message(e, (enum eng_sb_state)e->sb.state, STATE_LEN, now);
+	b = message(e, (enum eng_sb_state)e->sb.state, proof ? PROOF_LEN : STATE_LEN, now);
 	if (!b)
 		return; /* again with the next turn */
 	rwy_put64(b->data + NOTE_HDR, e->sb.term);
+	if (proof) {
+		rwy_put64(b->data + STATE_LEN, p.epoch);
+		rwy_put64(b->data + STATE_LEN + 8, p.nonce);
+	}
 	wan_tx_send(e->tunnel[e->cfg.standby.tunnel].mgmt, b, now);
 	e->sb.said = (uint8_t)(e->sb.state + 1);
+	e->sb.proof = p;
 }
 
 int eng_standby_note(struct eng *e, const void *bytes, uint32_t len, rwy_time now)
@@ -74,8 +91,11 @@ bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m)
 		m->note_len = b->len - NOTE_HDR;
 		return m->note_len && m->note_len <= ENG_NOTE_MAX;
 	}
-	if (b->len != STATE_LEN || m->state >= ENG_SB_STATE_COUNT)
+	if ((b->len != STATE_LEN && b->len != PROOF_LEN) || m->state >= ENG_SB_STATE_COUNT)
 		return false;
 	m->term = rwy_get64(b->data + NOTE_HDR);
+	if (b->len == PROOF_LEN)
+		m->proof =
+		    (struct wan_proof){rwy_get64(b->data + STATE_LEN), rwy_get64(b->data + STATE_LEN + 8)};
 	return true;
 }

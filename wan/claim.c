@@ -191,6 +191,22 @@ bool wan_claim_set(struct wan_tunnel *t, enum wan_claim own, rwy_time now)
 	return true;
 }
 
+/*
+ * The peer takes a new nonce whenever it confirms a claim, and shows it with that: a HELLO with
+ * this one, that comes after a later claim was confirmed, is no proof any more.
+ */
+bool wan_proof_spare(const struct wan_tunnel *t, struct wan_proof *out)
+{
+	*out = (struct wan_proof){.epoch = wan_peer_epoch(t), .nonce = t->hs.spare};
+	return out->epoch && out->nonce && t->claim.granted;
+}
+
+void wan_proof_use(struct wan_tunnel *t, const struct wan_proof *p)
+{
+	t->hs.peer_epoch = p->epoch;
+	t->hs.peer_nonce = p->nonce;
+}
+
 enum wan_claim wan_claimed(const struct wan_tunnel *t)
 {
 	return t->claim.own;

@@ -172,6 +172,8 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 		f.flags |= WAN_HELLO_WANT;
 		wan_keys_tried(t, now);
 	}
+	if (f.echo == h->spare)
+		h->spare = 0;
 	put(t, tx, &f, t->hs_path, tries || (h->reply && t->claim.native), tries);
 	h->reply = false;
 	h->sent_at = now;
@@ -430,6 +432,9 @@ static void take(struct wan_tunnel *t, const struct wan_hs_what *w)
 
 	if (f->flags & WAN_HELLO_WANT && !(known && wan_witness_asks_another(t, f)))
 		wan_hs_event(t, known ? WAN_HSE_ASKED : WAN_HSE_OTHER, w);
+	/* It may be an old one, which is no proof to the peer: then it challenges, as ever. */
+	if (known)
+		t->hs.spare = f->nonce;
 	if (proof)
 		wan_hs_event(t, known || !wan_hs_session(t) ? WAN_HSE_PROOF : WAN_HSE_RESTART, w);
 	/* What was sent before that may still be under way, and shall not be proof. */

@@ -38,6 +38,8 @@ struct wan_hs {
 	uint64_t nonce;                  /* our nonce, until a HELLO echoes it */
 	uint64_t counter;                /* number of nonces made */
 	uint64_t peer_nonce, peer_epoch; /* values of the newest HELLO that wants an answer */
+	/* Nonce of the peer that nobody has echoed yet; 0: none is known. */
+	uint64_t spare;
 	bool reply;
 	uint8_t tries;   /* HELLOs left to challenge an unknown epoch */
 	uint8_t repeats; /* repetitions left of the answer to a peer that may not believe us yet */

@@ -398,6 +398,17 @@ bool wan_claim_over(const struct wan_tunnel *t);
  * The witness is bound as long as it hears from us: for four of *its* keep-alive intervals.
  */
 bool wan_claim_granted(const struct wan_tunnel *t);
+/*
+ * A proof of freshness that the peer has given and not got back, for the other gateway of a pair:
+ * its first HELLO with it is believed at once, and answered, instead of challenged. It is good for
+ * one HELLO. False: there is none.
+ */
+struct wan_proof {
+	uint64_t epoch, nonce; /* of the peer */
+};
+bool wan_proof_spare(const struct wan_tunnel *t, struct wan_proof *out);
+/* What the other gateway of the pair was given. Before the claim that is to be believed. */
+void wan_proof_use(struct wan_tunnel *t, const struct wan_proof *p);
 /* The epoch of the peer that is believed; 0: none is known. */
 uint64_t wan_peer_epoch(const struct wan_tunnel *t);
 

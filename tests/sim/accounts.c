@@ -76,8 +76,12 @@ static bool add_responder(struct sum *s, const struct eng_responder *rs)
 	}
 	s->kind[ENG_MEM_ANSWERS] += rs->kept;
 	s->bufs[ENG_MEM_ANSWERS] += rs->reads.n;
+	/*
+	 * What a standby has stored may be more by what was delivered when the active gateway died,
+	 * for that was not said yet.
+	 */
 	return rs->custody_bufs == (rs->requests ? wan_tx_queued(rs->requests) : 0) &&
-	       rs->custody <= e->cfg.memory_conn &&
+	       rs->custody <= e->cfg.memory_conn * (rs->taken_over ? 2 : 1) &&
 	       (eng_unpaired(&rs->side) || rs->custody_kind != ENG_MEM_UNPAIRED);
 }
 

@@ -286,6 +286,57 @@ static void test_losses(void **state)
 	assert_in_range(n, 12, 120);
 }
 
+/* --- proofs that the other gateway of the pair was given ----------------------------------------- */
+
+static struct wan_proof spare_of(struct wan_sites *s, int i)
+{
+	struct wan_proof p;
+
+	wan_sites_run(s, 4 * SITES_RTT); /* the last HELLO of the witness has come */
+	assert_true(wan_proof_spare(s->g[i].t, &p));
+	assert_int_equal(p.epoch, s->g[W].cfg.epoch);
+	return p;
+}
+
+/* The active gateway dies: its standby has the tunnel a round trip later, not two. */
+static void test_proof(void **state)
+{
+	struct wan_sites *s = wan_sites_begin(WAN_CLAIM_HOLD);
+	struct wan_proof p = spare_of(s, A);
+
+	wan_sites_kill(s, A);
+	wan_proof_use(s->g[S].t, &p);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	assert_true(wan_sites_reach(s, SITES_RTT + RWY_MS, wan_sites_granted(s, S)));
+	wan_sites_run(s, RWY_SEC);
+	assert_true(wan_sites_believes(s, W, S) && wan_sites_believes(s, S, W));
+	assert_int_equal(s->g[W].restarts, 1);
+	assert_true(wan_sites_free(s));
+}
+
+/*
+ * The standby asks with a proof and dies; meanwhile a later claim of the active gateway was
+ * confirmed. Its HELLO comes late, and is no proof.
+ */
+static void test_proof_late(void **state)
+{
+	struct wan_sites *s = wan_sites_begin(WAN_CLAIM_HOLD);
+	struct wan_proof p = spare_of(s, A);
+
+	for (unsigned i = 0; i < 2; i++) {
+		wan_sites_claim(s, A, i ? WAN_CLAIM_HOLD : WAN_CLAIM_KEEP);
+		assert_true(wan_sites_reach(s, 4 * SITES_RTT, wan_sites_granted(s, A)));
+	}
+	wan_proof_use(s->g[S].t, &p);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	wan_sites_run(s, SITES_DELAY / 2);
+	wan_sites_kill(s, S);
+	wan_sites_run(s, RWY_SEC);
+	assert_true(wan_sites_believes(s, W, A) && wan_sites_granted(s, A));
+	assert_int_equal(s->g[W].restarts + s->g[A].replaced, 0);
+	assert_true(wan_sites_free(s));
+}
+
 /* Both active gateways die at once, and both standbys take over, at once or nearly so. */
 static void test_both_sites(void **state)
 {
@@ -471,6 +522,8 @@ int main(void)
 	    cmocka_unit_test(test_refused_nonce),
 	    cmocka_unit_test(test_replay),
 	    cmocka_unit_test(test_losses),
+	    cmocka_unit_test(test_proof),
+	    cmocka_unit_test(test_proof_late),
 	    cmocka_unit_test(test_both_sites),
 	    cmocka_unit_test(test_chaos),
 	};
