@@ -101,10 +101,14 @@ static __attribute__((noinline)) void rewrite_first(
 	    rwy_csum_fold((uint64_t)(2 * 0xffff - sum_of(was)) + sum_of(is)), before ^ icrc_of(v)};
 }
 
+/*
+ * Fields are written as the words that the engine reads right afterwards: a load that spans a
+ * recent store has to wait for it.
+ */
 static inline void rewrite(
     const struct view *v, unsigned at4, unsigned at6, const struct rwy_ip *a, const struct proxy_patch *p)
 {
-	uint32_t crc = icrc_of(v) ^ p->icrc, sum;
+	uint32_t crc = icrc_of(v) ^ p->icrc, sum, word;
 
 	memcpy(v->ip + v->len - ROCE_ICRC_LEN, &crc, 4);
 	if (v->is6) {
@@ -112,8 +116,22 @@ static inline void rewrite(
 		return;
 	}
 	memcpy(v->ip + at4, a->b + 12, 4);
-	sum = (uint32_t)(uint16_t)~rwy_get16(v->ip + RWY_IP4_CSUM) + p->sum;
-	rwy_put16(v->ip + RWY_IP4_CSUM, (uint16_t) ~(sum + (sum >> 16)));
+	memcpy(&word, v->ip + RWY_IP4_CSUM - 2, 4);
+	sum = (uint32_t)(uint16_t)~__builtin_bswap16((uint16_t)(word >> 16)) + p->sum;
+	sum = (uint16_t) ~(sum + (sum >> 16));
+	word = (word & 0xffff) | (uint32_t)__builtin_bswap16((uint16_t)sum) << 16;
+	memcpy(v->ip + RWY_IP4_CSUM - 2, &word, 4);
+}
+
+/* The destination QPN, and the byte before it as it is. */
+static inline void put_dqpn(const struct view *v, uint32_t qpn)
+{
+	uint8_t *at = ((struct roce_bth *)v->bth)->dqpn - 1;
+	uint32_t word;
+
+	memcpy(&word, at, 4);
+	word = (word & 0xff) | (__builtin_bswap32(qpn) & 0xffffff00);
+	memcpy(at, &word, 4);
 }
 
 const struct proxy_link *proxy_fast_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, rwy_time now)
@@ -130,7 +148,7 @@ const struct proxy_link *proxy_fast_in(struct proxy_edge *e, uint8_t *ip, uint32
 	p = patch_of(l->patch_in, v.len);
 	if (p->len == v.len) {
 		rewrite(&v, IP4_DST, IP6_DST, &l->remote, p);
-		rwy_put24(((struct roce_bth *)v.bth)->dqpn, l->rqpn);
+		put_dqpn(&v, l->rqpn);
 	} else {
 		rewrite_first(&v, l, true, p);
 	}

@@ -121,44 +121,41 @@ static void from_lan_relayed(
 }
 
 /* A relay: only what a link carries goes on, to its real destination. */
-static void from_lan_relay(
-    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *received)
+static void from_lan_relay(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, struct gw_pkt *k)
 {
-	struct gw_pkt k = *received;
 	struct proxy_act act;
 	int t;
 
-	if (gw_edge_in_fast(w, m, &k)) {
-		from_lan_relayed(w, p, m, &k);
+	if (gw_edge_in_fast(w, m, k)) {
+		from_lan_relayed(w, p, m, k);
 		return;
 	}
-	t = gw_verdict_find(w, p, &k.dst);
+	t = gw_verdict_find(w, p, &k->dst);
 	if (t == GW_TO_KERNEL) {
-		to_kernel(w, m, k.off);
+		to_kernel(w, m, k->off);
 		return;
 	}
 	if (t != GW_OWN) {
 		gw_rx_drop(m, &w->c.drop_relay_transit);
 		return;
 	}
-	switch (gw_edge_in(w, m, &k, &act)) {
+	switch (gw_edge_in(w, m, k, &act)) {
 	case GW_EDGE_ENGINE:
 		break;
 	case GW_EDGE_DROP:
 		rte_pktmbuf_free(m);
 		break;
 	case GW_EDGE_KERNEL:
-		to_kernel(w, m, k.off);
+		to_kernel(w, m, k->off);
 		return;
 	}
 	if (act.reply_len)
-		reply_lan(w, &act, &k.src);
+		reply_lan(w, &act, &k->src);
 	if (act.verdict == PROXY_PASS)
-		from_lan_relayed(w, p, m, &k);
+		from_lan_relayed(w, p, m, k);
 }
 
-static void from_lan(
-    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
+static void from_lan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, struct gw_pkt *k, bool owned)
 {
 	int t;
 
