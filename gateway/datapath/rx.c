@@ -20,7 +20,9 @@
 #include "rwy/prefetch.h"
 #include "tenant/tenant.h"
 
-#define AHEAD 4 /* frames prefetched */
+#define AHEAD      4 /* frames prefetched */
+#define HEAD_LINES 2 /* of a frame that are prefetched then */
+#define REST_LINES 6 /* of a large datagram, one frame ahead */
 
 /* The kernel's interface is untagged: removes the tag by moving the addresses up to the
  * EtherType. */
@@ -386,6 +388,17 @@ RWY_PREFETCHER void prefetch_head(struct rte_mbuf *m)
 	rte_prefetch0(d + RTE_CACHE_LINE_SIZE);
 }
 
+/*
+ * Prefetches what follows in a large datagram, whose checksum or tag covers all of it: the
+ * processor sees by itself how it goes on, but not where it begins.
+ */
+RWY_PREFETCHER void prefetch_rest(const struct rte_mbuf *m)
+{
+	if (m->data_len > (HEAD_LINES + REST_LINES) * RTE_CACHE_LINE_SIZE)
+		rwy_prefetch(
+		    rte_pktmbuf_mtod_offset(m, const uint8_t *, HEAD_LINES *RTE_CACHE_LINE_SIZE), REST_LINES);
+}
+
 /* Prefetches for a burst: frames' descriptors, and the first frames. */
 RWY_PREFETCHER void prefetch_burst(struct rte_mbuf **pkts, unsigned n)
 {
@@ -436,6 +449,8 @@ void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
 
 		if (i + AHEAD < n)
 			prefetch_head(pkts[i + AHEAD]);
+		if (i + 1 < n && p->conf->role != CONF_ROLE_LAN)
+			prefetch_rest(pkts[i + 1]);
 		if (w->ts->n && p->conf->role == CONF_ROLE_LAN && i + AHEAD / 2 < n)
 			gw_rx_overlay_ahead(w, pkts[i + AHEAD / 2]);
 		if (!owned && p->copy_rx && !(m = rx_copy(w, m)))
