@@ -29,11 +29,15 @@
  * A hundred times a second, between batches, a fixed loop is timed (fp_reference.h), and then a
  * batch that does not count warms the caches again.
  *
+ * `state`: bytes that a gateway holds by malloc for the tunnel and its queue pairs, in the end, when
+ * nothing is under way. Of one queue pair more: the difference of two runs.
+ *
  * Figures are the median of many batches. Batches in which the kernel used the CPU are left out and
  * counted, since they would measure other programs.
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -395,15 +399,25 @@ static void print_harms(struct run *r, uint64_t hz)
 		print_harm(r, (enum fp_hostile)w, name[w], hz / 2);
 }
 
+/* Bytes that the program holds by malloc; packet buffers and journals are elsewhere. */
+static size_t heap(void)
+{
+	const struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
 static int run(struct run *r, double seconds)
 {
 	const struct fp_stats *st;
 	const struct eng_counters *c = eng_counters(r->lab.gw[FP_A].w->eng);
 	uint64_t hz = rte_get_tsc_hz(), custody, end;
+	size_t held;
 
 	fp_reference_init();
 	r->hosts = fp_hosts_new(&r->lab);
 	st = fp_hosts_stats(r->hosts);
+	held = heap();
 	warm_up(r);
 	end = rte_rdtsc() + (uint64_t)(seconds * (double)hz);
 	for (uint64_t next = 0; r->most ? counted < r->most : before(end);) {
@@ -415,12 +429,14 @@ static int run(struct run *r, double seconds)
 	}
 	custody = c->accepted - c->delivered;
 	drain(r);
+	held = heap() - held;
 	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->lab.cfg.payload, r->lab.cfg.qps, hz);
 	print_series("near", &near);
 	print_series("far", &far);
 	print_series("harness", &harness);
 	print_series("both", &both);
 	print_series("reference", &reference);
+	printf(", \"state\": %zu", held / FP_SITES);
 	if (r->lab.cfg.hostile) {
 		print_harms(r, hz);
 		drain(r);
