@@ -94,7 +94,7 @@ bool conf_scan_rate(const char *s, uint64_t *bits_per_s)
 /* Reads "0.5": at most 4 decimals. */
 bool conf_scan_percent(const char *s, uint64_t *ppm)
 {
-	static const struct unit percent[] = {{"", 10000}, {NULL, 0}};
+	static const struct unit percent[] = {{"", 10000}, {"%", 10000}, {NULL, 0}};
 
 	return scan_unit(s, percent, ppm);
 }

@@ -66,20 +66,28 @@ static int three_way(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Order in which pairs get one more than `floor`: those that hold it, then the largest remainder,
- * then the first. */
+struct preference {
+	const struct plan_pair *pairs;
+	uint64_t key; /* of all keys together */
+};
+
+/*
+ * Order in which pairs get one more than `floor`: those that hold it, then as rendezvous prefers
+ * for all keys together. By remainder, each list of few keys would go to the same pair.
+ */
 static int cmp_share(const void *va, const void *vb, void *ctx)
 {
 	const struct share *a = va, *b = vb;
-	const struct plan_pair *p = ctx;
+	const struct preference *f = ctx;
+	const struct plan_pair *p = &f->pairs[a->pair], *q = &f->pairs[b->pair];
 
 	if (a->over != b->over)
 		return a->over ? -1 : 1;
-	if (a->rest != b->rest)
-		return three_way(b->rest, a->rest);
-	if (p[a->pair].first != p[b->pair].first)
-		return three_way(p[a->pair].first, p[b->pair].first);
-	return three_way(p[a->pair].second, p[b->pair].second);
+	if (!a->rest != !b->rest)
+		return a->rest ? -1 : 1;
+	if (!a->rest || p == q)
+		return three_way(a->pair, b->pair);
+	return plan_spread_less(p, plan_spread_cost(p, f->key), q, plan_spread_cost(q, f->key)) ? -1 : 1;
 }
 
 static int cmp_pair(const void *va, const void *vb)
@@ -101,8 +109,10 @@ static int cmp_have(const void *va, const void *vb)
 	return a->key != b->key ? three_way(a->key, b->key) : three_way(a->index, b->index);
 }
 
-static void quotas(struct share *s, const struct plan_pair *pairs, unsigned n, unsigned m, uint64_t weights)
+static void quotas(struct share *s, const struct plan_pair *pairs, unsigned n, const uint64_t *keys,
+    unsigned m, uint64_t weights)
 {
+	struct preference f = {pairs, 0};
 	unsigned __int128 x;
 	uint64_t left = m;
 	unsigned i;
@@ -115,7 +125,9 @@ static void quotas(struct share *s, const struct plan_pair *pairs, unsigned n, u
 		s[i].quota = (uint32_t)s[i].floor;
 		left -= s[i].floor;
 	}
-	qsort_r(s, n, sizeof(*s), cmp_share, (void *)(uintptr_t)pairs);
+	for (i = 0; i < m; i++) /* the order of the list does not matter */
+		f.key += keys[i];
+	qsort_r(s, n, sizeof(*s), cmp_share, &f);
 	for (i = 0; left; i++) { /* left < the number of pairs with a remainder */
 		if (s[i].rest) {
 			s[i].quota++;
@@ -174,7 +186,7 @@ int plan_spread_list(const struct plan_pair *pairs, unsigned n, const uint64_t *
 		h[i].cost = plan_spread_cost(&pairs[h[i].pair], keys[i]);
 		s[h[i].pair].have++;
 	}
-	quotas(s, pairs, n, m, weights);
+	quotas(s, pairs, n, keys, m, weights);
 	qsort(h, m, sizeof(*h),
 	    /* keys without a pair come last, by key: the order of the list does not matter */
 	    cmp_have);

@@ -301,3 +301,19 @@ def test_a_promise_is_for_all_jobs_together(w):
     w.sched.delete("/v1/jobs/first")
     until(lambda: w.sched.get("/v1/jobs/second")["state"] == "planned")
     stop()
+
+
+
+def test_jobs_of_one_pair_go_to_all_gateways(w):
+    w.sites()
+    gws = w.gateways("gw-a1", "gw-a2", "gw-b1", "gw-b2")
+    stop = w.keep_alive(*gws)
+    until(lambda: len([t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"]) == 4)
+    got = []
+    for i in range(48):
+        w.sched.put(f"/v1/jobs/p{i}", one(i + 1, bps=10**6), 201)
+        got.append(w.op.get(f"/v1/jobs/p{i}")["plan"][0]["pair"])
+    stop()
+    assert len(set(got)) == 4 and max(map(got.count, set(got))) <= 24, got
+    w.sched.put("/v1/jobs/p7", one(8, bps=2 * 10**6), 200)
+    assert w.op.get("/v1/jobs/p7")["plan"][0]["pair"] == got[7]
