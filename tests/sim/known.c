@@ -205,6 +205,10 @@ const struct sim_unmended sim_unmended[] = {
         "a restarted gateway asks a silent host: it takes the answer to a question from before for its own"},
     {12, F_LATE | F_DRAIN, "the same after a drain"},
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
+    {1874, F_STANDBY | F_MOVES, "the carrier of a pair breaks, and a new connection's host gives up first"},
+    {9000, F_STANDBY | F_RATES | F_KEYS | F_PAUSE,
+        "both cables were cut before the pairs began: the gateways of each site serve with those of the "
+        "other"},
 };
 
 const unsigned sim_regressions_n = sizeof(sim_regressions) / sizeof(*sim_regressions);
