@@ -4,17 +4,8 @@
 #include "wan/tunnel.h"
 
 #define SILENCES   3u      /* intervals without an answer */
-#define TRY_FIRST  4u      /* datagrams in flight on a path that is back, */
-#define TRY_ENOUGH 64u     /* until it is as good as any, */
+#define TRY_ENOUGH 64u     /* datagrams in flight that make a tried path as good as any, */
 #define TRY_LONG   RWY_SEC /* or has been back for this long */
-
-void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now)
-{
-	if (p->state == to)
-		return;
-	p->state = to;
-	p->state_at = now;
-}
 
 rwy_time wan_path_silent_at(const struct wan_path *p)
 {
@@ -49,13 +40,13 @@ void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint3
 		return;
 	case WAN_PATH_SILENT:
 		if (p->t->paths > 1)
-			wan_rate_app_limited(p);
-		p->trial = TRY_FIRST;
-		wan_path_enter(p, p->t->paths > 1 ? WAN_PATH_TRIED : WAN_PATH_USABLE, now);
+			wan_path_try(p, now);
+		else
+			wan_path_enter(p, WAN_PATH_USABLE, now);
 		return;
 	case WAN_PATH_TRIED:
 		/* without data an answer to a probe counts */
-		p->trial = lost ? TRY_FIRST : p->trial + (acked ? acked : 1);
+		p->trial = lost ? WAN_TRY_FIRST : p->trial + (acked ? acked : 1);
 		wan_rate_app_limited(p); /* what it carries says little of what it can */
 		if (p->trial >= TRY_ENOUGH || (!lost && now - p->state_at >= TRY_LONG))
 			wan_path_enter(p, WAN_PATH_USABLE, now);

@@ -4,9 +4,6 @@
  * probe timeouts. It knows datagrams, not flows: flow_tx.c and ctl.c are told the outcome of each.
  * reorder.c has the time after which a datagram is lost, rtt.c the round trips.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "rwy/prefetch.h"
 #include "wan/tunnel.h"
 
@@ -120,11 +117,6 @@ static void loss_average(struct wan_path *p, uint32_t acked, uint32_t lost)
 	p->loss_fp += unit * lost;
 	if (p->loss_fp > (uint64_t)1000000 << 16)
 		p->loss_fp = (uint64_t)1000000 << 16;
-}
-
-uint32_t wan_loss_ppm(const struct wan_path *p)
-{
-	return (uint32_t)(p->loss_fp >> 16);
 }
 
 /* A datagram that was declared lost arrived. */
@@ -332,6 +324,8 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct wa
 		    p->delivered - a->rs.delivered >= (uint64_t)MEASURE_MIN * p->mtu ? c.rate_Bps : 0,
 		    c.app_limited, now);
 	wan_path_pace(p);
+	if (p->t->paths > 1)
+		wan_rest_on_ack(p, &c, now);
 }
 
 /* An ACK of the reliable carrier tells arrivals and their time, no losses and no rate. */

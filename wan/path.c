@@ -139,6 +139,8 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->reorder = (struct wan_reorder){.round_end = p->next_pn};
 	wan_ecn_restart(p);
 	p->last_rx = now;
+	if (!wan_path_is_stream(p))
+		wan_rest_gone(p, now);
 	p->fec.reports = 0;
 	wan_fec_tx_reset(&p->fec, now);
 	wan_ranges_reset(&p->seen);

@@ -106,6 +106,7 @@ struct wan_path {
 	rwy_time silent_not_before; /* the process was late: answers may be unread */
 	rwy_time state_at;          /* of the last change of `state` */
 	uint32_t trial;             /* TRIED: most datagrams in flight */
+	uint8_t rests;              /* enum wan_couple_state: not 0: it takes no new data */
 	uint32_t silences;          /* how often it fell silent */
 	uint64_t sent_n, sent_bytes, rx_n, rx_bytes, lost_n, moved_n;
 
@@ -300,7 +301,10 @@ static inline bool wan_sent_room(const struct wan_path *p)
 	return p->next_pn - p->tail + WAN_SENT_RESERVE <= p->mask;
 }
 /* Smoothed share of lost datagrams, parts per million. */
-uint32_t wan_loss_ppm(const struct wan_path *p);
+static inline uint32_t wan_loss_ppm(const struct wan_path *p)
+{
+	return (uint32_t)(p->loss_fp >> 16);
+}
 
 /* ecn.c */
 enum wan_ecn { WAN_ECN_OFF, WAN_ECN_TRYING, WAN_ECN_ON };

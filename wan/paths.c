@@ -6,8 +6,8 @@
  * losses cost on the average. While that path waits for its pacing, another one takes data that
  * would arrive later if it waited, too. So a little data takes the shortest path, and much fills
  * each path at its rate. A change of path has to win a little (STAY): a short message that is
- * spread over equal paths needs repairs on each of them, and gains nothing. Repeats, control frames and
- * best-effort packets take only the first.
+ * spread over equal paths needs repairs on each of them, and gains nothing. Repeats, control
+ * frames and best-effort packets take only the first.
  *
  * While data is under way, each path is asked every cfg.path_probe: by its datagrams, or by a PING
  * that nobody misses. A path is silent when the answer is due for three such times, and none came

@@ -99,7 +99,8 @@ void wan_get_path_stats(const struct wan_tunnel *t, unsigned path, struct wan_pa
 {
 	const struct wan_path *p = &t->path[path];
 
-	*out = (struct wan_path_stats){.state = state_name(p->state),
+	*out = (struct wan_path_stats){
+	    .state = p->rests == WAN_COUPLE_RESTS && wan_path_usable(p) ? "resting" : state_name(p->state),
 	    .since = p->state_at,
 	    .srtt = p->srtt,
 	    .min_rtt = p->min_rtt,

@@ -75,6 +75,7 @@ static int paths_new(struct wan_tunnel *t, rwy_time now)
 	memset(t->path, 0, size);
 	t->paths = t->cfg.paths;
 	t->share = WAN_FEC_ALL;
+	wan_couple_init(&t->couple, t->paths);
 	t->first = t->path;
 	t->mtu_own = t->cfg.mtu[0];
 	for (unsigned i = 0; i < t->paths; i++) {

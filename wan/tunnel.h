@@ -9,6 +9,7 @@
 #include "rwy/hash.h"
 #include "wan/flow.h"
 #include "wan/keys.h"
+#include "wan/couple.h"
 #include "wan/path.h"
 #include "wan/sched.h"
 #include "wan/states.h"
@@ -141,6 +142,7 @@ struct wan_tunnel {
 	const struct wan_path *last; /* several paths: where new data went last */
 	rwy_time polled;             /* time of the last wan_poll */
 	bool first_only;             /* then nothing was left for the other paths */
+	struct wan_couple couple;    /* several paths: which share a bottleneck */
 	uint32_t share;              /* of new data that goes by the path in use, in 1/65536 */
 	uint32_t mtu_own, mtu_min;   /* smallest MTU of our paths; of both sides */
 	uint8_t hs_path;
@@ -368,6 +370,12 @@ rwy_time wan_detour_next(const struct wan_tunnel *t);
 
 /* alive.c: whether a path answers */
 void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now);
+/* It is usable, and tried gently, with so many datagrams in flight at first. */
+#define WAN_TRY_FIRST 4u
+void wan_path_try(struct wan_path *p, rwy_time now);
+/* Several paths: an acknowledgement came; a path fell silent, or a session begins. */
+void wan_rest_on_ack(struct wan_path *p, const struct cc_ack *ack, rwy_time now);
+void wan_rest_gone(struct wan_path *p, rwy_time now);
 /* When it has been asked for so long that it counts as silent; RWY_NEVER: no answer is due. */
 rwy_time wan_path_silent_at(const struct wan_path *p);
 /* Another path works. */
@@ -386,7 +394,7 @@ void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint3
 /* A path may carry data but for pacing. */
 static inline bool wan_path_open(const struct wan_path *p)
 {
-	return wan_path_usable(p) && p->inflight < p->cwnd && wan_sent_room(p) &&
+	return wan_path_usable(p) && !p->rests && p->inflight < p->cwnd && wan_sent_room(p) &&
 	       (p->state != WAN_PATH_TRIED || p->inflight_n < p->trial);
 }
 /* Where data goes at a time: `best` is the open path where it arrives first, its pacing counted;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A path's state is that of the worker that is worst off. */
-static const char *const worst_first[] = {"unproven", "silent", "tried", "usable"};
+static const char *const worst_first[] = {"unproven", "silent", "tried", "resting", "usable"};
 #define STATES (sizeof(worst_first) / sizeof(*worst_first))
 
 struct sum {
@@ -79,7 +79,7 @@ json_t *api_paths_json(const struct api_req *req, const struct api_snap *snap, u
 
 /* X(metric, type, sentence, expression over `s`) */
 #define PATH_METRICS(X)                                                                                      \
-	X("usable", "gauge", "1 when the path carries data on every worker", s.state >= 2)                   \
+	X("usable", "gauge", "1 when the path answers on every worker", s.state >= 2)                        \
 	X("rtt_seconds", "gauge", "smoothed round-trip time, the slowest worker's", (double)s.srtt / 1e9)    \
 	X("rate_bytes_per_second", "gauge", "rate that congestion control allows, all workers",              \
 	    (double)s.rate_Bps)                                                                              \

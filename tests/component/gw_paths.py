@@ -120,7 +120,7 @@ def test_path_dies(folder, workers=1):
             if words[0] == "loss=100%":
                 until(load, "path 1 is silent", lambda: paths(folder)[1]["state"] == "silent")
             load.more()
-        until(load, "path 1 is back", lambda: paths(folder)[1]["state"] == "usable")
+        until(load, "path 1 is back", lambda: paths(folder)[1]["state"] in ("usable", "resting"))  # both share this machine
         now = paths(folder)
         assert now[1]["silences"] and now[0]["tx_bytes"] > 100000, now
         # A path that is late on a busy machine is silent for a moment.

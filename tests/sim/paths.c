@@ -4,14 +4,20 @@
  * longer; then it is well again and another one is not. One path is always well, so no host may
  * notice. A tunnel of one path stays well. NICs wait for less than 100 ms: for them paths are not
  * much longer, and where a READ that is lost once more costs a connection, none is lossy.
+ *
+ * At some changes a path rests for another one, as if both shared a bottleneck: it must carry at once
+ * when that one falls silent. Never do all that answer rest.
  */
+#include "engine/eng.h"
 #include "tests/sim/explore.h"
+#include "wan/tunnel.h"
 
 #define EACH_MAX   600 /* ms between changes */
 #define LOSSY      .3
 #define LONGER_MAX 50             /* ms, each way */
 #define OTHER_MAX  40             /* the same, of one path than of another */
 #define NIC_MAX    4              /* both, with NICs */
+#define REST_MAX   2000           /* ms */
 #define UNTIL      (20 * RWY_SEC) /* from then on all are well */
 
 static uint32_t below(struct run *r, uint32_t n)
@@ -72,13 +78,55 @@ static void make_bad(struct run *r)
 	sim_path_set(r->w, k, c);
 }
 
+/* A site's tunnel; NULL: its gateway is down. */
+static struct wan_tunnel *tunnel_of(const struct run *r, unsigned site)
+{
+	struct eng *e = sim_engine(r->w, site);
+
+	return e ? e->tunnel[0].wan : NULL;
+}
+
+/* At one site a path rests, if it and another one carry. */
+static void make_rest(struct run *r, rwy_time now)
+{
+	unsigned site = below(r, 2), k = below(r, r->cfg.paths), carrier = below(r, r->cfg.paths);
+	rwy_dur span = RWY_MS * below(r, REST_MAX);
+	struct wan_tunnel *t = tunnel_of(r, site);
+
+	if (!t || t->cfg.cc == &cc_fixed || k == carrier || wan_couple_rests(&t->couple, k) ||
+	    wan_couple_rests(&t->couple, carrier) || !wan_path_usable(&t->path[carrier]))
+		return;
+	t->couple.path[k].state = WAN_COUPLE_RESTS;
+	t->couple.path[k].carrier = (uint8_t)carrier;
+	t->couple.path[k].until = now + span;
+	t->path[k].rests = WAN_COUPLE_RESTS;
+}
+
+static void check_rests(struct run *r)
+{
+	for (unsigned site = 0; site < 2; site++) {
+		struct wan_tunnel *t = tunnel_of(r, site);
+		unsigned answer = 0, carry = 0;
+
+		for (unsigned i = 0; t && i < t->paths; i++) {
+			answer += wan_path_usable(&t->path[i]);
+			carry += wan_path_usable(&t->path[i]) && !t->path[i].rests;
+		}
+		if (answer && !carry)
+			sim_fail(r, "every path that answers rests", NULL, site);
+	}
+}
+
 void sim_paths_tick(struct run *r, rwy_time now)
 {
 	if (now < r->path_at)
 		return;
+	check_rests(r);
 	r->path_at = now + RWY_MS * (1 + below(r, EACH_MAX));
 	if (r->greeting) /* NICs wait for the WAN */
 		return;
+	if (r->cfg.paths > 1 && below(r, 2))
+		make_rest(r, now);
 	if (r->path_bad < r->cfg.paths)
 		make_well(r);
 	if (now > r->round_at + UNTIL)

@@ -208,8 +208,9 @@ const struct cli_cmd cmd_tunnels = {.name = "tunnels",
         "SENT and RECEIVED count datagrams' bytes since start.\n"
         "Below the table: tunnels that are not up, and tunnels without keys, with the reason.\n"
         "--paths has a row for each path: usable, tried (it answers again, and carries a little), silent\n"
-        "(no answer: its data went elsewhere), unproven (it never answered). SILENT is how often that\n"
-        "happened; MOVED counts the datagrams whose data went elsewhere then.\n",
+        "(no answer: its data went elsewhere), resting (it shares a bottleneck with another path, which\n"
+        "carries for both), unproven (it never answered). SILENT is how often it fell silent,\n"
+        "MOVED how many datagrams' data went elsewhere then.\n",
     .opts = tunnel_opts,
     .run = run_tunnels};
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a path, and which paths rest because they share a bottleneck (couple.h). alive.c
+ * hears the answers. */
+#include "wan/tunnel.h"
+
+#define LOSS_MOST 50000u /* ppm: who loses more carries for nobody */
+
+static void take_rests(struct wan_tunnel *t, rwy_time now)
+{
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+		enum wan_couple_state is = t->couple.path[i].state;
+
+		if (p->rests == WAN_COUPLE_RESTS && is == WAN_COUPLE_CARRIES && wan_path_usable(p))
+			wan_path_try(p, now);
+		if (is != WAN_COUPLE_CARRIES)
+			wan_rate_app_limited(p);
+		p->rests = (uint8_t)is;
+	}
+}
+
+void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now)
+{
+	if (p->state == to)
+		return;
+	p->state = to;
+	p->state_at = now;
+	if (to == WAN_PATH_SILENT)
+		wan_rest_gone(p, now);
+}
+
+void wan_path_try(struct wan_path *p, rwy_time now)
+{
+	wan_rate_app_limited(p);
+	p->trial = WAN_TRY_FIRST;
+	wan_path_enter(p, WAN_PATH_TRIED, now);
+}
+
+/* A path rests for this one, which has become much worse: it loses, or is twice as long. */
+static bool is_worse(const struct wan_path *p)
+{
+	for (unsigned i = 0; i < p->t->paths; i++) {
+		const struct wan_path *q = &p->t->path[i];
+
+		if (q->rests == WAN_COUPLE_RESTS && p->t->couple.path[i].carrier == p->id &&
+		    (wan_loss_ppm(p) > LOSS_MOST || p->min_rtt > 2 * q->min_rtt))
+			return true;
+	}
+	return false;
+}
+
+void wan_rest_on_ack(struct wan_path *p, const struct cc_ack *ack, rwy_time now)
+{
+	const struct wan_couple_sample s = {
+	    .rtt = ack->rtt ? ack->rtt - ack->reverse : 0, .base = ack->min_rtt, .limited = ack->app_limited};
+
+	if (is_worse(p))
+		wan_rest_gone(p, now);
+	/* A fixed rate is what the operator promised. */
+	if (p->t->cfg.cc != &cc_fixed && wan_couple_note(&p->t->couple, p->id, &s, now))
+		take_rests(p->t, now);
+}
+
+void wan_rest_gone(struct wan_path *p, rwy_time now)
+{
+	wan_couple_gone(&p->t->couple, p->id);
+	take_rests(p->t, now);
+}
