@@ -301,6 +301,35 @@ static void test_quiet(void **state)
 	wan_pair_fini(&p);
 }
 
+/* Datagrams in a path's map that carry what was lost before. */
+static unsigned repeats(const struct wan_pair *p, unsigned path)
+{
+	const struct wan_path *w = &p->end[0].t->path[path];
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i <= w->mask; i++)
+		n += w->sent[i].state != WAN_SENT_NONE && w->sent[i].losses;
+	return n;
+}
+
+/* What the long path loses is repeated on the short one, where it arrives first, though both carry
+ * new data. */
+static void test_repeats(void **state)
+{
+	struct wan_link_cfg l[2] = {line(100 * MBPS, 10 * RWY_MS, 0), line(100 * MBPS, 60 * RWY_MS, 10000)};
+	struct wan_pair p;
+
+	begin(&p, &cc_fixed, l, 15);
+	wan_pair_streams(&p, 1, 1u << 24, LEN, LEN, 1u << 13);
+	wan_pair_run(&p, p.now + 3 * RWY_SEC);
+	print_message("repeats: %u and %u\n", repeats(&p, 0), repeats(&p, 1));
+	assert_true(path(&p, 1).lost > 50);
+	assert_true(repeats(&p, 0) > 20);
+	assert_int_equal(repeats(&p, 1), 0);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
 /* A short message stays on one of two equal paths; a long one takes both. */
 static void test_message(void **state)
 {
@@ -358,6 +387,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_idle),
 	    cmocka_unit_test(test_quiet),
 	    cmocka_unit_test(test_message),
+	    cmocka_unit_test(test_repeats),
 	    cmocka_unit_test(test_back_without_traffic),
 	};
 
