@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Relays: hosts A and B have no route to each other. Each connects to its relay's address, and the listen map says whom it means.
-from lab import BAD_WAN, each, needs, short
+from lab import BAD_WAN, CM_TIMER, each, needs, short
+from lab.proc import wait_for
+from test_carrier import both, move
 
 PORTS = (7174, 7427, 7471)
 RELAY = {4: "10.1.0.1", 6: "fd00:1::1"}  # beside host A
@@ -40,6 +42,45 @@ def test_relay_rcopy(lab):
     assert copy.ok, copy
     sums = [h.run(f"sha256sum <{f}; rm {f}").out for h, f in ((lab.a, "/tmp/t/src"), (lab.b, "/tmp/t/dst"))]
     assert sums[0] == sums[1], sums
+
+
+@needs(gateway=True, relay=PORTS, timeout=180)
+def test_relay_move(lab):
+    """rcopy of a 24 MiB file while the relays' tunnel moves to TCP and back, on request of either end: equal checksums, and no host repeats anything."""
+    apart(lab)
+    lab.a.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=24")
+    server = lab.serve("rcopy -p 7427", port=7427, cm=True)
+    before = [g.carrier() for g in lab.gateways]
+    copy = lab.a.start(f"rcopy /tmp/t/src {RELAY[4]}:/tmp/t/dst -p 7427")
+    lab.wait_traffic(500)
+    for g in lab.gateways:
+        move(lab, g, "tcp")
+        lab.wait_traffic(500)
+        move(lab, g, "native")
+        lab.wait_traffic(500)
+    assert copy.code is None, "the file was copied before the moves ended"
+    r = copy.wait(120)
+    server.kill()
+    assert r.ok, r
+    sums = [h.run(f"sha256sum <{f}; rm {f}").out for h, f in ((lab.a, "/tmp/t/src"), (lab.b, "/tmp/t/dst"))]
+    assert sums[0] == sums[1], sums
+    again = lab.host_retransmits(timer=CM_TIMER)
+    assert not again, again
+    for b, g in zip(before, lab.gateways):
+        c = g.carrier()
+        assert c["moves_to_tcp"] - b["moves_to_tcp"] == 2 and not c["fallbacks"], c
+
+
+@needs(gateway=True, relay=PORTS, carrier="tcp", timeout=90)
+def test_relay_by_tcp(lab):
+    """The relays speak TCP to each other: rping -V, and ucmatose with four connections."""
+    apart(lab)
+    wait_for("both relays send by TCP", lambda: both(lab, "tcp"), 20, 0.1)
+    r = lab.pair(f"rping -s -V -C 50 -a {lab.b.ip4} -p 7174", f"rping -c -V -C 50 -a {RELAY[4]} -p 7174", port=7174, cm=True)
+    assert r.ok, r
+    r = lab.pair("ucmatose -p 7471 -c 4 -C 10", f"ucmatose -s {RELAY[4]} -p 7471 -c 4 -C 10", port=7471, cm=True)
+    assert r.ok, r
+    assert both(lab, "tcp")
 
 
 @needs(gateway=True, relay=PORTS)
