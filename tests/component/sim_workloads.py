@@ -9,6 +9,9 @@ import cases
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workloads"))
 sys.dont_write_bytecode = True
+import _sim  # noqa: E402
+import reinforcement  # noqa: E402
+import training  # noqa: E402
 import weight_transfer as weights  # noqa: E402
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
@@ -35,6 +38,29 @@ def test_the_plan_is_the_controllers():
     """tests/unit/test_plan_shape.c has the same figure for 2 s."""
     assert round(weights.BYTES * 8 / (2 * weights.SPARE)) == 970322580645
     assert weights.reserved() < weights.WAN
+
+
+def test_incast_is_fair_through_gateways_alone():
+    words = reinforcement.words(SCALE, "flows=16 place=incast fsize=8MiB")
+    ours, native = (_sim.rwydc(BUILD, f"{words} {w}") for w in ("", _sim.NATIVE["native"]))
+    limit = 16 * 2**23 * 8 / (reinforcement.HOST / 32 * _sim.PLAIN) + reinforcement.RTT / 2
+    assert ours["flows_done"] == 16 and limit < ours["flows_last_us"] / 1e6 < 1.2 * limit, (ours, limit)
+    assert native["flows_last_us"] > 1.3e6 * limit, native
+
+
+def test_an_outage_costs_a_step_little():
+    clean, hit = (_sim.rwydc(BUILD, training.words(SCALE, 30, f"cc=auto {w}"), train=True) for w in ("", training.OUTAGE))
+    assert hit["wan_lost"] > 0 and hit["qp_errors"] == 0 and 0.98 < hit["step_s"] / clean["step_s"] < 1.02, (clean, hit)
+
+
+def test_native_that_reaches_a_goal_is_named():
+    def row(name, value, unit, reference=None, reference_name=None, goal=None, at_most=False, conditions=""):
+        return {"name": name, "goal": goal, "conditions": conditions}
+    figures = {"": 1.0, "cc=auto": 2.0, _sim.NATIVE["native"]: 5.0, _sim.NATIVE["native, no DCQCN"]: 1.1}
+    rows = list(_sim.arms("x", "s", 1, figures.get, row, goal=1.2))
+    assert [r["goal"] for r in rows] == [1.2, 1.2, None, None] and "does not tell" in rows[0]["conditions"], rows
+    rows = list(_sim.arms("x", "s", 1, figures.get, row, goal=1.05, auto=False))
+    assert [r["goal"] for r in rows] == [1.05, None, None, None] and "does not tell" not in rows[0]["conditions"], rows
 
 
 sys.exit(cases.run(globals()))
