@@ -9,6 +9,7 @@
  * confirmed HELLOs want an answer, and are repeated.
  */
 #include "rwy/hash.h"
+#include "wan/hello.h"
 #include "wan/tunnel.h"
 
 #define REPEAT_FIRST (10 * RWY_MS)

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "rwy/hash.h"
+#include "wan/hello.h"
 #include "wan/tunnel.h"
 
 #define INTERVAL_MIN    (100 * RWY_MS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Receives a datagram: header, checksum, duplicates, then each frame goes to its file. Malformed
  * bytes are counted and dropped. */
+#include "wan/hello.h"
 #include "wan/tunnel.h"
 
 /* A datagram that is being read. */

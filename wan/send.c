@@ -4,6 +4,7 @@
  * probes), then what takes the detour by the reliable carrier, then data as pacing and window
  * allow: lost buffers, second copies, best effort, new data.
  */
+#include "wan/hello.h"
 #include "wan/tunnel.h"
 
 static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)

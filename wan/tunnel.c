@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wan/hello.h"
 #include "wan/tunnel.h"
 
 #define DOWN_AFTER 4 /* keep-alive intervals of silence */

@@ -19,6 +19,7 @@
  * only if its number is newer: an old HELLO that comes late, or again, does not. With proof it may
  * have any number: the numbers come round while nothing arrives.
  */
+#include "wan/hello.h"
 #include "wan/tunnel.h"
 
 #define HINT_EACH (100 * RWY_MS)

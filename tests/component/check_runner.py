@@ -78,7 +78,7 @@ def test_inputs():
     assert {"controller/openapi.yaml", "tests/component/ctlr/harness.py", "tests/component/ctlr/networks.py", "conf/samples/controller.yaml",
             "tools/ca/roceway-ca", "tests/component/controller_api.py"} <= api
     assert not [f for f in api if f.startswith("engine/") or f.endswith("roceway-gateway")], api
-    assert {"docs/cli.md", "docs/what-crosses.md", "engine/counters.h", "wan/wan.h", "gateway/counters.h"} <= inputs("tests/component/cli_api.py")
+    assert {"docs/cli.md", "docs/what-crosses.md", "engine/counters.h", "wan/stats.h", "gateway/counters.h"} <= inputs("tests/component/cli_api.py")
     assert {"tests/e2e/lab/guest.py", "tests/e2e/lab/runner.py"} <= inputs("tests/component/e2e_runner.py")
     assert "controller/page/style.css" in inputs("tests/component/controller_page.py")
 

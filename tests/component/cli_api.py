@@ -294,7 +294,7 @@ def test_counters():
         every = s.get("/v1/counters")["counters"]
         names = {(c["group"], c["name"]) for c in every}
         for header, macro, group in ((ROOT / "engine/counters.h", "ENG_COUNTERS", "engine"),
-                                     (ROOT / "wan/wan.h", "WAN_COUNTERS", "tunnel"),
+                                     (ROOT / "wan/stats.h", "WAN_COUNTERS", "tunnel"),
                                      (ROOT / "gateway/counters.h", "GW_COUNTERS", "gateway")):
             text = header.read_text().split(f"#define {macro}(X)")[1].split("struct ")[0]
             listed = re.findall(r"X\((\w+),", text)

@@ -92,7 +92,7 @@ def test_every_key():
 
 def test_every_counter():
     text = rendered("roceway-metrics.7")
-    lists = {"engine": "engine/counters.h:ENG_COUNTERS", "tunnel": "wan/wan.h:WAN_COUNTERS", "gateway": "gateway/counters.h:GW_COUNTERS", "port": "gateway/api/api.h:API_PORT_COUNTERS"}
+    lists = {"engine": "engine/counters.h:ENG_COUNTERS", "tunnel": "wan/stats.h:WAN_COUNTERS", "gateway": "gateway/counters.h:GW_COUNTERS", "port": "gateway/api/api.h:API_PORT_COUNTERS"}
     for group, place in lists.items():
         path, macro = place.split(":")
         body = re.search(rf"#define {macro}\(X\)((?:.*\\\n)+.*\n)", (ROOT / path).read_text()).group(1)

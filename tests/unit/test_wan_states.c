@@ -12,6 +12,7 @@
 
 #include "tests/lib/states_page.h"
 #include "tests/lib/wan_pair.h"
+#include "wan/hello.h"
 #include "wan/tunnel.h"
 
 #define PEER  77

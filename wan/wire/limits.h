@@ -7,4 +7,6 @@
 #define WAN_OPEN_MAX   96  /* bytes of a flow's open information */
 #define WAN_REASM_ROOM 192 /* headroom of reassembled buffers, for the headers of the LAN side */
 
+#define WAN_PATHS_MAX 8 /* of a tunnel */
+
 #endif
