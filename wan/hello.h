@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HELLOs: the handshake of a tunnel, claims of a pair of gateways, and the witness. Private to wan/ and its
- * tests. Functions are grouped by their .c file. */
+/*
+ * HELLOs: the handshake of a tunnel, claims of a pair of gateways, and the witness. Private to wan/
+ * and its tests. Functions are grouped by their .c file.
+ */
 #ifndef WAN_HELLO_H
 #define WAN_HELLO_H
 
