@@ -26,15 +26,15 @@ static inline bool eng_sb_serves(const struct eng *e)
 }
 
 /*
- * The same, but not before the witness has spoken if it stood still: the other one may serve, and
- * what waited in the NIC meanwhile is of no use to hosts any more.
+ * As eng_sb_serves(). But after this process stood still, only once the witness has confirmed it:
+ * the other gateway may serve, and what waited in the NIC meanwhile is of no use to hosts.
  */
 static inline bool eng_sb_speaks(const struct eng *e)
 {
 	return eng_sb_serves(e) && !e->sb.still;
 }
 
-/* Each request is copied. */
+/* Requests are copied to the standby. */
 static inline bool eng_sb_copies(const struct eng *e)
 {
 	return e->sb.state >= ENG_SB_COPYING && e->sb.state <= ENG_SB_PAIRED;
@@ -63,7 +63,10 @@ static inline unsigned eng_sb_witness(const struct eng *e)
 			return i;
 	return ENG_SB_NO_WITNESS;
 }
-/* Claims c of a tunnel; of all of them what the state asks for. Nothing where it is claimed. */
+/*
+ * eng_sb_claim() makes claim c of one tunnel, eng_sb_claim_all() of each tunnel the claim that the
+ * state asks for. A claim that is made already stays as it is.
+ */
 void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now);
 void eng_sb_claim_all(struct eng *e, rwy_time now);
 /* The event must be possible in this state. */
@@ -117,12 +120,13 @@ void eng_takeover_undo(struct eng *e, rwy_time now);
 
 /* --- standby_msg.c --- */
 /*
- * Says the state to the other gateway, if that was not done; with the next turn if it cannot now.
+ * Tells the other gateway the state and the witness's proof, unless it knows them. Without a buffer
+ * it tries again with the next turn.
  */
 void eng_sb_tell(struct eng *e, rwy_time now);
 struct eng_sb_msg {
 	uint64_t to;            /* epoch of the process that it is meant for */
-	uint8_t state;          /* enum eng_sb_state of the sender; NONE: a note */
+	uint8_t state;          /* enum eng_sb_state of the sender; ENG_SB_NONE: the message is a note */
 	uint64_t term;          /* in which the sender serves, or served last; 0: it did not */
 	struct wan_proof proof; /* of the witness; zeros: none */
 	const uint8_t *note;    /* points into the message */

@@ -10,15 +10,15 @@
  * frames and best-effort packets take only the first.
  *
  * While data is under way, each path is asked every cfg.path_probe: by its datagrams, or by a PING
- * that nobody misses. A path is silent when the answer is due for three such times, and none came
- * in as many: what it had goes elsewhere at once. A path that answers again carries a few
- * datagrams, and more with each that is acknowledged.
+ * that is not repeated when it is lost. A path is silent when an answer is overdue by three such
+ * intervals and nothing arrived in the last three: what it had goes elsewhere at once. A path that
+ * answers again carries a few datagrams, and more with each that is acknowledged.
  */
 #include "wan/tunnel.h"
 
-#define LONG      RWY_SEC /* a path that is silent for longer is asked less often: */
-#define LONG_PART 16u
-#define STAY      7 /* a change of path wins a 2^7th of a round trip */
+#define LONG_SILENCE RWY_SEC /* a path that is silent for longer is asked less often */
+#define LESS_OFTEN   16u     /* then each so many intervals */
+#define STAY         7       /* a change of path wins a 2^7th of a round trip */
 
 /* --- choice ----------------------------------------------------------------------------------- */
 /* When a datagram that is given to the path at `now` arrives, on the average. A lost one is sent
@@ -142,8 +142,8 @@ static rwy_time ask_at(const struct wan_path *p)
 
 	if (p->ping)
 		return RWY_NEVER;
-	if (!wan_path_usable(p) && p->asked_last > p->state_at + LONG)
-		each *= LONG_PART;
+	if (!wan_path_usable(p) && p->asked_last > p->state_at + LONG_SILENCE)
+		each *= LESS_OFTEN;
 	return p->asked_last + each;
 }
 

@@ -66,8 +66,8 @@ struct wan_claims {
 	 * which perhaps cannot be reached by the reliable carrier. */
 	uint8_t reply_n;
 	bool native;
-	/* An answer that refuses is due. It has its own nonce and epoch: what is refused shall not
-	 * be echoed in any other answer. A nonce of 0: to a datagram that is no HELLO. */
+	/* An answer that refuses is due. It has the nonce and epoch of the HELLO that it refuses:
+	 * no other answer may echo these. A nonce of 0: it answers a datagram that is no HELLO. */
 	bool refuse, refuse_native;
 	bool refuse_over; /* for good */
 	bool over;        /* the witness refused this process for good */
@@ -137,7 +137,7 @@ struct wan_tunnel {
 	rwy_time last_rx;
 	struct wan_path *path; /* [paths]: the reliable carrier's */
 	unsigned paths;
-	/* several paths: where a datagram arrives first; else the only one */
+	/* several paths: the one by which a datagram arrives earliest; else the only one */
 	struct wan_path *first;
 	const struct wan_path *last; /* several paths: where new data went last */
 	rwy_time polled;             /* time of the last wan_poll */
@@ -152,16 +152,15 @@ struct wan_tunnel {
 	uint32_t tx_cap, tx_free, tx_flows;
 	struct wan_sched sched;                 /* flows with data to send */
 	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to report */
-	struct wan_txflow *tx_retired;
-	struct wan_againq again;   /* lost fragments to retransmit */
-	struct wan_itemq copies;   /* second copies due */
-	uint64_t tx_bytes, tx_out; /* bytes in custody; those of them sent in this session */
-	uint64_t tx_sent;          /* the latter, without what a buffer costs the peer */
-	/*
-	 * after.c. A buffer waits for others, or did; a flow left room for those; custody has ended
-	 * since.
-	 */
-	bool ordered, room_left, room_made;
+	struct wan_txflow *tx_retired;          /* flows that ended; freed when no list has them */
+	struct wan_againq again;                /* lost fragments to retransmit */
+	struct wan_itemq copies;                /* second copies due */
+	uint64_t tx_bytes, tx_out;              /* bytes in custody; those of them sent in this session */
+	uint64_t tx_sent;                       /* the latter, without what a buffer costs the peer */
+	/* after.c: */
+	bool ordered;   /* a buffer waits for others, or did */
+	bool room_left; /* a flow left room for those that wait */
+	bool room_made; /* custody has ended since */
 	struct rwy_bufq dgrams;
 	/* state of the first packet of `dgrams` while it is being fragmented */
 	uint32_t dgram_off, dgram_id;
@@ -381,7 +380,7 @@ rwy_time wan_path_silent_at(const struct wan_path *p);
 /* Another path works. */
 bool wan_path_another(const struct wan_path *p, rwy_time now);
 /* A datagram that wants an answer was sent; one that was sent at `sent` was answered. acked, lost:
- * datagrams that were so found. */
+ * how many datagrams the answer acknowledged, and how many it made count as lost. */
 static inline void wan_path_on_asked(struct wan_path *p, rwy_time now)
 {
 	p->asked_last = now;

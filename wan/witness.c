@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The witness of a pair of gateways: which of them has the tunnel. It knows the epoch that it
- * believes, that one's latest claim, and the epochs that lost the tunnel for good.
+ * believes, the latest claim of that epoch, and the epochs that lost the tunnel for good. When
+ * another epoch, the asker, sends a HELLO:
  *
- *  - Another epoch asks while the believed one is up: if that one's claim is KEEP, the other one is
- *    refused. If it is HOLD or TAKE, the other one is refused unless it takes. Without a claim it
- *    is challenged, as a peer that restarted.
- *  - Another epoch asks while the believed one is silent: it is challenged, whatever it claims.
- *  - An epoch that another one replaced, when either had a claim, is refused for ever: an epoch
- *    names one process, and that one's state is old.
+ *  - The believed epoch is up and claims KEEP: the asker is refused.
+ *  - It is up and claims HOLD or TAKE: the asker is refused unless it claims TAKE.
+ *  - It is up without a claim, or silent: the asker is challenged, as a peer that restarted.
+ *  - The asker was replaced earlier, when it or its successor had a claim: it is refused for ever.
+ *    An epoch names one process, and the state of that process is old.
  *
- * What is challenged and answers is believed: a restart of the peer (handshake.c). What is refused
- * is told so, if it wants an answer, and whether that is for good: by a HELLO of its own kind,
- * since an ordinary one with its nonce would say that it is believed. Frames of a replaced epoch
- * are answered, too: it may not know yet.
+ * An asker that answers the challenge is believed: a restart of the peer (handshake.c). A refused
+ * asker that wants an answer gets one, which says whether the refusal is for good: a HELLO of its
+ * own kind, since an ordinary one with the asker's nonce would say that it is believed. Frames of a
+ * replaced epoch are answered, too: that gateway may not know yet.
  *
  * A claim has a number. A HELLO of the believed epoch without proof of freshness changes the claim
  * only if its number is newer: an old HELLO that comes late, or again, does not. With proof it may
@@ -22,10 +22,10 @@
 #include "wan/hello.h"
 #include "wan/tunnel.h"
 
-#define HINT_EACH (100 * RWY_MS)
-#define NEWER     (WAN_HELLO_NUMBER / 2 + 1)
+#define HINT_INTERVAL (100 * RWY_MS)
+#define NEWER         (WAN_HELLO_NUMBER / 2 + 1)
 
-static bool gone(const struct wan_claims *c, uint64_t epoch)
+static bool lost_for_good(const struct wan_claims *c, uint64_t epoch)
 {
 	for (unsigned i = 0; i < WAN_GONE_MAX && i < c->gone_n; i++)
 		if (c->gone[i] == epoch)
@@ -42,7 +42,7 @@ bool wan_witness_refuses(const struct wan_tunnel *t, const struct wan_f_hello *f
 {
 	if (believed(t, f->epoch))
 		return false;
-	if (gone(&t->claim, f->epoch))
+	if (lost_for_good(&t->claim, f->epoch))
 		return true;
 	if (!wan_hs_up(t) || t->peer.claim == WAN_HELLO_NO_CLAIM)
 		return false;
@@ -63,7 +63,7 @@ static void refuse(struct wan_tunnel *t, uint64_t epoch, uint64_t nonce, uint8_t
 	struct wan_claims *c = &t->claim;
 
 	c->refuse = true;
-	c->refuse_over = gone(c, epoch);
+	c->refuse_over = lost_for_good(c, epoch);
 	c->refuse_epoch = epoch;
 	c->refuse_nonce = nonce;
 	c->refuse_path = path;
@@ -82,8 +82,8 @@ void wan_witness_refuse(struct wan_tunnel *t, const struct wan_path *p, const st
 		refuse(t, f->epoch, f->nonce, stream ? 0 : p->id, !stream);
 }
 
-/* A pair has one address: what the witness sends to one may reach the other. That one shall not use
- * up the nonce. */
+/* A pair has one address, so what the witness sends to one gateway may reach the other. The gateway
+ * that it is not meant for must not use up the nonce. */
 bool wan_witness_asks_another(const struct wan_tunnel *t, const struct wan_f_hello *f)
 {
 	return t->claim.n && wan_hs_up(t) && f->echo_epoch && f->echo_epoch != t->cfg.epoch;
@@ -135,7 +135,7 @@ void wan_witness_on_stranger(struct wan_tunnel *t, uint32_t index, uint8_t path,
 {
 	struct wan_claims *c = &t->claim;
 
-	if (!c->gone_n || c->refuse || rwy_since(c->hinted, now) < HINT_EACH)
+	if (!c->gone_n || c->refuse || rwy_since(c->hinted, now) < HINT_INTERVAL)
 		return;
 	for (unsigned i = 0; i < WAN_GONE_MAX && i < c->gone_n; i++)
 		if (wan_hs_index(t, c->gone[i]) == index) {
