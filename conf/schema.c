@@ -497,5 +497,4 @@ const struct conf_key conf_keys[] = {
                 "management, `ud` other datagrams, `other` all that is not RoCEv2."},
 };
 /* clang-format on */
-
 const unsigned conf_keys_count = sizeof(conf_keys) / sizeof(conf_keys[0]);

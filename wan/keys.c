@@ -310,30 +310,6 @@ void wan_keys_mark_hello(struct wan_tunnel *t, struct wan_tx *tx, uint64_t epoch
 	mark(t, s ? &s->tx : &k->used->tx, tx, WAN_PATH_HELLO, pn);
 }
 
-uint32_t wan_tx_size(const struct wan_tx *tx)
-{
-	return tx->hdr_len + tx->len + (tx->key ? AEAD_TAG : 0);
-}
-
-void wan_tx_write(const struct wan_tx *tx, uint8_t *out)
-{
-	const uint8_t *body = tx->buf ? tx->buf->data + tx->off : NULL;
-	const uint32_t aad = WAN_SEALED_AAD;
-	const struct aead_in in = {.head = tx->hdr + aad,
-	    .head_len = tx->hdr_len - aad,
-	    .body = body,
-	    .body_len = body ? tx->len : 0};
-
-	if (!tx->key) {
-		memcpy(out, tx->hdr, tx->hdr_len);
-		if (body)
-			memcpy(out + tx->hdr_len, body, tx->len);
-		return;
-	}
-	memcpy(out, tx->hdr, aad);
-	tx->aead->seal(&tx->key->key, tx->nonce, out, aad, out + aad, &in);
-}
-
 /* --- receiving -------------------------------------------------------------------------------- */
 /* Place in `first`; WAN_PATHS_MAX: of HELLOs. A path that is not one opens nothing. */
 static unsigned space_of(const struct wan_pkt *h)

@@ -153,10 +153,11 @@ struct wan_tunnel {
 	struct wan_sched sched;                 /* flows with data to send */
 	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to report */
 	struct wan_txflow *tx_retired;          /* flows that ended; freed when no list has them */
-	struct wan_againq again;                /* lost fragments to retransmit */
-	struct wan_itemq copies;                /* second copies due */
-	uint64_t tx_bytes, tx_out;              /* bytes in custody; those of them sent in this session */
-	uint64_t tx_sent;                       /* the latter, without what a buffer costs the peer */
+
+	struct wan_againq again;   /* lost fragments to retransmit */
+	struct wan_itemq copies;   /* second copies due */
+	uint64_t tx_bytes, tx_out; /* bytes in custody; those of them sent in this session */
+	uint64_t tx_sent;          /* the latter, without what a buffer costs the peer */
 	/* after.c: */
 	bool ordered;   /* a buffer waits for others, or did */
 	bool room_left; /* a flow left room for those that wait */
@@ -241,6 +242,19 @@ static inline struct wan_rxflow *wan_rx_find(const struct wan_tunnel *t, uint32_
 static inline uint64_t wan_tx_credit(const struct wan_tunnel *t, const struct rwy_buf *b)
 {
 	return b->len > t->peer.rx_cost ? b->len : t->peer.rx_cost;
+}
+
+/* Which buffers of a datagram are still in custody: [*seq, *end). False: none. */
+static inline bool wan_tx_in_custody(
+    const struct wan_txflow *f, const struct wan_sent *s, uint64_t *seq, uint64_t *end)
+{
+	*seq = wan_expand(f->base, s->seq);
+	*end = *seq + s->more + 1;
+	if ((int64_t)(*seq - f->base) < 0)
+		*seq = f->base;
+	if ((int64_t)(*end - f->end) > 0)
+		*end = f->end;
+	return (int64_t)(*end - *seq) > 0;
 }
 
 #define WAN_CREDIT_LEFT 3 /* bulk flows leave 1/2^this of the credit */
