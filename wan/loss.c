@@ -7,6 +7,7 @@
 #include "rwy/prefetch.h"
 #include "wan/tunnel.h"
 
+#define CONTROL_MOST    256u /* bytes: without data it is an acknowledgement or a question */
 #define PERSISTENT_PTOS 3
 #define DEAD_PTOS       2  /* PTOs after which a path's datagrams go to another live path */
 #define MEASURE_MIN     32 /* fewest datagrams of a useful rate sample */
@@ -91,7 +92,7 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 		p->tail++;
 	p->next_pn++;
 	if (!wan_path_is_stream(p))
-		rwy_pace_sent(&p->pace.clock, s->bytes);
+		wan_pace_sent(&p->pace, s->bytes, !(s->flags & WAN_S_DATA) && s->bytes < CONTROL_MOST);
 }
 
 /* --- acknowledgement -------------------------------------------------------------------------- */

@@ -51,8 +51,10 @@ static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in f
 /* --- a path ----------------------------------------------------------------------------------- */
 struct wan_pace {
 	struct rwy_pace clock;
-	rwy_dur burst; /* how far the clock may lag behind `now` after an idle time */
-	bool backlog;  /* data waited for the clock when the last poll ended */
+	rwy_dur burst;   /* how far the clock may lag behind `now` after an idle time */
+	rwy_dur control; /* how far control datagrams may advance it between two others; */
+	rwy_dur left;    /* what is left of that */
+	bool backlog;    /* data waited for the clock when the last poll ended */
 };
 
 /* How a path reorders; see reorder.c. */
@@ -334,6 +336,20 @@ static inline void wan_rate_app_limited(struct wan_path *p)
 
 /* pace.c */
 void wan_pace_set(struct wan_pace *c, uint64_t rate_Bps);
+/* A datagram was sent. control: it did not wait for the clock. */
+static inline void wan_pace_sent(struct wan_pace *c, uint32_t bytes, bool control)
+{
+	if (!control) {
+		c->left = c->control;
+	} else {
+		rwy_dur time = rwy_pace_time(&c->clock, bytes);
+
+		if (time > c->left)
+			return;
+		c->left -= time;
+	}
+	rwy_pace_sent(&c->clock, bytes);
+}
 static inline bool wan_pace_ok(const struct wan_pace *c, rwy_time now)
 {
 	return c->clock.at <= now;

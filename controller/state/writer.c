@@ -18,7 +18,8 @@
 #define BATCH       256
 #define APPLY_WAIT  (5 * RWY_SEC)
 #define WATCH_LAG   RWY_SEC /* the watch restarts when a stored change is unreported for so long */
-#define REPLICA_TTL 3000u   /* ms */
+#define WATCH_LEAST (100 * RWY_MS)
+#define REPLICA_TTL 3000u /* ms */
 
 struct ctlr_change {
 	struct ctlr_change *next;
@@ -386,9 +387,10 @@ static void *watcher_main(void *arg)
 	struct ctlr_writer *w = c->writer;
 
 	while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
+		const rwy_time begin = ctlr_now();
 		int rc;
 
-		w->moved = ctlr_now();
+		w->moved = begin;
 		rc = store_watch(c->store, "", c->rev, &w->stop, on_watch, c);
 		watch_lock(c, false); /* the watch broke off within a transaction */
 		if (!rc)
@@ -399,7 +401,8 @@ static void *watcher_main(void *arg)
 			    c, EVENT_WARNING, "store", NULL, "%s: reading everything", store_strerror(rc));
 			rc = ctlr_load_all(c);
 		}
-		if (rc)
+		/* A store that forgets at once would be asked all the time. */
+		if (rc || rwy_since(begin, ctlr_now()) < WATCH_LEAST)
 			nanosleep(&(struct timespec){0, 200000000}, NULL);
 		ctlr_lock(c);
 		finish_applied(c);

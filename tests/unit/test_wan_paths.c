@@ -377,6 +377,27 @@ static void test_back_without_traffic(void **state)
 	wan_pair_fini(&p);
 }
 
+/* Questions every 5 ms are more than 5000 bytes a second: data gets its turn all the same. */
+static void test_control_leaves_data_its_turn(void **state)
+{
+	struct wan_pace c = {0};
+	rwy_time now = RWY_SEC;
+	unsigned turns = 0;
+
+	wan_pace_set(&c, 5000);
+	(void)wan_pace_catch_up(&c, now);
+	for (unsigned i = 0; i < 4000; i++, now += 5 * RWY_MS) {
+		if (wan_pace_ok(&c, now)) {
+			wan_pace_sent(&c, 1000, false);
+			turns++;
+		}
+		wan_pace_sent(&c, 45, true);
+	}
+	/* of the 100 datagrams that the rate allows in 20 s, a third: control takes 2048 bytes for
+	 * each, and no more */
+	assert_in_range(turns, 30, 40);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +410,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_message),
 	    cmocka_unit_test(test_repeats),
 	    cmocka_unit_test(test_back_without_traffic),
+	    cmocka_unit_test(test_control_leaves_data_its_turn),
 	};
 
 	if (argc > 1)
