@@ -17,12 +17,13 @@
 /*
  * Pool names are process-wide; a process has one gateway. A pool is a stack: the buffer that was
  * freed last comes next, while it is still in the cache and its page in the TLB. A ring would go
- * through the whole pool, however few buffers are in use.
+ * through the whole pool, however few buffers are in use. It is lock-free: a worker that loses its
+ * CPU in the middle would else hold up the others.
  */
 static struct rte_mempool *pool_new(const char *name, uint32_t n, uint32_t room)
 {
 	return rte_pktmbuf_pool_create_by_ops(
-	    name, n, GW_MBUF_CACHE, GW_MBUF_PRIV, (uint16_t)room, SOCKET_ID_ANY, "stack");
+	    name, n, GW_MBUF_CACHE, GW_MBUF_PRIV, (uint16_t)room, SOCKET_ID_ANY, "lf_stack");
 }
 
 int gw_pools_new(struct gw_pools *p, uint32_t buffers, uint32_t max_frame)
