@@ -218,7 +218,7 @@ struct eng_responder {
 	 */
 	uint32_t early_crc[ENG_EARLY], early_known;
 	struct eng_dreq dreq;
-	/* Of `causal`: something in custody; acknowledged since the last list; ACKs wait. */
+	/* Mode `causal`: custody is not empty; an ACK came since the last list; ACKs wait. */
 	bool causal_busy, causal_acked, causal_owed;
 	/*
 	 * Taken over by a standby: epoch of the far gateway then, which says again what it said to

@@ -16,7 +16,7 @@
 #include "rwy/endian.h"
 #include "rwy/prefetch.h"
 
-/* What a burst's loop inlines, though there are two such loops. */
+/* A burst's loop inlines these functions, though there are two such loops. */
 #define INLINED static inline __attribute__((always_inline))
 
 /* A packet of a burst, parsed. */

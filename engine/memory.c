@@ -11,7 +11,7 @@
  */
 #define SHARE_BITS 3
 #define SHARE      ((1u << SHARE_BITS) - 1)
-/* Of what is left of its tenant's reservation a host may hold 64 times as much. */
+/* A host may hold 64 times as much as is left of its tenant's reservation. */
 #define OWN_BITS 6
 /* Unpaired flows of a host: two times what is left for all, so two thirds if it is alone. */
 #define UNPAIRED_BITS  1

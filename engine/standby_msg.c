@@ -38,7 +38,7 @@ static struct rwy_buf *message(struct eng *e, enum eng_sb_state state, uint32_t 
 	return b;
 }
 
-/* What the standby lacks of the witness's proofs. */
+/* *p is the witness's latest proof. True: the standby does not have it. */
 static bool proof_to_tell(const struct eng *e, struct wan_proof *p)
 {
 	unsigned w = e->sb.state == ENG_SB_PAIRED ? eng_sb_witness(e) : ENG_SB_NO_WITNESS;

@@ -4,7 +4,8 @@
  * depends on the link and the packet's length only, so a link remembers it. Everything that is not
  * quite ordinary is left to the functions of proxy/edge.h, which call these first.
  *
- * Of the packet only what is read here is checked: the engine parses it, and checks its ICRC.
+ * It checks only those fields of the packet that it reads: the engine parses it, and checks its
+ * ICRC.
  *
  * Thread: the worker that owns the edge.
  */

@@ -31,7 +31,7 @@ struct proxy_cm_key {
 	bool local_active; /* the local host sent the REQ */
 };
 
-/* What rewriting a packet of this length does to its checksums (proxy/fast.h). */
+/* The change of its checksums when a packet of this length is rewritten (proxy/fast.h). */
 struct proxy_patch {
 	uint16_t len;  /* of the IP packet; 0: none yet */
 	uint16_t sum;  /* is added to the complement of the IPv4 header checksum */

@@ -244,7 +244,7 @@ static struct step turn(struct wan_couple_path *p)
 
 static void bin_over(struct wan_couple *c, rwy_time now)
 {
-	struct step s[WAN_COUPLE_PATHS];
+	struct step s[WAN_PATHS_MAX];
 
 	for (unsigned i = 0; i < c->paths; i++)
 		s[i] = turn(&c->path[i]);
@@ -293,7 +293,6 @@ bool wan_couple_note(struct wan_couple *c, unsigned path, const struct wan_coupl
 		bin_over(c, now);
 		changed |= tried_again(c, now) || before != c->testing;
 	}
-	c->bin_at = now;
 	c->bin_end = now + bin_len(c);
 	return changed;
 }

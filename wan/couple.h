@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "rwy/time.h"
-
-#define WAN_COUPLE_PATHS 8
+#include "wan/wire/limits.h"
 
 enum wan_couple_state {
 	WAN_COUPLE_CARRIES,
@@ -35,10 +34,10 @@ struct wan_couple_path {
 
 struct wan_couple {
 	unsigned paths;
-	struct wan_couple_path path[WAN_COUPLE_PATHS];
+	struct wan_couple_path path[WAN_PATHS_MAX];
 	/* alike[a][b], a < b: moves that both queues made together, less those of one alone */
-	uint8_t alike[WAN_COUPLE_PATHS][WAN_COUPLE_PATHS];
-	rwy_time bin_at, bin_end; /* this bin; bin_end 0: none has begun */
+	uint8_t alike[WAN_PATHS_MAX][WAN_PATHS_MAX];
+	rwy_time bin_end; /* of this bin; 0: none has begun */
 	/* The test. */
 	bool testing;
 	uint8_t watched; /* the path that carries meanwhile */

@@ -28,8 +28,8 @@ RWY_MUST_CHECK int gw_cap_stream_new(
 void gw_cap_stream_free(struct gw_cap_stream *s);
 /* Writes the head of the file. False: it has no room. */
 bool gw_cap_stream_head(struct gw_cap_stream *s, const struct gw_cap_cfg *cfg);
-/* What is left of the rings: nothing, or there are enough packets; some, for the next call; some,
- * when the reader has made room. */
+/* The rings have nothing left, or there are enough packets; they have some for the next call; they
+ * have some for which the reader must make room. */
 enum gw_cap_moved { GW_CAP_ALL_MOVED, GW_CAP_MORE, GW_CAP_NO_ROOM };
 /* Takes records. */
 enum gw_cap_moved gw_cap_stream_move(struct gw_cap_stream *s);

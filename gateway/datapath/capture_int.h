@@ -14,9 +14,8 @@ void gw_cap_watch_begin(struct gw_worker *w, struct gw_cap_worker *cw);
  * none. */
 void gw_cap_watch_tunnel(struct gw_worker *w, struct gw_cap_worker *cw, int tunnel);
 /*
- * What counters say of that which was handled since they were looked at last: the first drop, else
- * the first of the others. *reason: which one; 0 with GW_CAP_SAYS_NOTHING. tunnel: of a datagram;
- * -1: it is none.
+ * Looks which counters changed since the last look: the first drop, else the first of the others.
+ * *reason: which one; 0 with GW_CAP_SAYS_NOTHING. tunnel: the datagram's; -1: it was no datagram.
  */
 enum gw_cap_says gw_cap_watch_read(
     struct gw_worker *w, struct gw_cap_worker *cw, int tunnel, uint16_t *reason);
