@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What the sanitizers do besides: they look for leaks from a thread of their own. */
+/* Sanitizers look for leaks from a thread of their own, which needs more system calls. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #else

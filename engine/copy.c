@@ -41,7 +41,7 @@ static void give_up(struct eng_responder *rs)
 	rs->side.e->c.copy_failed++;
 }
 
-/* Whoever has b has copies of all requests before sent_psn. */
+/* A standby that has b also has copies of all requests before sent_psn. */
 static void send_to_standby(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
 	b->psn = rs->copy->sent_psn;

@@ -84,7 +84,7 @@ enum eng_record_kind {
 enum eng_record_wait { ENG_WAIT_MEMORY, ENG_WAIT_READ };
 /* %to of TUNNEL. */
 enum eng_record_tunnel { ENG_TUNNEL_DOWN, ENG_TUNNEL_UP, ENG_TUNNEL_RESTARTED };
-/* Whose decision it is. */
+/* The part that decided. */
 enum eng_record_side { ENG_OF_ENGINE, ENG_OF_RESPONDER, ENG_OF_REQUESTER };
 
 /* One decision. Fields that its kind does not use are 0. */

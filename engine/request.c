@@ -91,7 +91,7 @@ static void restart_connection(struct eng_responder *rs, const struct roce_pkt *
 		rs->local_qpn_before = rs->local_qpn;
 	rs->local_qpn = 0;
 	if (eng_responder_owes(rs)) {
-		/* Whoever could be told has reset its QP. */
+		/* No error NAK: both hosts have reset this queue pair. */
 		eng_log_side(rs->side.e, 1, &rs->side, "a new connection on its QPN: custody is dropped");
 		rs->side.e->c.drop_reused += wan_tx_queued(rs->requests);
 	}

@@ -24,7 +24,7 @@ const char *const eng_sb_names[ENG_SB_STATE_COUNT] = {
 
 /* --- claims ----------------------------------------------------------------------------------- */
 
-/* What a gateway in this state claims of its tunnels; TAKING only of the witness's. */
+/* The claim on tunnels in this state. In TAKING only the witness's tunnel is claimed. */
 static enum wan_claim claim_of(const struct eng *e)
 {
 	switch ((enum eng_sb_state)e->sb.state) {
@@ -107,7 +107,7 @@ void eng_sb_copied(struct eng_responder *rs, rwy_time now)
 	eng_ack_copied(rs);
 }
 
-/* Nobody has copies any longer: what waited for them goes on. */
+/* There is no standby any longer: requests and ACKs that waited for copies go on. */
 static void end_copies(struct eng *e, rwy_time now)
 {
 	struct eng_responder *rs;
@@ -203,8 +203,8 @@ static void sb_lose(struct eng *e, rwy_time now)
 }
 
 /*
- * What hosts have ACKs for is at the standby. It asks the witness, and serves when that agrees;
- * what hosts send meanwhile is lost, and the standby asks for it (NAK).
+ * The standby has every request that hosts have ACKs for. It asks the witness, and serves when the
+ * witness agrees. Packets that hosts send meanwhile are lost; the standby asks for them by NAK.
  */
 static void sb_hand_over(struct eng *e, rwy_time now)
 {
@@ -276,7 +276,7 @@ static void sb_ask_again(struct eng *e, rwy_time now)
 {
 	eng_store_clear(e, now);
 	enter(e, ENG_SB_ASKING, now);
-	/* What the other gateway said last still holds, if it is there. */
+	/* If the other gateway is there, its last word still holds. */
 	e->sb.at = e->sb.other != ENG_SB_NONE ? now : now + e->cfg.standby.wait;
 }
 

@@ -101,7 +101,7 @@ static void state(void *ctx, bool up, bool restarted, rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
 
-	/* Who has just started has no copies, whatever the one before it had. */
+	/* A standby that has just started has no copies, even if the process before it had them. */
 	if (restarted)
 		eng_sb_link(t->e, false, now);
 	t->up = up;

@@ -234,7 +234,7 @@ void roce_parse_offsets(uint8_t *ip, struct roce_pkt *pkt)
 	pkt->icrc = ip + pkt->len - ROCE_ICRC_LEN;
 }
 
-/* Where the RETH is: RD and XRC requests have headers in front of it. */
+/* Finds the RETH: RD and XRC requests have headers in front of it. */
 static const struct roce_reth *reth(const struct roce_pkt *p)
 {
 	uint32_t off = 0;

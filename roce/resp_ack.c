@@ -114,7 +114,7 @@ bool roce_resp_do_error(struct roce_resp *r, struct roce_resp_out *out, rwy_time
 {
 	roce_msn msn;
 
-	/* Where psn is not the point this MSN may be wrong; after the error it does not matter. */
+	/* If psn is not the point, this MSN may be wrong; after the error it does not matter. */
 	roce_resp_point(r, &msn);
 	*out = (struct roce_resp_out){r->fail_psn, r->fail_psn == r->epsn ? r->msn : msn, r->fail_syndrome};
 	r->repeats = 0;

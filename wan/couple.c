@@ -22,8 +22,8 @@
  *    shares again it rests longer. When the path that carries for it falls silent, it carries at
  *    once.
  *
- * What does not delay (a policer) is not found. Nothing is compared while hosts have less to send
- * than the paths take.
+ * A bottleneck that drops without delay (a policer) is not found. Nothing is compared while hosts
+ * have less to send than the paths take.
  */
 #include "wan/couple.h"
 

@@ -21,8 +21,9 @@ struct wan_sent;
 
 #define WAN_DRR_QUANTUM 16384
 /*
- * Where flows wait for each other at the peer: about a packet, so that packets leave in the order
- * in which they came, and none waits for one that is a whole round of turns behind.
+ * The quantum when flows wait for each other at the peer (ack mode causal). It is about a packet,
+ * so packets leave in the order in which they came, and none waits for one that is a whole round of
+ * turns behind.
  */
 #define WAN_DRR_ORDERED 4096
 

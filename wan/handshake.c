@@ -438,7 +438,7 @@ static void take(struct wan_tunnel *t, const struct wan_hs_what *w)
 		t->hs.spare = f->nonce;
 	if (proof)
 		wan_hs_event(t, known || !wan_hs_session(t) ? WAN_HSE_PROOF : WAN_HSE_RESTART, w);
-	/* What was sent before that may still be under way, and shall not be proof. */
+	/* HELLOs sent before that may still be under way: they must not count as proof. */
 	if (wan_witness_on_hello(t, f, proof))
 		wan_hs_nonce(t, w->now);
 	if (proof && f->flags & WAN_HELLO_HELD)

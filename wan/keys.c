@@ -189,8 +189,7 @@ static bool guarded(const struct wan_tunnel *t)
 }
 
 /*
- * What was used before: kept for answers if a process of a pair may have it that the new one is
- * not.
+ * Keeps the keys that were used before, for answers, if another process of the pair may have them.
  */
 static void retire(
     struct wan_tunnel *t, struct wan_key_set *was, const struct wan_key_set *now_used, rwy_time now)
@@ -479,7 +478,7 @@ rwy_time wan_keys_next(const struct wan_tunnel *t)
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
 		if (k->set[i].state == WAN_KEY_OLD)
 			at = rwy_time_min(at, k->set[i].until);
-	/* Where nothing of the phase was acknowledged yet, the ACK calls again. */
+	/* Until something of the phase is acknowledged there is no deadline: the ACK sets it. */
 	if (k->used && phase_arrived(t, &k->used->tx))
 		at = rwy_time_min(at, phase_end(t, &k->used->tx));
 	return at;

@@ -66,7 +66,7 @@ void wan_path_map_grow(struct wan_path *p)
 		p->mask_max = p->mask; /* it is full earlier, and sending waits then */
 		return;
 	}
-	/* What was lost a while ago may still come: as much as is in flight is remembered. */
+	/* Lost datagrams may still arrive: as many as are in flight are remembered. */
 	n = n < have ? n : have;
 	for (uint64_t pn = p->next_pn > n ? p->next_pn - n : 0; pn < p->next_pn; pn++)
 		v[pn & mask] = p->sent[pn & p->mask];

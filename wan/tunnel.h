@@ -104,7 +104,7 @@ struct wan_stream_tx {
 	rwy_time rate_from;
 };
 
-/* What was lost natively again and again, and goes by the reliable carrier: detour.c. */
+/* Datagrams that the native path lost repeatedly go by the reliable carrier: detour.c. */
 struct wan_detour {
 	bool used;     /* it was on at some time */
 	uint8_t after; /* after so many losses; 0: it is off */

@@ -405,7 +405,7 @@ struct wan_proof {
 	uint64_t epoch, nonce; /* of the peer */
 };
 bool wan_proof_spare(const struct wan_tunnel *t, struct wan_proof *out);
-/* What the other gateway of the pair was given. Before the claim that is to be believed. */
+/* Uses a proof that the witness gave to the other gateway of the pair. Call it before the claim. */
 void wan_proof_use(struct wan_tunnel *t, const struct wan_proof *p);
 /* The epoch of the peer that is believed; 0: none is known. */
 uint64_t wan_peer_epoch(const struct wan_tunnel *t);

@@ -135,7 +135,7 @@ static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n, boo
 	return c;
 }
 
-/* Where no network promises delay and jitter, the measured ones count. Unknown values bound
+/* If no network promises delay and jitter, the measured ones count. Unknown values bound
  * nothing. */
 static void check_bounds(struct plan_job_group *g, const struct plan_path *path)
 {

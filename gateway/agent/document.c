@@ -176,8 +176,8 @@ static int connection(
 
 static const char *const carrier_word[] = {"native", "tcp", "quic"}; /* by enum conf_carrier */
 
-/* What an assignment wants of its tunnel: a carrier, and a DSCP. The streams of a reliable carrier
- * have the data of all pairs, so none can have a DSCP of its own there. */
+/* Reads what an assignment asks of its tunnel: a carrier, and a DSCP. The streams of a reliable
+ * carrier have the data of all pairs, so none can have a DSCP of its own there. */
 static int wishes(struct document_assignment *out, const struct conf_tunnel *t, const json_t *a,
     const char *what, struct conf_error *err)
 {

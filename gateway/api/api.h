@@ -63,7 +63,7 @@ void api_metrics_reservations(FILE *f, const struct api_req *req);
 void api_metrics_memory(FILE *f, const struct api_req *req);
 /* standby.c: this gateway as one of a pair, as JSON; null: it is not. */
 json_t *api_standby_json(const struct api_req *req);
-/* What health says about that; NULL: nothing. *ok: the check passes. */
+/* The line of `health` about the pair; NULL: none. *ok: the check passes. */
 const char *api_standby_health(const struct api_req *req, bool *ok);
 void api_metrics_standby(FILE *f, const struct api_req *req);
 /* Converts a time of gw_now() to UTC text. */

@@ -51,7 +51,7 @@ static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
 	return true;
 }
 
-/* What its connections are for: what carries everything, or else detours. */
+/* The reliable carrier that has connections: the one that carries everything, else the detour. */
 static enum wan_carrier wanted(const struct gw_carrier_tun *t)
 {
 	return t->agree.carrier != WAN_CARRIER_NATIVE ? t->agree.carrier : t->agree.detour;

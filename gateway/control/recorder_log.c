@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What came before a connection's failure goes to the log: the ring of the flight recorder may have
- * other things by the time that somebody asks. The control thread looks once a second, so workers
+ * Logs the decisions before a connection's failure: the flight recorder's ring may have overwritten
+ * them by the time that somebody asks. The control thread looks once a second, so workers
  * write no more than the failure's own line. Of many failures at once only some are told.
  */
 #include <arpa/inet.h>

@@ -5,9 +5,9 @@
  * its workers and writes a file of its own, which replaces the old one atomically: whenever a
  * process dies, there is one complete file.
  *
- * Who can write the file can end connections, and who can take its name keeps the gateway from
- * starting. So it is in a directory that belongs to this user and is closed to others (mode 0700),
- * made here if need be; anything else there under its name is refused, never followed.
+ * A process that can write the file can end connections, and one that takes its name keeps the
+ * gateway from starting. So it is in a directory that belongs to this user and is closed to others
+ * (mode 0700), made here if need be; anything else there under its name is refused, never followed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -108,7 +108,7 @@ void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up)
 	w->standby->since = w->standby->say_at = w->now;
 }
 
-/* Who asks the witness has to speak on the WAN. */
+/* A gateway that asks the witness must send on the WAN. */
 static enum gw_pair gate_wanted(const struct gw_worker *w)
 {
 	struct eng_standby_info i;

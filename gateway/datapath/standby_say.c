@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a gateway of a pair says when it begins to serve. Its addresses are those of the other one,
- * so hosts need not learn anything; switches must learn behind which port the MAC address is now.
+ * Packets that a gateway of a pair sends when it begins to serve. Its addresses are those of the
+ * other one, so hosts need not learn anything; switches must learn behind which port the MAC
+ * address is now.
  */
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/resolve.h"

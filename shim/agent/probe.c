@@ -96,7 +96,7 @@ static int socket_of(struct hagent_probe *p, const struct rwy_ip *a)
 	return *fd;
 }
 
-/* What cannot be sent has no answer: the relay cannot be reached from here. */
+/* A question that cannot be sent counts as unanswered: the relay cannot be reached from here. */
 static void ask(struct hagent_probe *p, struct relay *r)
 {
 	const struct proxy_ask a = {.kind = PROXY_ASK_ALIVE, .id = base_random64()};

@@ -333,7 +333,7 @@ static int take_late(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn
 	return count_old(f, pkt, psn, now);
 }
 
-/* What the packets were that came behind others. again: known ones follow them. */
+/* Decides what late packets were: repeats, or reordered. again: known packets follow them. */
 static void judge_late(struct an_flow *f, bool again)
 {
 	struct an_requester *q = f->rq;

@@ -18,7 +18,7 @@ struct run {
 	pcap_t *pcap;
 	pcap_dumper_t *out;
 	uint64_t n;
-	/* What is surely in the file: packets, and its length. */
+	/* Packets that are surely in the file, and its length then. */
 	uint64_t written;
 	int64_t size;
 };

@@ -32,7 +32,7 @@ const char *replay_quantile(const struct an_hist *h, double q)
 	return h->n ? say_time((double)an_hist_quantile(h, q) / 1e9) : "-";
 }
 
-/* What arrived otherwise is known by the host that received it. */
+/* Prints the differences that this host saw in what it received. */
 void replay_differences(const struct rp_conn *c, unsigned side, const struct rp_host *h)
 {
 	char name[REPLAY_NAME_MAX];

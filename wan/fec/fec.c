@@ -194,7 +194,7 @@ static bool known_vain(const struct wan_fec_path *p, uint64_t total, uint64_t wa
 	return total <= v->total && waiting <= v->waiting && bytes >= v->bytes;
 }
 
-/* What of a flow goes by this path. */
+/* The part of a flow that goes by this path. */
 static struct wan_fec_flow own_part(const struct wan_fec_flow *f)
 {
 	struct wan_fec_flow own = *f;

@@ -208,7 +208,7 @@ struct wan_fec_plan {
 	unsigned depth, m, g, n;
 	double eps, fail; /* accepted and expected probability that the group fails */
 };
-/* What must arrive in time. */
+/* The message that must arrive in time. */
 struct wan_fec_message {
 	uint64_t total, own; /* datagrams in all, and by this path: the group's own included */
 	uint64_t left;       /* those by this path that are still to be sent */

@@ -238,7 +238,7 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 /* In the byte `more`, behind the rest. */
 #define WAN_HELLO_RUN 1u /* the sender reads RUN */
 
-/* What one of a pair of gateways claims (wan.h, enum wan_claim). */
+/* The claim of one gateway of a pair (wan.h, enum wan_claim). */
 enum wan_hello_claim { WAN_HELLO_NO_CLAIM, WAN_HELLO_HOLD, WAN_HELLO_TAKE, WAN_HELLO_KEEP };
 
 /*

@@ -110,7 +110,7 @@ static void nd_answer(const struct rp_lan *l, const uint8_t *frame, const uint8_
 {
 	static const uint8_t everybody[16] = {0xff, 0x02, [15] = 1}, all[6] = {0x33, 0x33, [5] = 1}, none[16];
 
-	/* Who has no address yet asks whether somebody has this one. */
+	/* A host without an address asks whether this one is taken (RFC 4862, 5.4). */
 	if (!memcmp(ip + 8, none, 16))
 		nd_send(l, ADVERTISE, all, everybody, UNASKED, l->ip.b);
 	else
@@ -137,7 +137,8 @@ static bool nd_take(struct rp_lan *l, const uint8_t *frame, uint32_t len, const 
 		body = rwy_get16(ip + 4);
 	if (nd[0] == SOLICIT && !l->kernels && !memcmp(nd + 8, l->ip.b, 16))
 		nd_answer(l, frame, ip);
-	/* Who asks says who it is: of two replays that begin one may ask before the other hears. */
+	/* A solicitation has its sender's address, too: of two replays that begin, one may ask
+	 * before the other one listens. */
 	if (!hop || (nd[0] == ADVERTISE ? memcmp(nd + 8, hop->b, 16) != 0
 	                                : nd[0] != SOLICIT || memcmp(ip + 8, hop->b, 16) != 0))
 		return false;

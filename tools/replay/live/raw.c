@@ -177,7 +177,7 @@ static int bind_to(struct rp_lan *l, struct rp_error *err)
 	sa.sll_ifindex = groups.mr_ifindex = (int)if_nametoindex(l->name);
 	if (bind(l->fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
 		return rp_fail(err, "%s: %s", l->name, strerror(errno));
-	/* Who solicits an address that the kernel does not have asks a group that it is not in. */
+	/* The kernel did not join the group of an address that it does not have. */
 	(void)setsockopt(l->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups));
 	/* without the right to force them the kernel's bounds hold, and more is sent again */
 	(void)setsockopt(l->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buf, sizeof(buf));
