@@ -40,9 +40,9 @@ const struct conf_key conf_keys[] = {
             "gateway's user alone. Packets that one hands to another are sealed with it, so that no host "
             "can act for a gateway (docs/gateway-control.md). Left out: they are not."},
     {"gateway.sandbox", CONF_T_ENUM, 0, 0, "on", .words = "off on", C(sandbox),
-        .text =
-            "Once it runs, the gateway keeps the system calls that it needs; who takes it over can start no "
-            "program (docs/security.md). `off`: it keeps all, and warns."},
+        .text = "Once it runs, the gateway keeps only the system calls that it needs, so that an intruder "
+                "can start "
+                "no program (docs/security.md). `off`: it keeps all, and warns."},
     {"gateway.drain_timeout", CONF_T_DURATION, 0, 3600 * RWY_SEC, "10s", C(drain_timeout),
         .text = "How long SIGTERM waits until the far hosts have all that was acknowledged to hosts here. "
                 "Then the gateway stops, and the journal has the rest. `0s`: it stops at once."},
@@ -325,8 +325,8 @@ const struct conf_key conf_keys[] = {
         .text = "Group whose members may do everything, as root may. Left out: no group."},
     {"api.metrics", CONF_T_STRING, 1, CONF_STR - 1, "", C(api_metrics),
         .text = "Where `/metrics`, `/livez`, `/readyz` and `/healthz` alone are served, too, for Prometheus: "
-                "`address:port`, `[IPv6]:port` or `unix:/path`. Who reaches it can read them. Left out: "
-                "nowhere."},
+                "`address:port`, `[IPv6]:port` or `unix:/path`. Anybody who can connect can "
+                "read them. Left out: nowhere."},
 
     {"controller", CONF_T_GROUP,
         .text = "The control center, which names tunnels and tenants besides those of this file. "
@@ -378,9 +378,9 @@ const struct conf_key conf_keys[] = {
         .text = "Who may connect to what, at the source relay and at the destination relay. Nobody else "
                 "may: without an entry nothing passes."},
     {"relay.map", CONF_T_GROUPS, 0, CONF_MAP_MAX, "", LIST(conf, relay.map, relay.maps),
-        .text =
-            "The listen map at the start: who connects to this address and port means that host. `roceway "
-            "map` changes it while the relay runs."},
+        .text = "The listen map at the start: a connection to this address and port goes on to that host. "
+                "`roceway "
+                "map` changes it while the relay runs."},
     {"relay.allow[].from", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(from),
         .text = "Hosts that ask: real addresses."},
     {"relay.allow[].to", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(to),

@@ -163,7 +163,7 @@ static int sandbox(void)
 
 	if (!conf.sandbox) {
 		gw_log(GW_LOG_WARNING, "main",
-		    "sandbox: off: who takes this process over has all system calls, and may start programs");
+		    "sandbox: off: an intruder in this process can use all system calls and start programs");
 		return 0;
 	}
 	if (!base_sandbox_enter(BASE_SANDBOX_CONTROLLER, why, sizeof(why)))

@@ -73,7 +73,7 @@ int gw_privileges_sandbox(const struct conf *c)
 
 	if (!c->sandbox) {
 		gw_log(GW_LOG_WARNING, "main",
-		    "sandbox: off: who takes this process over has all system calls, and may start programs");
+		    "sandbox: off: an intruder in this process can use all system calls and start programs");
 		return 0;
 	}
 	if (!base_sandbox_enter(kind_of(c), why, sizeof(why)))

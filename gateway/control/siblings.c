@@ -452,7 +452,7 @@ int gw_siblings_new(struct gw_app *app)
 		g->sealed = true;
 	} else if (app->conf->siblings) {
 		gw_log(GW_LOG_NOTICE, "sibling",
-		    "no gateway.site_key: whoever can write a sibling's MAC address can act for it");
+		    "no gateway.site_key: a host that forges a sibling's MAC address can act for it");
 	}
 	return app->conf->siblings ? gw_siblings_own(app, app->conf) : 0;
 }

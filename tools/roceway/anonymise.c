@@ -39,7 +39,7 @@ const struct cli_cmd cmd_anonymise = {.name = "anonymise",
             "other names, payload and private data become zeros, and the ICRC is made anew. PSNs, times,\n"
             "lengths, P_Keys and VLAN tags stay. What is not RoCEv2, VXLAN too, is left out.\n"
             "\n"
-            "With one --key the same names come out of several captures. Who has the key can find the\n"
-            "old names; without --key nobody can.\n",
+            "With one --key the same names come out of several captures. With the key the old\n"
+            "names can be found again; without --key they cannot.\n",
     .opts = opts,
     .run = run_anonymise};
