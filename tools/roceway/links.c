@@ -3,13 +3,14 @@
  * roceway links: the links of this relay, or with --network those of all relays, as the control
  * center knows them: the segments of both ends and the tunnel between them.
  */
-#include "tools/roceway/roceway.h"
+#include "tools/roceway/links.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct cli_opt opts[] = {
     {"detail", NULL, "everything that is known, line by line"},
+    {"segments", NULL, "each link's segments with their rates in a second, RTT and losses"},
     {"network", NULL, "the links of all relays, asked of the control center"},
     CONTROL_OPTS{NULL, NULL, NULL},
 };
@@ -154,14 +155,24 @@ static int run_network(const struct cli *cli)
 
 static int run_links(const struct cli *cli)
 {
+	if (cli_value(cli, "segments") && cli_value(cli, "network")) {
+		cli_error("--segments is of this relay, --network of all");
+		return EXIT_USAGE;
+	}
+	if (cli_value(cli, "segments"))
+		return links_segments(cli);
 	return cli_value(cli, "network") ? run_network(cli) : run_own(cli);
 }
 
 const struct cli_cmd cmd_links = {.name = "links",
     .text = "links of a relay (roceway-proxy), or of all",
-    .more = "LINK is the same at all its relays. To LOCAL, RELAY and ALIAS stand for REMOTE and its QPN.\n"
-            "BY: the host that asked. IN, OUT: packets from and to LOCAL.\n"
-            "--network: a line for each relay of a link, with its host and what it carried for it, and the\n"
-            "tunnel between the relays.\n",
+    .more =
+        "LINK is the same at all its relays. To LOCAL, RELAY and ALIAS stand for REMOTE and its QPN.\n"
+        "BY: the host that asked. IN, OUT: packets from and to LOCAL.\n"
+        "--segments: LOCAL host to relay, relay to relay, far relay to REMOTE. OUT, IN: bits a second; for\n"
+        "the far host OUT is what the far relay measures of it. AGAIN: packets sent again to the host,\n"
+        "datagrams lost by the tunnel.\n"
+        "--network: a line for each relay of a link, with its host and what it carried for it, and the\n"
+        "tunnel between the relays.\n",
     .opts = opts,
     .run = run_links};
