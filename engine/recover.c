@@ -196,18 +196,42 @@ static bool may_be_another(const struct eng_requester *rq)
 	       rq->responder->side.state == ENG_R_WAITING;
 }
 
+/* The request that ends the QP is all that the host is asked for, and the response is before it. */
+static bool before_fatal(const struct eng_requester *rq, const struct roce_pkt *pkt)
+{
+	return rq->reqr.q.n == 1 &&
+	       (eng_requester_names_nothing(rq, pkt) || roce_psn_before(pkt->psn, rq->reqr.una));
+}
+
+/*
+ * The ACK of a duplicate names the last PSN that the host has executed, but Soft-RoCE leaves READs
+ * out. Then each ACK, and not only a late one, is before the fatal request; one that is ahead of
+ * what the host expects makes it name that.
+ */
 bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
-	roce_psn last = roce_psn_add(rq->reqr.tail, ROCE_PSN_MASK);
+	uint8_t syn = pkt->info->op == ROCE_OP_ACK ? roce_aeth_syndrome(pkt) : 0;
+	bool ack = pkt->info->op == ROCE_OP_ACK && roce_aeth_type(syn) == ROCE_AETH_ACK;
+	bool ahead = rq->asked_ahead, before = before_fatal(rq, pkt);
+	roce_psn psn, expects = rq->reqr.una; /* or later, if it is asked ahead now */
 
-	if (pkt->info->op != ROCE_OP_ACK || roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_ACK ||
-	    roce_psn_before(pkt->psn, last))
+	if (ack && !before && !roce_psn_before(pkt->psn, roce_psn_add(rq->reqr.tail, ROCE_PSN_MASK))) {
+		psn = expects = roce_psn_add(pkt->psn, 1);
+	} else if (ack && before && !ahead && rq->reqr.retry_count) {
+		psn = roce_psn_add(rq->reqr.una, ROCE_PSN_MASK >> 1);
+		ahead = true;
+	} else if (syn == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ) && before && ahead) {
+		psn = expects = pkt->psn;
+	} else {
 		return false;
+	}
 	if (may_be_another(rq))
 		return true; /* it is sent again */
-	eng_requester_begin(rq, roce_psn_add(pkt->psn, 1), rq->open_pmtu, false);
-	if (!queue_fatal_request(rq, rq->reqr.tail))
-		fail_ending(rq, rq->reqr.tail, now);
+	eng_requester_begin(rq, psn, rq->open_pmtu, false);
+	rq->asked_ahead = ahead;
+	rq->promised = roce_psn_add(expects, 2);
+	if (!queue_fatal_request(rq, psn))
+		fail_ending(rq, expects, now);
 	return true;
 }
 

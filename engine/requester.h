@@ -142,7 +142,8 @@ void eng_requester_ask_beside(struct eng_requester *rq);
 bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time now);
 /*
  * The host acknowledged the request that should end its QP: that was a duplicate, for the host is
- * further than was known. True: the request goes out again with the PSN that the host expects.
+ * further than was known. True: the request goes out again with the PSN that the host expects, or
+ * far ahead of it where the ACK does not say it.
  */
 bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
 

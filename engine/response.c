@@ -19,6 +19,12 @@ static enum eng_end end_reason(enum roce_reqr_end end)
 	rwy_unreachable();
 }
 
+/* The first request that counts as lost. The question ahead of it is none. */
+static roce_psn lost_from(const struct eng_requester *rq, roce_psn psn)
+{
+	return rq->asked_ahead ? roce_psn_add(rq->promised, ROCE_PSN_MASK - 1) : psn;
+}
+
 /*
  * Frees the requests that the host acknowledged, and ends the connection if the response says so.
  */
@@ -46,12 +52,11 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 		eng_rp_taken(rq, rq->bytes - before);
 	/* The NAK to the fatal request is sent once and may be lost: silence means the same. */
 	if (rq->side.state == ENG_Q_ENDING && (act->failed || !rq->reqr.q.n))
-		eng_requester_fail(rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS),
-		    (enum eng_end)rq->end, now);
+		eng_requester_fail(rq, lost_from(rq, rq->reqr.una),
+		    roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS), (enum eng_end)rq->end, now);
 	else if (act->failed)
-		eng_requester_fail(rq,
-		    rq->asked_ahead ? roce_psn_add(rq->promised, ROCE_PSN_MASK - 1) : act->fail_psn,
-		    act->fail_syndrome, end_reason(act->end), now);
+		eng_requester_fail(
+		    rq, lost_from(rq, act->fail_psn), act->fail_syndrome, end_reason(act->end), now);
 	eng_requester_report(rq, now);
 	eng_dirty(&rq->side);
 }

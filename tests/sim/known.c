@@ -188,6 +188,9 @@ const struct sim_regression sim_regressions[] = {
     {547, F_REUSE},
     /* PINGs and ACKs took all of a very low rate: data waited for the pacing clock for ever */
     {645, F_PATHS | F_MASS},
+    /* the last requests that an idle host had were READs, its ACKs of a duplicate named none of them,
+     * and the request that ends its QP came at a PSN that it had seen */
+    {77003430, F_IDLE},
 };
 
 /*
