@@ -441,6 +441,8 @@ void wan_loss_abandon(struct wan_path *p, rwy_time now)
 	wan_path_pace(p);
 	if (p->t->paths == 1)
 		return;
+	p->t->cfg.cc->on_persistent(p->cc, now);
+	wan_path_pace(p);
 	p->silences++;
 	p->moved_n += l.n;
 	p->t->c.lost -= l.n;

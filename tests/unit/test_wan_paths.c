@@ -190,6 +190,39 @@ static void test_dead(void **state)
 	}
 }
 
+/*
+ * A path dies and comes back two seconds later. The ACK that ends the silence names datagrams of
+ * before it, and must not be a measure of the path's rate: it carries its share again. Whether such
+ * datagrams had arrived depends on the moment.
+ */
+static void test_rate_after_silence(void **state)
+{
+	static const struct {
+		rwy_dur rtt[2], later;
+		unsigned dead;
+	} at[] = {{{10, 30}, 49, 1}, {{10, 30}, 7, 0}, {{10, 10}, 147, 1}, {{30, 30}, 196, 0}};
+
+	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		struct wan_link_cfg l[2] = {
+		    line(100 * MBPS, at[i].rtt[0] * RWY_MS, 0), line(100 * MBPS, at[i].rtt[1] * RWY_MS, 0)};
+		struct wan_pair p;
+
+		loaded(&p, l, i + 1);
+		wan_pair_run(&p, p.now + at[i].later * RWY_MS);
+		set_loss(&p, at[i].dead, 1000000);
+		watch(&p, at[i].dead, 2 * RWY_SEC);
+		set_loss(&p, at[i].dead, 0);
+		wan_pair_run(&p, p.now + RWY_SEC);
+		double back = share(&p, l, RWY_SEC);
+
+		print_message("path %u dies %.0f ms later; back: %.3f of both\n", at[i].dead,
+		    (double)at[i].later, back);
+		assert_true(back > .9);
+		assert_int_equal(p.errors, 0);
+		wan_pair_fini(&p);
+	}
+}
+
 /* A path that loses 30 % of what goes each way, and one that becomes 50 ms longer. */
 static void test_worse(void **state)
 {
@@ -403,6 +436,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_goodput),
 	    cmocka_unit_test(test_dead),
+	    cmocka_unit_test(test_rate_after_silence),
 	    cmocka_unit_test(test_worse),
 	    cmocka_unit_test(test_outage),
 	    cmocka_unit_test(test_idle),
