@@ -136,11 +136,20 @@ static bool busy(const struct wan_tunnel *t)
 	return any;
 }
 
-static rwy_time ask_at(const struct wan_path *p)
+/*
+ * Without a round trip a dead path is missed only after the first probe timeout, and one that never
+ * answered does not replace it. So all are asked before data comes, unless they do not answer soon.
+ */
+static bool learns(const struct wan_path *p)
+{
+	return !wan_path_has_rtt(p) && p->asked_last < p->t->since + LONG_SILENCE;
+}
+
+static rwy_time ask_at(const struct wan_path *p, bool busy)
 {
 	rwy_dur each = p->t->cfg.path_probe;
 
-	if (p->ping)
+	if (p->ping || !(busy || learns(p)))
 		return RWY_NEVER;
 	if (!wan_path_usable(p) && p->asked_last > p->state_at + LONG_SILENCE)
 		each *= LESS_OFTEN;
@@ -164,12 +173,15 @@ static void look(struct wan_path *p, rwy_time now)
 
 void wan_paths_tick(struct wan_tunnel *t, rwy_time now)
 {
+	bool ask;
+
 	if (!wan_hs_session(t) || t->st.on)
 		return;
 	for (unsigned i = 0; i < t->paths; i++)
 		look(&t->path[i], now);
-	for (unsigned i = 0; i < t->paths && busy(t); i++)
-		if (now >= ask_at(&t->path[i]))
+	ask = busy(t);
+	for (unsigned i = 0; i < t->paths; i++)
+		if (now >= ask_at(&t->path[i], ask))
 			t->path[i].ping = true;
 }
 
@@ -183,8 +195,7 @@ rwy_time wan_paths_next(const struct wan_tunnel *t)
 	ask = busy(t);
 	for (unsigned i = 0; i < t->paths; i++) {
 		next = rwy_time_min(next, wan_path_silent_at(&t->path[i]));
-		if (ask)
-			next = rwy_time_min(next, ask_at(&t->path[i]));
+		next = rwy_time_min(next, ask_at(&t->path[i], ask));
 	}
 	return next;
 }

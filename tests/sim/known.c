@@ -191,6 +191,8 @@ const struct sim_regression sim_regressions[] = {
     /* the last requests that an idle host had were READs, its ACKs of a duplicate named none of them,
      * and the request that ends its QP came at a PSN that it had seen */
     {77003430, F_IDLE},
+    /* no path had been asked before the first data, and the one that it took was dead */
+    {77000870, F_SQUEEZE | F_PATHS | F_KEYS},
 };
 
 /*

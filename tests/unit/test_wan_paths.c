@@ -223,6 +223,31 @@ static void test_rate_after_silence(void **state)
 	}
 }
 
+/*
+ * A path dies before the first data, but after the tunnel is up. Both were asked by then, so what is
+ * sent by the dead one goes by the other one at once, not after the first probe timeout.
+ */
+static void test_dead_before_data(void **state)
+{
+	struct wan_link_cfg l[2] = {line(100 * MBPS, 30 * RWY_MS, 0), line(100 * MBPS, 60 * RWY_MS, 0)};
+	struct wan_pair p;
+
+	begin(&p, &cc_auto, l, 14);
+	wan_pair_settle(&p, 300 * RWY_MS);
+	for (unsigned i = 0; i < 2; i++)
+		assert_string_equal(path(&p, i).state, "usable");
+	set_loss(&p, 0, 1000000);
+	wan_pair_streams(&p, 1, 1u << 24, LEN, LEN, 64);
+	struct seen s = watch(&p, 0, RWY_SEC);
+
+	print_message("dead before data: noticed after %.1f ms, stall %.1f ms\n", (double)s.noticed / 1e6,
+	    (double)s.stall / 1e6);
+	assert_true(s.noticed <= 100 * RWY_MS);
+	assert_true(s.stall <= 160 * RWY_MS);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
 /* A path that loses 30 % of what goes each way, and one that becomes 50 ms longer. */
 static void test_worse(void **state)
 {
@@ -437,6 +462,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_goodput),
 	    cmocka_unit_test(test_dead),
 	    cmocka_unit_test(test_rate_after_silence),
+	    cmocka_unit_test(test_dead_before_data),
 	    cmocka_unit_test(test_worse),
 	    cmocka_unit_test(test_outage),
 	    cmocka_unit_test(test_idle),
