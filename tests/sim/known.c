@@ -193,6 +193,9 @@ const struct sim_regression sim_regressions[] = {
     {77003430, F_IDLE},
     /* no path had been asked before the first data, and the one that it took was dead */
     {77000870, F_SQUEEZE | F_PATHS | F_KEYS},
+    /* three questions whether the carrier answers were under way at the end, after a pause; the test
+     * counted bytes, and took them for a detour */
+    {79001694, F_PAUSE | F_DETOUR | F_KEYS},
 };
 
 /*
