@@ -284,9 +284,14 @@ bool eng_copy_complete(const struct eng_responder *rs)
 
 /* --- messages of the far gateway -------------------------------------------------------------- */
 
+/*
+ * A gateway that may not speak would pass it to no host, and the standby would hear that the host
+ * has it.
+ */
 static bool answer_waits(const struct eng_responder *rs)
 {
-	return rs->resp.rd_n && !eng_copy_covers(rs, rs->resp.rd[rs->resp.rd_head].psn);
+	return !eng_sb_speaks(rs->side.e) ||
+	       (rs->resp.rd_n && !eng_copy_covers(rs, rs->resp.rd[rs->resp.rd_head].psn));
 }
 
 bool eng_copy_holds(struct eng_responder *rs, struct rwy_buf *b)

@@ -64,7 +64,7 @@ void eng_copy_allow(struct eng_responder *rs);
 bool eng_copy_covers(const struct eng_responder *rs, roce_psn psn);
 /*
  * A message of the far gateway must wait, because the standby does not have the READ that it
- * answers. True: b was taken.
+ * answers, or because this gateway may not speak. True: b was taken.
  */
 bool eng_copy_holds(struct eng_responder *rs, struct rwy_buf *b);
 /* The next message that waited and need not wait any longer; NULL: none. */

@@ -79,9 +79,20 @@ static void set_term(struct eng *e, uint64_t term)
 		atomic_store(e->cfg.term, term);
 }
 
+/* What came while this gateway might not speak goes on. */
+static void pass_answers(struct eng *e, rwy_time now)
+{
+	struct eng_responder *rs = e->sb.copies, *next;
+
+	for (; rs; rs = next) {
+		next = rs->copy->all_next;
+		eng_sb_copied(rs, now);
+	}
+}
+
 static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 {
-	bool served = eng_sb_serves(e);
+	bool served = eng_sb_serves(e), spoke = eng_sb_speaks(e);
 
 	eng_log(e, to == ENG_SB_PAIRED || to == ENG_SB_READY ? 2 : 1, "standby=%s before=%s",
 	    eng_sb_names[to], eng_sb_names[e->sb.state]);
@@ -96,6 +107,8 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 	eng_sb_tell(e, now);
 	if (e->ops->serves && (eng_sb_serves(e) != served || to == ENG_SB_REPLACED))
 		e->ops->serves(e->ctx, eng_sb_serves(e), to == ENG_SB_REPLACED, now);
+	if (eng_sb_speaks(e) && !spoke)
+		pass_answers(e, now);
 }
 
 void eng_sb_copied(struct eng_responder *rs, rwy_time now)

@@ -193,6 +193,10 @@ const struct sim_regression sim_regressions[] = {
     {77003430, F_IDLE},
     /* no path had been asked before the first data, and the one that it took was dead */
     {77000870, F_SQUEEZE | F_PATHS | F_KEYS},
+    /* a gateway of a pair that had stood still let no answer of an ATOMIC out, and told its standby,
+     * which took over, that the host had it */
+    {20206, F_STANDBY | F_CM},
+    {20304, F_STANDBY | F_CM}, /* the same */
     /* three questions whether the carrier answers were under way at the end, after a pause; the test
      * counted bytes, and took them for a detour */
     {79001694, F_PAUSE | F_DETOUR | F_KEYS},
