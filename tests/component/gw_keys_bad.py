@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Bad input for key exchanges (docs/security.md), at a real gateway: dates, peers without a certificate, half handshakes by the thousand,
-peers that never finish, storms of KeyUpdates; the last three also for the TLS of the TCP carrier. And where key material is not: log, API, journal, WAN, core dumps.
+peers that never finish, storms of KeyUpdates; the last three also for the TLS of the TCP carrier. And where key material is not: log, API, journal, captures, WAN, core dumps.
 
 The world is that of gw_keys.py. Needs root. Arguments: the build folder, and a part of the names of the tests to run.
 """
@@ -21,6 +21,7 @@ sys.dont_write_bytecode = True
 import gw_smoke as lab  # noqa: E402
 import gw_drain as drain  # noqa: E402
 import gw_keys as keys  # noqa: E402
+import gw_capture as capture  # noqa: E402
 
 PORT, CARRIER = 4792, 4793
 STORM = os.path.join(lab.BUILD, "tests", "tls_storm")
@@ -177,6 +178,12 @@ def resources(pid, thread="rwy-keys"):
     return memory, len(os.listdir("/proc/%d/fd" % pid)), cpu
 
 
+def memory_bound():
+    """Bytes that half handshakes may take; freed memory stays for a while with a sanitizer."""
+    with open(lab.GATEWAY, "rb") as f:
+        return (128 if b"__asan_init" in f.read() else 4) << 20
+
+
 def half(kind, hello, source, port=PORT):
     """One half handshake: nothing, junk, part of a ClientHello, all of it. None: refused while connecting."""
     try:
@@ -231,8 +238,7 @@ def test_half_handshakes(folder):
         assert n["strangers"] == HALF // 10, n
         assert n["rate"] + n["full"] + n["strangers"] + taken >= HALF * 9 // 10, (n, taken)
         assert taken <= 12 + 5 * (took + 10), (taken, took)  # 4 a second, and 12 at once
-        with open(lab.GATEWAY, "rb") as f:  # freed memory stays for a while with a sanitizer
-            assert grown < ((128 if b"__asan_init" in f.read() else 4) << 20) and opened < 16, (grown, opened)
+        assert grown < memory_bound() and opened < 16, (grown, opened)
         assert cpu < 1 + took / 2, (cpu, took)
         print("   %d in %.1f s: %s, taken up %d; CPU %.2f s, memory %+d KiB" % (HALF, took, n, taken, cpu, grown // 1024))
 
@@ -254,7 +260,7 @@ def test_half_carrier(folder):
             memory, files, cpu = resources(a.proc.pid, "rwy-carrier")
             began, seen = time.monotonic(), []
             flood(HALF, hello, held, lambda: seen.append(resources(a.proc.pid, "rwy-carrier")), CARRIER)
-            took = time.monotonic() - began
+            cpu, took = resources(a.proc.pid, "rwy-carrier")[2] - cpu, time.monotonic() - began
             load.more()
             n = {name: count - before[name] for name, count in carrier(folder).items()}
             now = keys.tunnel(folder, "a")["carrier"]
@@ -267,9 +273,10 @@ def test_half_carrier(folder):
         waiting = 32  # whose tunnel is not known yet
         assert sum(n.values()) >= HALF - waiting - 400, n
         assert n["strangers"] == HALF // 10 and n["many"] > 0 and n["tunnel"] == n["full"] == 0, n
-        opened = max(s[1] for s in seen) - files
-        assert opened < waiting + 16, opened
-        print("   %d in %.1f s: %s, files %+d" % (HALF, took, n, opened))
+        grown, opened = (max(s[i] for s in seen) - was for i, was in ((0, memory), (1, files)))
+        assert grown < 2 * memory_bound() and opened < waiting + 16, (grown, opened)
+        assert cpu < 1 + took / 2, (cpu, took)  # the load's is in it
+        print("   %d in %.1f s: %s, CPU %.2f s, memory %+d KiB, files %+d" % (HALF, took, n, cpu, grown // 1024, opened))
 
 
 def storm(folder, alpn, port, n):
@@ -377,7 +384,7 @@ def dumped(pid):
 
 def test_key_material(folder):
     """Keys of the tunnel are in their own memory and nowhere else that a core dump has; what the certificate's key is made of is in no log, journal,
-    API or WAN, and no core dump is written; and the environment cannot make GnuTLS write secrets down."""
+    API, capture or WAN, and no core dump is written; and the environment cannot make GnuTLS write secrets down."""
     log, had = os.path.join(folder, "secrets"), resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (had[1], had[1]))
     os.environ["SSLKEYLOGFILE"] = log
@@ -386,7 +393,9 @@ def test_key_material(folder):
             load = drain.Load()
             try:
                 load.more()
-                sniffer = keys.Sniffer()
+                sniffer, taken = keys.Sniffer(), os.path.join(folder, "a.pcapng")
+                capturing = capture.begin(folder, "a", taken)
+                keys.until("it captures", lambda: capture.size_of(taken))
                 seen = set()
                 for _ in range(3):  # keys change meanwhile
                     load.more(500)
@@ -395,6 +404,7 @@ def test_key_material(folder):
                 keys.move(folder, "tcp")
                 keys.move(folder, "quic")
                 assert not os.path.exists(log), "GnuTLS writes secrets down"
+                capture.end(capturing)
                 private = private_number(folder, "gw-a")
                 places = {"the WAN": b"".join(sniffer.stop())}
                 for words in ("status", "tunnels", "counters", "health", "metrics", "flows", "recorder"):
@@ -402,10 +412,11 @@ def test_key_material(folder):
                     places["roceway " + words] = r.stdout
                 for name in os.listdir(folder):
                     path = os.path.join(folder, name)
-                    if name.endswith((".log", ".journal", ".recorder")):
+                    if name.endswith((".log", ".journal", ".recorder", ".pcapng")):
                         with open(path, "rb") as f:
                             places[name] = f.read()
-                assert {".journal", ".recorder"} <= {os.path.splitext(n)[1] for n in places}, list(places)
+                assert len(places["a.pcapng"]) > 1 << 20, len(places["a.pcapng"])
+                assert {".log", ".journal", ".recorder"} <= {os.path.splitext(n)[1] for n in places}, list(places)
                 some = sorted(seen)[::max(1, len(seen) // 16)]
                 for place, data in places.items():
                     for k in some + private:
