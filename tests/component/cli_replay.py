@@ -102,6 +102,16 @@ def with_cm(frames, psn_a=PSN_A, psn_b=PSN_B, again=False, refused=False):
     return before + frames + behind
 
 
+def seen_from_a(frames, away):
+    """The same with B so far away (in ns, there and back) from A, where the capture is taken."""
+    out, shift, before = [], 0, None
+    for at, f in frames:
+        shift += away if f[26:30] == ipaddress.ip_address(B).packed and before != f[26:30] else 0
+        before = f[26:30]
+        out.append((at + shift, f))
+    return out
+
+
 def pcap(frames, snap=65535, link=1, order="<"):
     out = [struct.pack(order + "IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link)]
     for at, f in frames:
@@ -164,6 +174,22 @@ def test_speed_and_modes():
     assert fast["seconds"] < slow["seconds"] / 4, (slow["seconds"], fast["seconds"])
     for mode in ("near", "far", "end", "causal"):
         check(sim(path, "--ack-mode", mode))
+
+
+def test_away():
+    """A capture at A of hosts 20 ms apart, played over 20 ms: B's waits have the way to it and back in them; without it, times are those of the capture."""
+    away = 20 * 10**6
+    path = write(with_cm(seen_from_a(session(), away)))
+    twice, once = sim(path, "--rtt", "20ms"), sim(path, "--rtt", "20ms", "--away", B + "=20ms")
+    for j in (twice, once):
+        check(j)
+    assert all(s["time"] > 1.3 for s in twice["sides"]), twice
+    assert all(abs(s["time"] - 1) < .002 for s in once["sides"]), once
+    # Without a WAN the hosts of --sim are 20 us apart.
+    j = sim(write(seen_from_a(session(), 20000)), "--rtt", 0, "--away", B + "=20us")
+    assert all(abs(s["time"] - 1) < .05 for s in j["sides"]), j
+    fast = sim(path, "--rtt", "20ms", "--away", B + "=20ms", "--speed", 2)
+    assert all(s["time"] > 1.8 for s in fast["sides"]), fast  # the path is as long as before
 
 
 def test_gateways_have_run_for_long():
@@ -240,6 +266,10 @@ def test_bad_input():
         refused(f"{lab[2 * i]} is missing", good, *lab[:2 * i], *lab[2 * i + 2:], code=2)
     refused("no address of a laboratory", good, *lab[:3], "8.8.8.8", *lab[4:], code=2)
     refused("no address of a laboratory", good, *lab[:3], "2a00:1450::1", *lab[4:], code=2)
+    for near in ("11.0.0.1", "172.15.0.1", "172.32.0.1", "192.169.0.1", "169.253.0.1", "100.128.0.1", "198.20.0.1", "128.0.0.1", "fe00::1", "2001:db9::1"):
+        refused(near + " is no address of a laboratory", good, *lab[:3], near, *lab[4:], code=2)
+    r = run(good, *lab[:3], "8.8.8.8", "--interface", "none0", "--pair", ":1", "--yes-this-host")  # it gets further: to the interface, or the raw socket
+    assert r.returncode == 1 and "laboratory" not in r.stderr and r.stderr.count("\n") == 1, r
     refused("10.9.9.9 has no RC connection", good, "--as", "10.9.9.9", *lab[2:], code=2)
     refused("No such file", "--sim", ROOM + "/none")
     refused("is empty", "--sim", write(b""))
@@ -253,7 +283,8 @@ def test_bad_input():
     refused("no whole message", "--sim", write([x for i, x in enumerate(frames) if i % 10 == 1]))
     refused("10.9.9.9 has no RC connection", "--sim", good, "--as", "10.9.9.9", code=2)
     refused("is no IP address", "--sim", good, "--as", "host", code=2)
-    for words in (("--speed", "-1"), ("--speed", "fast"), ("--rtt", "1"), ("--rtt", "1h"), ("--loss", "2"), ("--rate", "1Gbyte"), ("--wan", "x=1"),
+    refused("10.9.9.9 has no RC connection", "--sim", good, "--away", "10.9.9.9=1ms", code=2)
+    for words in (("--away", B), ("--away", f"{B}=5"), ("--away", "=5ms"), ("--away", f"{B}=5ms,x=1ms"), ("--speed", "-1"), ("--speed", "fast"), ("--rtt", "1"), ("--rtt", "1h"), ("--loss", "2"), ("--rate", "1Gbyte"), ("--wan", "x=1"),
                   ("--fault", "outage"), ("--fault", "outage@1s"), ("--fault", "crash@1s+1s"), ("--seed", "x"), ("--ack-mode", "late")):
         refused(words[0] + ":", "--sim", good, *words, code=2)
     refused("do not find each other", "--sim", good, "--loss", "100%")

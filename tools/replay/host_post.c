@@ -35,14 +35,16 @@ static void find_due(struct rp_host *h, rwy_time now)
 	}
 	h->wait_since = RWY_NEVER;
 	due = h->msg ? h->last_due + scaled(h, m->at - m[-1].at)
-	             : h->start + scaled(h, m->at - h->cfg.schedule->first);
+	             : h->start + scaled(h, rwy_since(h->cfg.schedule->first + h->mine->away / 2, m->at));
 	if (m->peers && m->peers <= h->rx_msg) {
 		o = &h->peer->msg[m->peers - 1];
-		due = rwy_time_max(due, h->rx_at[m->peers - 1] + scaled(h, rwy_since(o->arrived, m->at)));
+		due = rwy_time_max(
+		    due, h->rx_at[m->peers - 1] + scaled(h, rp_reaction(h->mine, o->arrived, m->at)));
 	}
 	if (m->answers) {
 		o = &h->mine->msg[h->mine->rd[m->answers - 1]];
-		due = rwy_time_max(due, h->rd_at[m->answers - 1] + scaled(h, rwy_since(o->served, m->at)));
+		due = rwy_time_max(
+		    due, h->rd_at[m->answers - 1] + scaled(h, rp_reaction(h->mine, o->served, m->at)));
 	}
 	h->due = due;
 }

@@ -231,6 +231,19 @@ int rp_schedule_end(struct rp_schedule *s)
 	return 0;
 }
 
+bool rp_schedule_away(struct rp_schedule *s, const struct rwy_ip *ip, rwy_dur away)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < s->conns; i++)
+		for (unsigned j = 0; j < 2; j++)
+			if (rwy_ip_eq(&s->conn[i].side[j].ip, ip)) {
+				s->conn[i].side[j].away = away;
+				found = true;
+			}
+	return found;
+}
+
 uint64_t rp_schedule_messages(const struct rp_schedule *s)
 {
 	uint64_t n = 0;

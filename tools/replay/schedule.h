@@ -65,6 +65,9 @@ struct rp_side {
 	struct rwy_ip ip;
 	uint32_t qpn;
 	roce_psn first; /* PSN of its first message in the capture */
+	/* From the place of the capture to this host and back: what the host did about a message of
+	 * its peer was seen so much later than it took. */
+	rwy_dur away;
 	struct rp_pkt *pkt, *answer;
 	struct rp_msg *msg;
 	uint32_t *rd; /* its READs and ATOMICs, as indices of msg */
@@ -108,6 +111,16 @@ struct rp_schedule *rp_schedule_new(void);
 void rp_schedule_free(struct rp_schedule *s); /* NULL allowed */
 /* After the last frame: fills conn. RWY_ENOMEM. */
 RWY_MUST_CHECK int rp_schedule_end(struct rp_schedule *s);
+
+/* How long the host of a side took from something of its peer, seen at `cause`, to what it sent at
+ * `at`. */
+static inline rwy_dur rp_reaction(const struct rp_side *d, rwy_time cause, rwy_time at)
+{
+	return rwy_since(cause + d->away, at);
+}
+
+/* Sets rp_side.away of all sides of this host. False: it has none. */
+bool rp_schedule_away(struct rp_schedule *s, const struct rwy_ip *ip, rwy_dur away);
 
 /* The messages of all connections. */
 uint64_t rp_schedule_messages(const struct rp_schedule *s);

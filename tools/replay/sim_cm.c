@@ -78,7 +78,9 @@ static rwy_time due_of(const struct rp_sim *sim, const struct rp_sim_cm *c, cons
 		return RWY_NEVER;
 	if (!c->next)
 		return sim->start + scaled(sim, step->cm->at - rp_sim_base(sim));
-	gap = rwy_since(before->cm->at, step->cm->at);
+	gap = before->side == step->side
+	          ? rwy_since(before->cm->at, step->cm->at)
+	          : rp_reaction(&k->conn->side[step->side], before->cm->at, step->cm->at);
 	if (c->next <= u->ready || step->attr != ROCE_CM_DREQ)
 		return c->moved + scaled(sim, gap);
 	if (!host_is_done(&k->host[0]) || !host_is_done(&k->host[1]))
@@ -104,9 +106,12 @@ static void host_begins(struct rp_sim *sim, uint32_t conn, unsigned side)
 	const struct rp_setup *u = &sim->cm[conn].setup;
 	struct rp_port *p = ports_of(sim, conn) + side;
 	rwy_time rtu = u->step[u->ready].cm->at, first = sim->s->first;
+	const rwy_dur way = p->side->away / 2;
 
 	if (p->host->start != RWY_NEVER)
 		return;
+	/* when it was at this host, by the clock of the capture */
+	rtu = u->step[u->ready].side == side ? rwy_since(way, rtu) : rtu + way;
 	p->host->start =
 	    rtu < first ? sim->now + scaled(sim, first - rtu) : sim->now - scaled(sim, rtu - first);
 	p->next = sim->now;

@@ -19,6 +19,7 @@ static const struct cli_opt opts[] = {
     {"via", "IP", "the router to the peer (default: by the kernel's routes)"},
     {"pair", "HOST:PORT", "the replay that plays the peer; :PORT waits for it"},
     {"yes-this-host", NULL, "--to is no laboratory's address, and it is meant"},
+    {"away", "LIST", "IP=TIME,...: round trip from where the capture was taken to this host"},
     {"speed", "X", "gaps between messages are divided by X (default 1; 0: none)"},
     {"rtt", "TIME", "--sim: round trip of the WAN (default 20ms)"},
     {"loss", "SHARE", "--sim: loss of the WAN, both ways (default 0)"},
@@ -81,7 +82,9 @@ static int run_replay(const struct cli *cli)
 	rc = load(cli, s);
 	if (rc == EXIT_OK) {
 		replay_notes(s);
-		rc = cli_value(cli, "sim") ? replay_sim(cli, s) : replay_live(cli, s);
+		rc = !replay_away(cli, s)    ? EXIT_USAGE
+		     : cli_value(cli, "sim") ? replay_sim(cli, s)
+		                             : replay_live(cli, s);
 	}
 	rp_schedule_free(s);
 	return rc;

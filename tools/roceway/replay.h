@@ -14,6 +14,8 @@ void replay_name(const struct rp_conn *c, unsigned side, char out[REPLAY_NAME_MA
 
 /* An IPv4 or IPv6 address. False, after cli_error(). */
 bool replay_ip_read(const char *opt, const char *text, struct rwy_ip *out);
+/* --away, into the schedule. False, after cli_error(). */
+bool replay_away(const struct cli *cli, struct rp_schedule *s);
 /* --speed; 1 if it is not given. False, after cli_error(). */
 bool replay_speed(const struct cli *cli, double *out);
 
@@ -24,6 +26,8 @@ int replay_live(const struct cli *cli, const struct rp_schedule *s);
 
 /* "as captured", or what went wrong. Static text. */
 const char *replay_result(const struct rp_host *h);
+/* The time from the first to the last post of a host, beside the capture's; 0: fewer than two. */
+double replay_stretch(const struct rp_host *h);
 /* "-" if there is none. */
 const char *replay_quantile(const struct an_hist *h, double q);
 /* Prints what differs; nothing if nothing does. */

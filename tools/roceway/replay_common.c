@@ -2,8 +2,12 @@
 /* roceway replay: names, options and notes of both its ways. */
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/roceway/replay.h"
+#include "tools/wanem/set.h"
+
+#define AWAY_MAX (20 * RWY_SEC)
 
 const char *replay_ip(const struct rwy_ip *ip)
 {
@@ -53,6 +57,40 @@ bool replay_speed(const struct cli *cli, double *out)
 		return true;
 	cli_error("--speed: '%s' is no number from 0 to 1000000", text);
 	return false;
+}
+
+/* IP=TIME of --away, into the schedule. */
+static bool away_one(struct rp_schedule *s, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	struct wanem_err err;
+	struct rwy_ip ip;
+	char host[64];
+	uint64_t t;
+
+	snprintf(host, sizeof(host), "%.*s", equals ? (int)(equals - word) : 0, word);
+	if (!equals || wanem_set_time(equals + 1, AWAY_MAX, &t, &err) != 0) {
+		cli_error("--away: '%s' is not IP=TIME, such as 10.2.0.2=20ms", word);
+		return false;
+	}
+	if (!replay_ip_read("away", host, &ip))
+		return false;
+	if (rp_schedule_away(s, &ip, t))
+		return true;
+	cli_error("--away: %s has no RC connection in the capture", host);
+	return false;
+}
+
+bool replay_away(const struct cli *cli, struct rp_schedule *s)
+{
+	const char *list = cli_value(cli, "away");
+	char *copy = list ? strdup(list) : NULL, *save = NULL;
+	bool good = true;
+
+	for (char *w = copy ? strtok_r(copy, ",", &save) : NULL; w && good; w = strtok_r(NULL, ",", &save))
+		good = away_one(s, w);
+	free(copy);
+	return good;
 }
 
 static void losses_add(struct rp_losses *sum, const struct rp_losses *l)

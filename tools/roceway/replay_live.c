@@ -106,18 +106,6 @@ static bool read_words(const struct cli *cli, struct words *w)
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-/* From the first to the last post of a side, beside the capture; 0: fewer than two. */
-static double stretch(const struct rp_live_conn *k, double speed)
-{
-	const struct rp_side *d = &k->conn->side[k->side];
-	const struct rp_stats *t = &k->host.stats;
-	rwy_dur was = d->msgs ? d->msg[d->msgs - 1].at - d->msg[0].at : 0;
-
-	if (!was || !t->posted || speed <= 0)
-		return 0;
-	return (double)rwy_since(t->first, t->sent) / ((double)was / speed);
-}
-
 static void print_run(const struct rp_live *l)
 {
 	static const char *const columns[] = {"QPN > QPN, CAPTURED", ">MESSAGES", ">DATA", ">GOT", ">P50",
@@ -131,7 +119,7 @@ static void print_run(const struct rp_live *l)
 	for (uint32_t i = 0; i < l->conns; i++) {
 		const struct rp_live_conn *k = &l->conn[i];
 		const struct rp_host *h = &k->host;
-		double x = stretch(k, l->cfg.speed);
+		double x = replay_stretch(h);
 
 		table_add(t, "%#x > %#x", h->mine->qpn, h->peer->qpn);
 		table_add(t, "%llu of %u", (unsigned long long)h->stats.completed, h->mine->msgs);
@@ -159,7 +147,6 @@ static void print_as_json(const struct rp_live *l)
 		json_t *side = replay_side_json(k->conn, k->side, &k->host);
 
 		json_object_set_new(side, "late", replay_hist_json(&k->host.stats.late));
-		json_object_set_new(side, "time", json_real(stretch(k, l->cfg.speed)));
 		json_object_set_new(side, "expected", json_integer((json_int_t)k->host.peer->msgs));
 		json_array_append_new(sides, side);
 	}

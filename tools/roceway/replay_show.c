@@ -57,6 +57,16 @@ json_t *replay_hist_json(const struct an_hist *h)
 	    (double)h->max / 1e9);
 }
 
+double replay_stretch(const struct rp_host *h)
+{
+	const struct rp_side *d = h->mine;
+	rwy_dur was = d->msgs ? d->msg[d->msgs - 1].at - d->msg[0].at : 0;
+
+	if (!was || !h->stats.posted || h->cfg.speed <= 0)
+		return 0;
+	return (double)rwy_since(h->stats.first, h->stats.sent) / ((double)was / h->cfg.speed);
+}
+
 json_t *replay_side_json(const struct rp_conn *c, unsigned side, const struct rp_host *h)
 {
 	const struct rp_side *d = &c->side[side];
@@ -67,14 +77,14 @@ json_t *replay_side_json(const struct rp_conn *c, unsigned side, const struct rp
 #define X(f, text) json_object_set_new(differs, #f, json_integer((json_int_t)h->stats.differs.f));
 	RP_DIFFERENCES(X)
 #undef X
-	o = json_pack("{ss, ss, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so, so, so, ss}", "requests", name,
-	    "result", replay_result(h), "messages", (json_int_t)d->msgs, "completed",
+	o = json_pack("{ss, ss, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sf, so, so, so, ss}", "requests",
+	    name, "result", replay_result(h), "messages", (json_int_t)d->msgs, "completed",
 	    (json_int_t)h->stats.completed, "bytes", (json_int_t)h->stats.bytes, "received",
 	    (json_int_t)h->stats.received, "resent", (json_int_t)h->reqr.resent, "resent_captured",
 	    (json_int_t)d->flow->c.resent_packets, "timeouts", (json_int_t)h->reqr.timeouts, "sequence_naks",
 	    (json_int_t)h->reqr.seq_naks, "rnr_naks", (json_int_t)h->reqr.rnr_naks, "duplicates",
-	    (json_int_t)h->stats.duplicates, "completion", replay_hist_json(&h->stats.completion),
-	    "completion_captured", replay_hist_json(&d->flow->completion), "differs", differs,
-	    "first_difference", h->differs);
+	    (json_int_t)h->stats.duplicates, "time", replay_stretch(h), "completion",
+	    replay_hist_json(&h->stats.completion), "completion_captured",
+	    replay_hist_json(&d->flow->completion), "differs", differs, "first_difference", h->differs);
 	return o;
 }
