@@ -32,6 +32,12 @@ def roceway(folder, side, *words):
     return subprocess.run((ROCEWAY, "--socket", os.path.join(folder, side + ".sock"), *words), capture_output=True, text=True, timeout=LIMIT, check=True).stdout
 
 
+def flows(folder):
+    """How many connections have not been ended by CM, at each gateway."""
+    found = [json.loads(roceway(folder, side, "flows", "--json"))["flows"] for side in "ab"]
+    return [sum(f["state"] != "closing" for f in all_) for all_ in found]
+
+
 def both(path, a=(), b=(), at=("10.1.0.2", "10.2.0.2")):
     """The results of the replays at ha and hb."""
     p = (replay(lab.HA, path, "--as", captured.A, "--to", at[1], "--pair", "10.2.0.2:7470", *a),
@@ -45,12 +51,13 @@ def both(path, a=(), b=(), at=("10.1.0.2", "10.2.0.2")):
     return [json.loads(text) for text, _ in out]
 
 
-def check(results):
+def check(results, cm=0):
     for j, messages, peers in zip(results, (3, 2), (2, 3)):
         (side,) = j["sides"]
         assert side["completed"] == messages * captured.COUNT and side["received"] == peers * captured.COUNT, j
         assert side["result"] == "as captured" and not any(side["differs"].values()), j
         assert not j["icrc_bad"] and not j["unknown_qpn"], j
+        assert j["cm"] == cm and not j["cm_differ"], j
         print("late by %.3f ms in half of all, %.3f ms at most; %d packets sent again" % (
             side["late"]["p50"] * 1e3, side["late"]["max"] * 1e3, side["resent"]))
 
@@ -60,9 +67,10 @@ def main():
         sys.exit(__doc__)
     wan = gateways = None
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "in.pcap")
-        with open(path, "wb") as f:
-            f.write(captured.pcap(captured.session()))
+        path, by_cm = os.path.join(folder, "in.pcap"), os.path.join(folder, "cm.pcap")
+        for name, frames in (path, captured.session()), (by_cm, captured.with_cm(captured.session())):
+            with open(name, "wb") as f:
+                f.write(captured.pcap(frames))
         try:
             drain.topology()
             wan = drain.Wan(folder)
@@ -76,9 +84,13 @@ def main():
             check(both(path))
             check(both(path, ("--speed", "4"), ("--speed", "4")))
             check(both(path, at=("fd00:1::2", "fd00:2::2")))
+            before = flows(folder)
+            check(both(by_cm), cm=1)
+            check(both(by_cm, at=("fd00:1::2", "fd00:2::2")), cm=1)
+            assert flows(folder) == before, "the gateways do not know that a connection has ended"
             for side, g in zip("ab", gateways):
                 carried = roceway(folder, side, "counters", "conns_paired")
-                assert re.search(r" conns_paired +3 ", carried), carried
+                assert re.search(r" conns_paired +3 ", carried), carried  # the others were known by CM
                 code, _ = g.stop()
                 assert code == 0 and " error " not in g.text(), g.text()
         finally:
@@ -88,7 +100,7 @@ def main():
                 wan.stop()
             lab.cleanup()
             subprocess.run(("ip", "netns", "del", drain.MID), stderr=subprocess.DEVNULL)
-    print("3 passed, 0 failed")
+    print("5 passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -134,6 +134,8 @@ static void print_run(const struct rp_live *l)
 		table_add(t, "%s", replay_result(h));
 	}
 	table_print(t);
+	if (l->cm_differ)
+		printf("\n%llu CM messages came otherwise than captured\n", (unsigned long long)l->cm_differ);
 	for (uint32_t i = 0; i < l->conns; i++)
 		replay_differences(l->conn[i].conn, l->conn[i].side, &l->conn[i].host);
 }
@@ -150,10 +152,11 @@ static void print_as_json(const struct rp_live *l)
 		json_object_set_new(side, "expected", json_integer((json_int_t)k->host.peer->msgs));
 		json_array_append_new(sides, side);
 	}
-	o = json_pack("{so, ss, ss, sf, sb, sb, sb, sI, sI, sI, sI, sI, so}", "capture",
+	o = json_pack("{so, ss, ss, sf, sb, sb, sb, sI, sI, sI, sI, sI, sI, sI, so}", "capture",
 	    replay_schedule_json(l->cfg.schedule), "as", replay_ip(&l->cfg.as), "to", replay_ip(&l->cfg.to),
 	    "seconds", (double)rwy_since(l->began, l->ended) / 1e9, "stalled", l->stalled, "interrupted",
-	    l->stopped, "alone", l->alone, "packets_sent", (json_int_t)l->lan->stats.sent, "packets_received",
+	    l->stopped, "alone", l->alone, "cm", (json_int_t)l->cms, "cm_differ", (json_int_t)l->cm_differ,
+	    "packets_sent", (json_int_t)l->lan->stats.sent, "packets_received",
 	    (json_int_t)l->lan->stats.received, "not_sent", (json_int_t)l->lan->stats.not_sent, "unknown_qpn",
 	    (json_int_t)l->unknown, "icrc_bad", (json_int_t)l->bad, "sides", sides);
 	print_json(o);
@@ -162,7 +165,7 @@ static void print_as_json(const struct rp_live *l)
 
 static bool is_good(const struct rp_live *l)
 {
-	bool good = !l->stalled && !l->stopped && !l->alone;
+	bool good = !l->stalled && !l->stopped && !l->alone && !l->cm_differ;
 
 	for (uint32_t i = 0; i < l->conns; i++)
 		good &= rp_host_sent_all(&l->conn[i].host) && !l->conn[i].host.failed &&

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/random.h"
+#include "roce/cm.h"
 #include "roce/icrc.h"
 
 #define BURST    64u
@@ -15,12 +16,9 @@
 #define RX_MAX   65536u
 #define QPN_MIN  0x1000u
 #define QPN_SPAN 0x700000u
-#define SPORT    0xc000u
-#define PKEY     0xffffu
-#define TTL      64
 #define SAY      RWY_SEC
 #define IP6_MORE 20            /* an IPv6 header is longer by so much */
-#define LINGER   (2 * RWY_SEC) /* the other side answers nothing any more */
+#define LINGER   (2 * RWY_SEC) /* the other side answers nothing any more; connections end */
 #define LOOK     (100 * RWY_MS)
 
 static rwy_time clock_now(void)
@@ -109,6 +107,10 @@ int rp_live_new(struct rp_live **out, const struct rp_live_cfg *cfg, struct rp_l
 		rp_live_free(l);
 		return -1;
 	}
+	if (rp_live_cm_new(l) != 0) {
+		rp_live_free(l);
+		return rp_fail(err, "not enough memory");
+	}
 	*out = l;
 	return 0;
 }
@@ -120,14 +122,19 @@ void rp_live_free(struct rp_live *l)
 	for (uint32_t i = 0; l->conn && i < l->conns; i++)
 		if (l->conn[i].host.sent_at)
 			rp_host_fini(&l->conn[i].host);
+	rp_live_cm_free(l);
 	free(l->conn);
 	free(l->mine);
 	free(l->next);
 	free(l);
 }
 
+/* A host without CM begins at its time, one with CM when its connection is set up. */
 static int hosts_start(struct rp_live *l, struct rp_error *err)
 {
+	const rwy_dur wait = l->cfg.schedule->first - rp_live_base(l);
+	const rwy_time first = l->began + (l->cfg.speed > 0 ? (rwy_dur)((double)wait / l->cfg.speed) : 0);
+
 	for (uint32_t i = 0; i < l->conns; i++) {
 		struct rp_live_conn *k = &l->conn[i];
 		struct rp_host_cfg c;
@@ -141,15 +148,15 @@ static int hosts_start(struct rp_live *l, struct rp_error *err)
 		c.to = (struct roce_addr){.src = l->lan->ip,
 		    .dst = l->cfg.to,
 		    .dqpn = l->pair->theirs[i].qpn,
-		    .sport = (uint16_t)(SPORT | (l->mine[i].qpn & 0x3fff)),
-		    .pkey = PKEY,
-		    .ttl = TTL};
+		    .sport = (uint16_t)(RP_LIVE_SPORT | (l->mine[i].qpn & 0x3fff)),
+		    .pkey = RP_LIVE_PKEY,
+		    .ttl = RP_LIVE_TTL};
 		c.sq_psn = l->mine[i].psn;
 		c.rq_psn = l->pair->theirs[i].psn;
 		c.patience = l->cfg.patience;
 		c.send = host_send;
 		c.ctx = l->lan;
-		if (rp_host_init(&k->host, &c, l->began) != 0)
+		if (rp_host_init(&k->host, &c, l->cm[i].setup.steps ? RWY_NEVER : first) != 0)
 			return rp_fail(err, "not enough memory");
 		l->next[i] = l->began;
 	}
@@ -180,6 +187,10 @@ static void receive(struct rp_live *l)
 			continue;
 		if (!roce_icrc_ok(&pkt)) {
 			l->bad++;
+			continue;
+		}
+		if (roce_is_gsi(&pkt)) {
+			rp_live_cm_recv(l, &pkt, now);
 			continue;
 		}
 		at = pkt.dqpn - l->qpn;
@@ -229,6 +240,7 @@ static void wait_until(struct rp_live *l, rwy_time at)
 struct course {
 	uint64_t done;
 	rwy_time moved, said, until; /* until: the end, when it is known */
+	rwy_time both;               /* when both sides had all; RWY_NEVER */
 	bool told, theirs;
 };
 
@@ -249,9 +261,13 @@ static bool goes_on(struct rp_live *l, struct course *c, rwy_time now)
 	c->theirs = c->theirs || rp_pair_is_done(l->pair, &gone);
 	if (gone && !c->theirs && !c->told)
 		l->alone = true;
-	if (gone || (c->told && c->theirs))
-		/* the last ACK may be lost: what is sent again is answered a little longer */
-		c->until = rwy_time_min(c->until, c->told && c->theirs && !gone ? now : now + LINGER);
+	if (c->told && c->theirs)
+		c->both = rwy_time_min(c->both, now);
+	if (c->both <= now && rp_live_cm_over(l))
+		c->until = now;
+	else if (gone || c->both <= now)
+		/* the last ACK or DREP may be lost: repeats are answered a little longer */
+		c->until = rwy_time_min(c->until, now + LINGER);
 	l->stopped = *l->cfg.stop;
 	l->stalled = rwy_since(c->moved, now) > l->cfg.stall;
 	if (l->cfg.progress && rwy_since(c->said, now) > SAY) {
@@ -263,11 +279,11 @@ static bool goes_on(struct rp_live *l, struct course *c, rwy_time now)
 
 static void play(struct rp_live *l)
 {
-	struct course c = {.moved = l->began, .said = l->began, .until = RWY_NEVER};
+	struct course c = {.moved = l->began, .said = l->began, .until = RWY_NEVER, .both = RWY_NEVER};
 	rwy_time now = l->began, look = 0;
 
 	for (;;) {
-		rwy_time at = RWY_NEVER;
+		rwy_time at = rp_live_cm_poll(l, c.both <= now, now);
 
 		for (uint32_t i = 0; i < l->conns; i++) {
 			if (l->next[i] <= now)

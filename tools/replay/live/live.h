@@ -9,8 +9,14 @@
 #include <signal.h>
 
 #include "tools/replay/host.h"
+#include "tools/replay/live/cm.h"
 #include "tools/replay/live/pair.h"
 #include "tools/replay/live/raw.h"
+
+/* Of what is sent. */
+#define RP_LIVE_SPORT 0xc000u
+#define RP_LIVE_PKEY  0xffffu
+#define RP_LIVE_TTL   64
 
 struct rp_live_cfg {
 	const struct rp_schedule *schedule;
@@ -38,6 +44,9 @@ struct rp_live {
 	struct rp_end *mine;
 	uint32_t conns, qpn; /* qpn: of the first; the others follow */
 	rwy_time *next;
+	struct rp_live_cm *cm; /* of each connection */
+	uint32_t cms;          /* connections that CM sets up */
+	uint64_t cm_differ;    /* CM messages that came otherwise than the capture has them */
 	uint64_t unknown, bad; /* packets of other queue pairs; without a good ICRC */
 	rwy_time began, ended;
 	bool stalled, stopped, alone; /* alone: the other side went before it had all */

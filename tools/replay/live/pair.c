@@ -16,7 +16,7 @@
 
 #include "rwy/hash.h"
 
-#define VERSION    1
+#define VERSION    2
 #define ANSWER     (20 * RWY_SEC) /* the other one's word */
 #define AGAIN_NS   200000000L     /* between two attempts to connect */
 #define TEXT_MAX   256
