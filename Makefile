@@ -62,7 +62,7 @@ PC      := pkg-config
 CORE_LIBS  := -lisal -lgnutls $(if $(wildcard /usr/include/intel-ipsec-mb.h),-lIPSec_MB)
 DPDK_CFLAGS = $(shell $(PC) --cflags libdpdk)
 DPDK_LIBS   = $(shell $(PC) --libs libdpdk)
-GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1 libngtcp2 libngtcp2_crypto_gnutls gnutls libseccomp
+GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1 libngtcp2 libngtcp2_crypto_gnutls gnutls libseccomp librdmacm libibverbs
 GW_CFLAGS   = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(DPDK_CFLAGS) $(shell $(PC) --cflags $(GW_PKGS))))
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
@@ -252,6 +252,7 @@ $(BUILD)/tests/unit/test_gw_recorder_log: $(call obj,gateway/control/recorder_lo
 $(BUILD)/tests/unit/test_gw_reservations: $(call obj,gateway/control/reservations.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
 $(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c)
+$(BUILD)/tests/unit/test_gw_rdma: $(call obj,gateway/carrier/rdma_flow.c gateway/carrier/rdma_setup.c)
 $(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/keys/bytes.c gateway/keys/exchange.c tests/lib/cert/cert.c)
 $(BUILD)/tests/unit/test_gw_keys: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
 # A client without a certificate is made by the test: tests/unit/test_gw_quic.c.
@@ -323,7 +324,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(PROXY_LIB) $
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
-$(BUILD)/tests/component/test_gw_carrier: $(call obj,tests/lib/cert/cert.c)
+$(BUILD)/tests/component/test_gw_carrier: $(call obj,tests/lib/cert/cert.c tests/lib/rdma/fake.c)
 $(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

@@ -50,7 +50,7 @@ enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END, CONF_ACK_CAUSAL,
 enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
 enum conf_ecn { CONF_ECN_AUTO, CONF_ECN_OFF };
 enum conf_security { CONF_SEC_NONE, CONF_SEC_KEYS };
-enum conf_carrier { CONF_CARRIER_NATIVE, CONF_CARRIER_TCP, CONF_CARRIER_QUIC };
+enum conf_carrier { CONF_CARRIER_NATIVE, CONF_CARRIER_TCP, CONF_CARRIER_QUIC, CONF_CARRIER_RDMA };
 enum conf_quic_cc { CONF_QUIC_BBR2, CONF_QUIC_CUBIC };
 
 struct conf_port {
@@ -101,6 +101,8 @@ struct conf_tunnel {
 	uint16_t tcp_connections;
 	char tcp_cc[CONF_NAME];
 	uint16_t quic_port;                     /* 0: no QUIC */
+	uint16_t rdma_port;                     /* 0: no RDMA */
+	uint16_t rdma_buffers;                  /* messages of a connection in one direction */
 	uint16_t keys_port;                     /* TCP */
 	char peer_name[CONF_STR];               /* name in its certificate; "": `peer` */
 	struct rwy_ip tcp_local, tcp_remote;    /* all zeros: local and remote */

@@ -123,9 +123,11 @@ const struct conf_key conf_keys[] = {
         .text = "Congestion marks of the WAN's routers: `auto` sends datagrams ECN-capable unless the path "
                 "turns out to lose "
                 "or clear the mark; `off` does not."},
-    {"tunnels[].carrier", CONF_T_ENUM, 0, 0, "native", .words = "native tcp quic", T(carrier),
-        .text = "Carrier of its datagrams: `native` is UDP; `tcp` is the kernel's TCP and `quic` is QUIC, or "
-                "UDP while no connection is open. The other end follows. docs/carriers.md."},
+    {"tunnels[].carrier", CONF_T_ENUM, 0, 0, "native", .words = "native tcp quic rdma", T(carrier),
+        .text = "Carrier of its datagrams: `native` is UDP; `tcp` is the kernel's TCP, `quic` is QUIC and "
+                "`rdma` is "
+                "RDMA between the two machines, or UDP while no connection is open. The other end follows. "
+                "docs/carriers.md."},
     {"tunnels[].detour", CONF_T_ENUM, 0, 0, "off", .words = "off tcp quic", T(detour),
         .text = "Carrier of what the native path has lost several times, while all else stays native. Its "
                 "connections stay open meanwhile. docs/carriers.md."},
@@ -134,19 +136,30 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].tcp_port", CONF_T_INT, 0, 65535, "4793", T(tcp_port),
         .text = "TCP port that it listens on and connects to, the same on both sides; 0: no TCP."},
     {"tunnels[].tcp_connections", CONF_T_INT, 1, 16, "4", T(tcp_connections),
-        .text = "TCP connections that this end opens."},
+        .text = "TCP or RDMA connections that this end opens."},
     {"tunnels[].tcp_congestion_control", CONF_T_ENUM, 0, 0, "auto", .words = "auto bbr cubic", T(tcp_cc),
         .text = "Congestion control of these connections. `auto`: `bbr` if the kernel has it, otherwise "
                 "`cubic`, otherwise the kernel's default; `roceway tunnels` shows it. A name that the "
                 "kernel does not have is refused."},
     {"tunnels[].quic_port", CONF_T_INT, 0, 65535, "4792", T(quic_port),
         .text = "UDP port of its QUIC connections, the same on both sides; 0: no QUIC."},
+    {"tunnels[].rdma_port", CONF_T_INT, 0, 65535, "0", T(rdma_port),
+        .text = "Port of its RDMA connections (RDMA_PS_TCP), the same on both sides, at `tcp_local`, which "
+                "must be an "
+                "address of an RDMA device of this machine; 0: no RDMA. With `security: none` only."},
+    {"tunnels[].rdma_buffers", CONF_T_INT, 16, 8192, "512", T(rdma_buffers),
+        .text =
+            "So many datagrams of an RDMA connection are on their way in each direction, rounded up to a "
+            "power "
+            "of two; each has 9 KiB of locked memory at both ends. At least rate times round trip over all "
+            "`tcp_connections`."},
     {"tunnels[].keys_port", CONF_T_INT, 1, 65535, "4792", T(keys_port),
         .text = "TCP port where both sides exchange keys."},
     {"tunnels[].peer_name", CONF_T_NAME, 1, CONF_STR - 1, "", T(peer_name),
         .text = "DNS name that the certificate of the peer must have. Left out: `peer`."},
     {"tunnels[].tcp_local", CONF_T_IP, 0, 0, "", T(tcp_local),
-        .text = "Our address of the TCP connections, of any interface of the kernel. Left out: `local`."},
+        .text = "Our address of the TCP, QUIC and RDMA connections, of any interface of the kernel. Left "
+                "out: `local`."},
     {"tunnels[].tcp_remote", CONF_T_IP, 0, 0, "", T(tcp_remote), .text = "The peer's. Left out: `remote`."},
     {"tunnels[].rate", CONF_T_RATE, 1000000, TBPS, "10Gbps", T(rate_Bps),
         .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},

@@ -133,6 +133,8 @@ const char *wan_carrier_name(enum wan_carrier c)
 		return "tcp";
 	case WAN_CARRIER_QUIC:
 		return "quic";
+	case WAN_CARRIER_RDMA:
+		return "rdma";
 	}
 	rwy_unreachable();
 }

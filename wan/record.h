@@ -77,9 +77,9 @@ size_t wan_conn_put(struct wan_conn *c, uint8_t out[WAN_REC_HELLO_LEN]);
  * Beside it each end says by which carrier it lets detours go (stream.h): so the other end keeps
  * the connections, whatever it does itself. An older end says none, and reads nothing of it.
  */
-enum wan_carrier { WAN_CARRIER_NATIVE, WAN_CARRIER_TCP, WAN_CARRIER_QUIC };
-#define WAN_CARRIERS 3
-const char *wan_carrier_name(enum wan_carrier c); /* "native", "tcp", "quic" */
+enum wan_carrier { WAN_CARRIER_NATIVE, WAN_CARRIER_TCP, WAN_CARRIER_QUIC, WAN_CARRIER_RDMA };
+#define WAN_CARRIERS 4
+const char *wan_carrier_name(enum wan_carrier c); /* "native", "tcp", "quic", "rdma" */
 
 struct wan_agree {
 	uint32_t count;

@@ -174,7 +174,8 @@ static int connection(
 	return 0;
 }
 
-static const char *const carrier_word[] = {"native", "tcp", "quic"}; /* by enum conf_carrier */
+/* By enum conf_carrier. */
+static const char *const carrier_word[] = {"native", "tcp", "quic", "rdma"};
 
 /* Reads what an assignment asks of its tunnel: a carrier, and a DSCP. The streams of a reliable
  * carrier have the data of all pairs, so none can have a DSCP of its own there. */

@@ -227,8 +227,8 @@ static void link_tcp(const struct gw_app *app, unsigned tunnel, struct link *k)
 	struct gw_carrier_info i;
 
 	gw_carrier_info(app, tunnel, &i);
-	if (i.sending == WAN_CARRIER_QUIC) {
-		k->at = 0; /* its losses are not known: no measurement rather than half of one */
+	if (i.sending == WAN_CARRIER_QUIC || i.sending == WAN_CARRIER_RDMA) {
+		k->at = 0; /* their losses are not known: no measurement rather than half of one */
 		return;
 	}
 	*k = (struct link){.stream = true,

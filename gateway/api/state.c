@@ -180,10 +180,11 @@ static json_t *carrier_json(const struct gw_app *a, unsigned tunnel, const struc
 	json_t *j;
 
 	gw_carrier_info(a, tunnel, &i);
-	j = json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:s}", "sending", wan_carrier_name(i.sending), "wanted",
-	    wan_carrier_name(i.wanted), "asked_by", i.by_peer ? "peer" : "gateway", "tcp_connections",
-	    i.via == WAN_CARRIER_TCP ? (int)i.connections : 0, "quic_connections",
-	    i.via == WAN_CARRIER_QUIC ? (int)i.connections : 0, "tcp_congestion_control", i.congestion,
+	j = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s}", "sending", wan_carrier_name(i.sending),
+	    "wanted", wan_carrier_name(i.wanted), "asked_by", i.by_peer ? "peer" : "gateway",
+	    "tcp_connections", i.via == WAN_CARRIER_TCP ? (int)i.connections : 0, "quic_connections",
+	    i.via == WAN_CARRIER_QUIC ? (int)i.connections : 0, "rdma_connections",
+	    i.via == WAN_CARRIER_RDMA ? (int)i.connections : 0, "tcp_congestion_control", i.congestion,
 	    "problem", i.problem);
 	json_object_set_new(
 	    j, "detour", json_string(i.detour == WAN_CARRIER_NATIVE ? "off" : wan_carrier_name(i.detour)));

@@ -206,6 +206,8 @@ static void events(struct gw_carriers *cs, const struct epoll_event *ev, int n, 
 
 			if (p->fd >= 0)
 				gw_quic_sock_read(p->fd, p->end, now);
+		} else if (which & GW_EV_RDMA) {
+			gw_rdma_turn(cs, now);
 		} else {
 			conn_event(cs, which, ev[i].events, now);
 		}
@@ -344,6 +346,7 @@ void gw_carriers_stop(struct gw_app *app)
 		close(cs->epoll_fd);
 	if (cs->wake_fd >= 0)
 		close(cs->wake_fd);
+	gw_rdma_stop(cs);
 	gw_quic_tls_free(cs->tls);
 	pthread_mutex_destroy(&cs->lock);
 	free(cs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel's datagrams over TCP or QUIC connections (docs/carriers.md). One thread of
- * the gateway has all sockets; workers exchange datagrams with it through rings and never wait for
+ * A tunnel's datagrams over TCP, QUIC or RDMA connections (docs/carriers.md). One thread of the
+ * gateway has all of them; workers exchange datagrams with it through rings and never wait for
  * it. A tunnel moves from one carrier to another while traffic runs.
  *
  * Functions may be called from any thread except a worker's, unless noted.
@@ -23,6 +23,7 @@ struct gw_pools;
 #define GW_CARRIER_COUNTERS(X)                                                                               \
 	X(moves_to_tcp, "times the tunnel began to send by TCP")                                             \
 	X(moves_to_quic, "times the tunnel began to send by QUIC")                                           \
+	X(moves_to_rdma, "times the tunnel began to send by RDMA")                                           \
 	X(moves_to_native, "times it was moved back on request")                                             \
 	X(detours_began, "times that its connections became ready for detours")                              \
 	X(fallbacks, "times its connections were lost while in use: back to native")                         \
@@ -33,6 +34,7 @@ struct gw_pools;
 	X(refused_full, "connections refused because the tunnel had enough of them")                         \
 	X(tx_datagrams, "datagrams written to connections")                                                  \
 	X(tx_bytes, "bytes written to connections")                                                          \
+	X(tx_credits, "empty messages that told the peer of receives (RDMA)")                                \
 	X(rx_datagrams, "datagrams read from connections")                                                   \
 	X(rx_bytes, "bytes read from connections")                                                           \
 	X(rx_stalls, "reading stopped for a while: a worker or packet memory was behind")                    \

@@ -376,4 +376,5 @@ static void tcp_close(struct gw_conn *c)
 	close(c->fd);
 }
 
-const struct gw_conn_kind gw_conn_tcp = {WAN_CARRIER_TCP, tcp_read, tcp_write, tcp_room, watch, tcp_close};
+const struct gw_conn_kind gw_conn_tcp = {
+    WAN_CARRIER_TCP, tcp_read, tcp_write, tcp_room, watch, tcp_close, NULL};

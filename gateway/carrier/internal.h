@@ -29,6 +29,8 @@
 #define GW_IN_RING  8192
 /* epoll's data of a QUIC socket: this and its index */
 #define GW_EV_QUIC ((uint64_t)1 << 62)
+/* the same of RDMA's connection manager */
+#define GW_EV_RDMA ((uint64_t)1 << 61)
 /* the same of a TCP socket that accepts */
 #define GW_EV_LISTEN ((uint64_t)1 << 63)
 
@@ -67,7 +69,7 @@ struct gw_input {
 
 struct gw_carriers;
 struct gw_conn;
-/* Operations of a connection: one table for TCP, one for QUIC. Carrier thread. */
+/* Operations of a connection: a table for each carrier. Carrier thread. */
 struct gw_conn_kind {
 	enum wan_carrier carrier;
 	/* Read and write as much as possible now. Return NULL, or the reason why the connection
@@ -79,6 +81,8 @@ struct gw_conn_kind {
 	/* Tells epoll which events the connection waits for. */
 	void (*watch)(struct gw_carriers *cs, struct gw_conn *c);
 	void (*close)(struct gw_conn *c);
+	/* NULL, or the reason why it must end, as it has no socket that tells; NULL: never. */
+	const char *(*tick)(const struct gw_conn *c, rwy_time now);
 };
 
 struct gw_conn {
@@ -86,6 +90,7 @@ struct gw_conn {
 	enum gw_conn_state state;
 	int fd;                    /* TCP */
 	struct gw_tcp_tls *tls;    /* TCP of a tunnel with keys; NULL: in the clear */
+	struct gw_rdma_conn *rdma; /* RDMA */
 	struct gw_quic_conn *quic; /* QUIC; and its streams' input */
 	struct gw_input *streams;
 	uint32_t use; /* use count of this entry */
@@ -140,6 +145,7 @@ struct gw_carrier_tun {
 	struct gw_link *link; /* the tunnel's entries of gw_carriers.link */
 	struct gw_listener *listener;
 	struct gw_quic_port *quic;
+	struct gw_rdma_port *rdma;
 	enum wan_carrier via; /* of the live set */
 	uint32_t set;         /* number of the live set; 0: none */
 	bool sending, detouring;
@@ -198,6 +204,7 @@ struct gw_carriers {
 	struct gw_listener listener[CONF_TUNNELS_MAX];
 	struct gw_quic_port quic[CONF_TUNNELS_MAX];
 	struct gw_quic_tls *tls; /* NULL: no certificates, no QUIC */
+	struct gw_rdma *rdma;    /* NULL: no tunnel wants RDMA */
 	char why[256];           /* the last reason to end a connection that is no constant */
 	struct gw_conn conn[GW_CONNS_MAX];
 };
@@ -273,6 +280,19 @@ void gw_quic_port_put(struct gw_carriers *cs, struct gw_quic_port *p);
 struct gw_conn *gw_quic_port_open(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
 /* Everything due on all ports. Returns when it must be called next. */
 rwy_time gw_quic_ports_turn(struct gw_carriers *cs, rwy_time now);
+
+/* rdma_port.c: tunnels' RDMA connections */
+/* The address and port where they arrive. NULL: t->problem says why. */
+struct gw_rdma_port *gw_rdma_port_get(struct gw_carriers *cs, struct gw_carrier_tun *t);
+void gw_rdma_port_put(struct gw_rdma_port *p);
+/* Looks for its device again, if that is gone. */
+void gw_rdma_port_tick(struct gw_carriers *cs, struct gw_rdma_port *p, rwy_time now);
+/* Opens a connection of the tunnel; NULL: t->problem says why. */
+struct gw_conn *gw_rdma_open(struct gw_carriers *cs, struct gw_carrier_tun *t);
+/* Processes what the connection manager tells. */
+void gw_rdma_turn(struct gw_carriers *cs, rwy_time now);
+/* After all connections were freed. */
+void gw_rdma_stop(struct gw_carriers *cs);
 
 /* measure.c: measures the path by the kernel's counts, twice a second */
 void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);

@@ -89,7 +89,7 @@ void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t) {
 			if (cs->conn[i].quic)
 				quic_measure(cs->conn[i].quic, m, now);
-			else
+			else if (!cs->conn[i].rdma) /* a NIC tells nothing */
 				conn_measure(&cs->conn[i], &s);
 		}
 	if (s.segs)

@@ -107,7 +107,7 @@ static void quic_close(struct gw_conn *c)
 }
 
 static const struct gw_conn_kind kind_quic = {
-    WAN_CARRIER_QUIC, quic_read, quic_write, quic_room, quic_watch, quic_close};
+    WAN_CARRIER_QUIC, quic_read, quic_write, quic_room, quic_watch, quic_close, NULL};
 
 static struct gw_conn *conn_new(struct gw_carriers *cs, struct gw_quic_conn *q, bool accepted)
 {

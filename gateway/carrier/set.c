@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All TCP or QUIC connections of a tunnel: opening them, agreeing with the peer on the carrier, and
- * the loss of one. The connections that exist together are a *set*. It is unknown which of them
- * carried a datagram, so when one is lost all are closed, and unacknowledged datagrams are
- * retransmitted natively.
+ * All TCP, QUIC or RDMA connections of a tunnel: opening them, agreeing with the peer on the
+ * carrier, and the loss of one. The connections that exist together are a *set*. It is unknown
+ * which of them carried a datagram, so when one is lost all are closed, and unacknowledged
+ * datagrams are retransmitted natively.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,6 +49,12 @@ static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
 	t->link = cs->link[t->idx] = l;
 	atomic_fetch_or(&cs->active, (uint64_t)1 << t->idx);
 	return true;
+}
+
+/* As in a sentence. */
+static const char *name_of(enum wan_carrier c)
+{
+	return c == WAN_CARRIER_TCP ? "TCP" : c == WAN_CARRIER_QUIC ? "QUIC" : "RDMA";
 }
 
 /* The reliable carrier that has connections: the one that carries everything, else the detour. */
@@ -100,6 +106,7 @@ void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time no
 	if (send) {
 		t->c.moves_to_tcp += t->via == WAN_CARRIER_TCP;
 		t->c.moves_to_quic += t->via == WAN_CARRIER_QUIC;
+		t->c.moves_to_rdma += t->via == WAN_CARRIER_RDMA;
 		t->problem[0] = 0;
 		gw_log(GW_LOG_NOTICE, "carrier", "tunnel=%s carrier=%s%s%s%s", t->conf.name,
 		    wan_carrier_name(t->via), t->via == WAN_CARRIER_TCP ? " congestion_control=" : "",
@@ -183,6 +190,7 @@ static void retry_later(struct gw_carrier_tun *t, rwy_time now)
 
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now)
 {
+	const struct gw_conn_kind *kind = c->kind;
 	struct gw_carrier_tun *t = c->t;
 	bool open = c->state == GW_CONN_OPEN;
 	bool needed = t && (wanted(t) == c->kind->carrier || (open && of_use(t)));
@@ -191,7 +199,7 @@ void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy
 		cs->unknown--;
 		cs->early += !c->counted;
 	}
-	if (open)
+	if (t && open)
 		t->open--;
 	gw_conn_free(cs, c);
 	if (!t || !needed) {
@@ -211,7 +219,7 @@ void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy
 	retry_later(t, now);
 	t->c.fallbacks += t->sending;
 	gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s event=\"%s lost: back to native\" why=\"%s\"",
-	    t->conf.name, c->kind->carrier == WAN_CARRIER_TCP ? "TCP" : "QUIC", why);
+	    t->conf.name, name_of(kind->carrier), why);
 	gw_set_close(cs, t, now);
 }
 
@@ -219,14 +227,17 @@ void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy
 /* Whether it came to the tunnel's own port. */
 static bool comes_to(const struct gw_carrier_tun *t, const struct gw_conn *c)
 {
-	return c->kind->carrier == WAN_CARRIER_TCP ? t->listener && t->conf.tcp_port == c->port
-	                                           : t->quic && t->conf.quic_port == c->port;
+	const enum wan_carrier by = c->kind->carrier;
+
+	return by == WAN_CARRIER_TCP    ? t->listener && t->conf.tcp_port == c->port
+	       : by == WAN_CARRIER_QUIC ? t->quic && t->conf.quic_port == c->port
+	                                : t->rdma && t->conf.rdma_port == c->port;
 }
 
 /* Connections that an end opens. */
 static unsigned most_of(const struct gw_carrier_tun *t, enum wan_carrier c)
 {
-	return c == WAN_CARRIER_TCP ? t->conf.tcp_connections : 1;
+	return c == WAN_CARRIER_QUIC ? 1 : t->conf.tcp_connections;
 }
 
 static struct gw_carrier_tun *tunnel_of(struct gw_carriers *cs, const struct gw_conn *c, uint64_t id)
@@ -370,7 +381,10 @@ static struct gw_conn *open_tcp(struct gw_carriers *cs, struct gw_carrier_tun *t
 
 static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
-	struct gw_conn *c = wanted(t) == WAN_CARRIER_TCP ? open_tcp(cs, t) : gw_quic_port_open(cs, t, now);
+	const enum wan_carrier by = wanted(t);
+	struct gw_conn *c = by == WAN_CARRIER_TCP    ? open_tcp(cs, t)
+	                    : by == WAN_CARRIER_QUIC ? gw_quic_port_open(cs, t, now)
+	                                             : gw_rdma_open(cs, t);
 
 	if (!c) {
 		t->c.connect_failed++;
@@ -423,10 +437,14 @@ static void deadlines(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time
 {
 	for (unsigned i = 0; i < cs->top; i++) {
 		struct gw_conn *c = &cs->conn[i];
+		const char *why;
 
-		if (c->t == t && (c->state == GW_CONN_CONNECTING || c->state == GW_CONN_HELLO) &&
-		    now > c->deadline)
+		if (c->state == GW_CONN_FREE || c->t != t)
+			continue;
+		if ((c->state == GW_CONN_CONNECTING || c->state == GW_CONN_HELLO) && now > c->deadline)
 			gw_set_lost(cs, c, "no answer in time", now);
+		else if (c->kind->tick && (why = c->kind->tick(c, now)))
+			gw_set_lost(cs, c, why, now);
 	}
 }
 
@@ -434,11 +452,14 @@ void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
 	bool can = wanted(t) == WAN_CARRIER_TCP    ? t->listener != NULL
 	           : wanted(t) == WAN_CARRIER_QUIC ? t->quic != NULL
+	           : wanted(t) == WAN_CARRIER_RDMA ? t->rdma != NULL
 	                                           : false;
 
 	deadlines(cs, t, now);
-	if (!t->listener && !t->quic)
+	if (!t->listener && !t->quic && !t->rdma)
 		return;
+	if (t->rdma)
+		gw_rdma_port_tick(cs, t->rdma, now);
 	if (t->set && !of_use(t)) { /* the former one; then the wanted one */
 		if (drained(cs, t, now))
 			gw_set_close(cs, t, now);

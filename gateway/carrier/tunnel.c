@@ -8,9 +8,9 @@
 
 #include "gateway/carrier/internal.h"
 
-static_assert((int)CONF_CARRIER_NATIVE == (int)WAN_CARRIER_NATIVE &&
-                  (int)CONF_CARRIER_TCP == (int)WAN_CARRIER_TCP &&
-                  (int)CONF_CARRIER_QUIC == (int)WAN_CARRIER_QUIC,
+static_assert(
+    (int)CONF_CARRIER_NATIVE == (int)WAN_CARRIER_NATIVE && (int)CONF_CARRIER_TCP == (int)WAN_CARRIER_TCP &&
+        (int)CONF_CARRIER_QUIC == (int)WAN_CARRIER_QUIC && (int)CONF_CARRIER_RDMA == (int)WAN_CARRIER_RDMA,
     "the two enums agree");
 
 void gw_carriers_wake(struct gw_carriers *cs)
@@ -75,9 +75,10 @@ static int impossible(const struct gw_carrier_tun *t, enum conf_carrier by)
 
 	gw_log(must ? GW_LOG_ERROR : GW_LOG_WARNING, "carrier", "tunnel=%s %s%s%s", t->conf.name, t->problem,
 	    must ? "" : ": it cannot move to ",
-	    must                     ? ""
-	    : by == CONF_CARRIER_TCP ? "TCP"
-	                             : "QUIC");
+	    must                      ? ""
+	    : by == CONF_CARRIER_TCP  ? "TCP"
+	    : by == CONF_CARRIER_QUIC ? "QUIC"
+	                              : "RDMA");
 	return must ? RWY_EINVAL : 0;
 }
 
@@ -91,6 +92,15 @@ static int tunnel_quic(struct gw_carriers *cs, struct gw_carrier_tun *t)
 		return 0;
 	t->quic = gw_quic_port_get(cs, t);
 	return t->quic ? 0 : impossible(t, CONF_CARRIER_QUIC);
+}
+
+/* The same of its RDMA connections. */
+static int tunnel_rdma(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	if (!t->conf.rdma_port)
+		return 0;
+	t->rdma = gw_rdma_port_get(cs, t);
+	return t->rdma ? 0 : impossible(t, CONF_CARRIER_RDMA);
 }
 
 int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunnel *c)
@@ -120,8 +130,11 @@ int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunne
 	}
 	if (!rc)
 		rc = tunnel_quic(cs, t);
+	if (!rc)
+		rc = tunnel_rdma(cs, t);
 	if (rc) {
 		unlisten(t->listener);
+		gw_quic_port_put(cs, t->quic);
 		return rc;
 	}
 	t->used = true;
@@ -138,6 +151,7 @@ static void tunnel_remove(struct gw_carriers *cs, unsigned idx, rwy_time now)
 	unlisten(t->listener);
 	t->used = false;
 	gw_quic_port_put(cs, t->quic);
+	gw_rdma_port_put(t->rdma);
 }
 
 int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tunnel *c)
@@ -160,15 +174,19 @@ int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tun
 static int can_go_by(
     struct gw_carriers *cs, struct gw_carrier_tun *t, enum wan_carrier c, char *why, size_t size)
 {
-	const bool tcp = c == WAN_CARRIER_TCP, quic = c == WAN_CARRIER_QUIC;
+	const bool tcp = c == WAN_CARRIER_TCP, quic = c == WAN_CARRIER_QUIC, rdma = c == WAN_CARRIER_RDMA;
 
 	if (tcp && !t->conf.tcp_port)
 		snprintf(why, size, "tunnel %s has `tcp_port: 0` in the configuration: no TCP", t->conf.name);
 	else if (quic && !t->conf.quic_port)
 		snprintf(
 		    why, size, "tunnel %s has `quic_port: 0` in the configuration: no QUIC", t->conf.name);
+	else if (rdma && !t->conf.rdma_port)
+		snprintf(
+		    why, size, "tunnel %s has `rdma_port: 0` in the configuration: no RDMA", t->conf.name);
 	else if ((tcp && (!t->listener || gw_sock_congestion(t) != 0)) ||
-	         (quic && !t->quic && !(t->quic = gw_quic_port_get(cs, t))))
+	         (quic && !t->quic && !(t->quic = gw_quic_port_get(cs, t))) ||
+	         (rdma && !t->rdma && !(t->rdma = gw_rdma_port_get(cs, t))))
 		snprintf(why, size, "%s", t->problem);
 	else
 		return 0;
@@ -256,7 +274,8 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 		memcpy(out->congestion, t->congestion, sizeof(out->congestion));
 		if (out->wanted != out->sending || !t->listener ||
 		    (out->detour != WAN_CARRIER_NATIVE && !out->detouring) ||
-		    (!t->quic && cs->tls && *conf_tunnel_peer_name(&t->conf)))
+		    (!t->quic && cs->tls && *conf_tunnel_peer_name(&t->conf)) ||
+		    (!t->rdma && t->conf.rdma_port))
 			memcpy(out->problem, t->problem, sizeof(out->problem));
 		out->c = t->c;
 	}

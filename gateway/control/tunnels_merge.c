@@ -45,7 +45,8 @@ bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *
 	       a->udp_port == b->udp_port && a->security == b->security && a->fec == b->fec &&
 	       a->ecn == b->ecn && !strcmp(a->cc, b->cc) && a->tcp_port == b->tcp_port &&
 	       a->tcp_connections == b->tcp_connections && !strcmp(a->tcp_cc, b->tcp_cc) &&
-	       a->quic_port == b->quic_port && a->keys_port == b->keys_port &&
+	       a->quic_port == b->quic_port && a->rdma_port == b->rdma_port &&
+	       a->rdma_buffers == b->rdma_buffers && a->keys_port == b->keys_port &&
 	       !strcmp(a->peer_name, b->peer_name) && a->standby == b->standby &&
 	       a->standby_beat == b->standby_beat && a->standby_wait == b->standby_wait &&
 	       rwy_ip_eq(&a->tcp_local, &b->tcp_local) && rwy_ip_eq(&a->tcp_remote, &b->tcp_remote) &&

@@ -2,8 +2,9 @@
 /*
  * Two complete gateways (tests/bench/fp_lab.h), hosts that write all the time, and the TCP carrier
  * between them over real sockets of the loopback interface: moves to TCP and back, connections that
- * die, unknown peers, invalid data, a WAN that drops all UDP, detours where it drops much. The responder checks that every byte
- * arrives once and in order; no host ever gets an error. With one worker and with two.
+ * die, unknown peers, invalid data, a WAN that drops all UDP, detours where it drops much; the same
+ * by QUIC, and by RDMA over a made-up device. The responder checks that every byte arrives once and
+ * in order; no host ever gets an error. With one worker and with two.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,15 +12,18 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <rdma/rdma_cma.h>
 #include <rte_eal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gateway/carrier/internal.h"
+#include "gateway/carrier/rdma_flow.h"
 #include "gateway/setup.h"
 #include "tests/component/ov_lab.h"
 #include "tests/lib/cert/cert.h"
+#include "tests/lib/rdma/fake.h"
 #include "tests/lib/rng.h"
 
 #define WAIT  (20 * RWY_SEC) /* limit for expected events */
@@ -47,6 +51,8 @@ static void conf(struct conf *c, enum fp_site s)
 	t->tcp_local = LO((uint8_t)(1 + s));
 	t->tcp_remote = LO((uint8_t)(2 - s));
 	t->quic_port = port;
+	t->rdma_port = port;
+	t->rdma_buffers = 50; /* 64 */
 	snprintf(t->peer_name, sizeof(t->peer_name), "%s", s == FP_A ? "site-b" : "site-a");
 	snprintf(c->keys.certificate, sizeof(c->keys.certificate), "%s/%c.pem", certs, 'a' + s);
 	snprintf(c->keys.key, sizeof(c->keys.key), "%s/%c.key", certs, 'a' + s);
@@ -129,6 +135,11 @@ static bool both_tcp(void)
 static bool both_quic(void)
 {
 	return info(FP_A).sending == WAN_CARRIER_QUIC && info(FP_B).sending == WAN_CARRIER_QUIC;
+}
+
+static bool both_rdma(void)
+{
+	return info(FP_A).sending == WAN_CARRIER_RDMA && info(FP_B).sending == WAN_CARRIER_RDMA;
 }
 
 static bool both_native(void)
@@ -549,6 +560,217 @@ static void test_quic_refused(void **state)
 	check_hosts();
 }
 
+/* --- RDMA, over the device of tests/lib/rdma/fake.h ------------------------------------------ */
+static void test_rdma(void **state)
+{
+	struct gw_carrier_info was[2] = {info(FP_A), info(FP_B)};
+	uint64_t sent, lost[2] = {wan_sum(FP_A).stream_lost, wan_sum(FP_B).stream_lost};
+
+	if (!both_native()) {
+		ask(FP_A, WAN_CARRIER_NATIVE);
+		until(both_native, true);
+	}
+	until(both_closed, true);
+	ask(FP_A, WAN_CARRIER_RDMA);
+	until(both_rdma, true);
+	carry(500);
+	sent = wan_sum(FP_A).stream_sent;
+	uint64_t before[2] = {udp[0], udp[1]};
+
+	carry(20000);
+	assert_true(wan_sum(FP_A).stream_sent > sent + 19000);
+	assert_true(udp[0] == before[0] && udp[1] == before[1]);
+	assert_in_range(info(FP_A).connections, 3, 6);
+	assert_int_equal(info(FP_A).via, WAN_CARRIER_RDMA);
+	ask(FP_B, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	carry(5000);
+	until(both_closed, true);
+	check_hosts();
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		assert_int_equal(info(s).c.moves_to_rdma, was[s].c.moves_to_rdma + 1);
+		assert_int_equal(info(s).c.fallbacks, was[s].c.fallbacks);
+		assert_true(info(s).c.rx_datagrams > was[s].c.rx_datagrams);
+		assert_int_equal(wan_sum(s).stream_lost, lost[s]); /* nothing was sent again */
+	}
+	assert_true(rdma_fake_count().inlined > 0);
+	/* Hosts write from A to B: B has less to send than credits to give. */
+	assert_true(info(FP_B).c.tx_credits > was[FP_B].c.tx_credits);
+}
+
+/* From and to each other carrier, by either end, and without UDP natively. */
+static void test_rdma_others(void **state)
+{
+	static const enum wan_carrier other[] = {WAN_CARRIER_TCP, WAN_CARRIER_QUIC, WAN_CARRIER_NATIVE};
+	static bool (*const there[])(void) = {both_tcp, both_quic, both_native};
+
+	for (unsigned i = 0; i < 6; i++) {
+		ask((enum fp_site)(i % 2), WAN_CARRIER_RDMA);
+		until(both_rdma, true);
+		no_udp = i == 1;
+		carry(3000);
+		no_udp = false;
+		ask((enum fp_site)((i + 1) % 2), other[i % 3]);
+		until(there[i % 3], true);
+		carry(1000);
+	}
+	check_hosts();
+}
+
+static bool says(const char *what)
+{
+	return strstr(info(FP_A).problem, what) || strstr(info(FP_B).problem, what);
+}
+
+/* A completion with an error; a line that is cut, where nothing tells but time. */
+static void test_rdma_dies(void **state)
+{
+	static const struct {
+		enum rdma_fake_fault fault;
+		const char *what;
+	} row[] = {{RDMA_FAKE_ERROR, "transport retry counter exceeded"},
+	    {RDMA_FAKE_CUT, "no acknowledgement for 4 s"},
+	    {RDMA_FAKE_ERROR, "transport retry counter exceeded"}};
+
+	gw_log_set(-1);
+	ask(FP_B, WAN_CARRIER_RDMA);
+	for (unsigned i = 0; i < 3; i++) {
+		until(both_rdma, true);
+		carry(1000);
+		for (unsigned s = 0; s < FP_SITES; s++)
+			fallbacks_before[s] = info(s).c.fallbacks;
+		rdma_fake_fault(row[i].fault);
+		until(both_fell, true);
+		carry(1000); /* natively */
+		if (row[i].fault == RDMA_FAKE_CUT) {
+			assert_true(both_native());
+			assert_int_equal(info(FP_A).wanted, WAN_CARRIER_RDMA);
+		}
+		rdma_fake_fault(RDMA_FAKE_NONE);
+		if (!says(row[i].what) && !both_rdma())
+			fail_msg("`%s`, `%s`", info(FP_A).problem, info(FP_B).problem);
+	}
+	until(both_rdma, true);
+	gw_log_set(GW_LOG_WARNING);
+	ask(FP_A, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	until(both_closed, true);
+	check_hosts();
+}
+
+/* The device is removed while it carries all, and comes back: its port listens again. */
+static void test_rdma_removed(void **state)
+{
+	gw_log_set(-1);
+	ask(FP_A, WAN_CARRIER_RDMA);
+	until(both_rdma, true);
+	carry(1000);
+	rdma_fake_remove();
+	until(both_native, true);
+	carry(1000);
+	rdma_fake_net(127);
+	until(both_rdma, true);
+	carry(1000);
+	gw_log_set(GW_LOG_WARNING);
+	ask(FP_A, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	until(both_closed, true);
+	check_hosts();
+}
+
+/* A REQ from an address of the fake's network to site A. */
+static struct rdma_cm_id *rdma_dial(
+    struct rdma_event_channel *ch, uint8_t from, const uint8_t *said, uint8_t n, enum rdma_cm_event_type want)
+{
+	struct rdma_conn_param param = {.private_data = said, .private_data_len = n};
+	struct base_sockaddr src, dst;
+	struct rwy_ip a = LO(from), b = LO(1 + FP_A);
+	struct rdma_cm_event *ev;
+	struct rdma_cm_id *id;
+
+	base_sockaddr_make(&src, &a, 0);
+	base_sockaddr_make(&dst, &b, port);
+	assert_int_equal(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(id, (struct sockaddr *)&src.ss, (struct sockaddr *)&dst.ss, 0), 0);
+	assert_int_equal(rdma_get_cm_event(ch, &ev), 0); /* its address is resolved */
+	rdma_ack_cm_event(ev);
+	assert_int_equal(rdma_connect(id, &param), 0);
+	while (rdma_get_cm_event(ch, &ev) != 0)
+		turn(false);
+	assert_int_equal(ev->event, want);
+	rdma_ack_cm_event(ev);
+	return id;
+}
+
+static void test_rdma_refused(void **state)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct gw_carrier_info was = info(FP_A);
+	uint8_t said[GW_RDMA_GREETING];
+	struct rdma_cm_id *id[7];
+
+	gw_rdma_greeting_put(said, 64);
+	/* An address that is no peer's; a peer without a greeting, and with one of another version. */
+	rdma_destroy_id(rdma_dial(ch, 9, said, sizeof(said), RDMA_CM_EVENT_REJECTED));
+	assert_int_equal(info(FP_A).strangers, was.strangers + 1);
+	rdma_destroy_id(rdma_dial(ch, 2, said, 0, RDMA_CM_EVENT_REJECTED));
+	said[4]++;
+	rdma_destroy_id(rdma_dial(ch, 2, said, sizeof(said), RDMA_CM_EVENT_REJECTED));
+	assert_int_equal(info(FP_A).early, was.early + 2);
+	/* So many that say nothing, and no more; each ends in time, or with its peer. */
+	said[4]--;
+	for (unsigned i = 0; i < 6; i++)
+		id[i] = rdma_dial(ch, 2, said, sizeof(said), RDMA_CM_EVENT_ESTABLISHED);
+	id[6] = rdma_dial(ch, 2, said, sizeof(said), RDMA_CM_EVENT_REJECTED);
+	assert_int_equal(info(FP_A).many, was.many + 1);
+	for (unsigned i = 5; i < 7; i++)
+		rdma_destroy_id(id[i]);
+	for (unsigned end = 0; end < 5;) {
+		struct rdma_cm_event *ev;
+
+		if (rdma_get_cm_event(ch, &ev) == 0) {
+			assert_int_equal(ev->event, RDMA_CM_EVENT_DISCONNECTED);
+			rdma_ack_cm_event(ev);
+			end++;
+		}
+		turn(false);
+	}
+	assert_int_equal(info(FP_A).slow, was.slow + 5);
+	for (unsigned i = 0; i < 5; i++)
+		rdma_destroy_id(id[i]);
+	rdma_destroy_event_channel(ch);
+}
+
+/* A tunnel whose address no RDMA device has. */
+static void test_rdma_nowhere(void **state)
+{
+	struct conf_tunnel t = lab.gw[FP_A].conf.tunnel[0];
+	char why[192];
+
+	rdma_fake_net(10);
+	gw_log_set(-1);
+	assert_int_equal(gw_carrier_tunnel(app(FP_A), 0, &t), 0);
+	assert_int_equal(gw_carrier_set(app(FP_A), 0, WAN_CARRIER_RDMA, why, sizeof(why)), RWY_EINVAL);
+	assert_string_equal(why, "no RDMA: no RDMA device has the address 127.88.0.1");
+	assert_string_equal(info(FP_A).problem, why);
+	t.carrier = CONF_CARRIER_RDMA; /* then it must not begin */
+	assert_int_equal(gw_carrier_tunnel(app(FP_A), 0, &t), RWY_EINVAL);
+	t = lab.gw[FP_A].conf.tunnel[0];
+	t.rdma_port = 0;
+	assert_int_equal(gw_carrier_tunnel(app(FP_A), 0, &t), 0);
+	assert_int_equal(gw_carrier_set(app(FP_A), 0, WAN_CARRIER_RDMA, why, sizeof(why)), RWY_EINVAL);
+	assert_non_null(strstr(why, "has `rdma_port: 0` in the configuration: no RDMA"));
+	rdma_fake_net(127);
+	assert_int_equal(gw_carrier_tunnel(app(FP_A), 0, &lab.gw[FP_A].conf.tunnel[0]), 0);
+	gw_log_set(GW_LOG_WARNING);
+	ask(FP_B, WAN_CARRIER_RDMA); /* the peer's count of wishes is higher now */
+	until(both_rdma, true);
+	carry(1000);
+	ask(FP_A, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	check_hosts();
+}
+
 /* --- refused connections ---------------------------------------------------------------------- */
 static int dial(uint8_t from, enum fp_site to)
 {
@@ -692,6 +914,7 @@ static void set_up(unsigned workers)
 	    .payload = 1024, .qps = 8, .message = 4, .batch = 32, .workers = workers, .conf = conf};
 
 	gw_log_init(GW_LOG_ERROR);
+	rdma_fake_net(127);
 	port = (uint16_t)(20000 + getpid() % 10000 * 2); /* this one and the next are ours */
 	if (rte_eal_init(10, eal) < 0)
 		fp_die("EAL does not start");
@@ -722,6 +945,8 @@ static void test_end(void **state)
 		}
 	assert_int_equal(rte_mempool_in_use_count(lab.pools.big), 0);
 	assert_int_equal(rte_mempool_in_use_count(lab.pools.small), 0);
+	assert_int_equal(rdma_fake_count().objects, 0);
+	assert_int_equal(rdma_fake_count().rnr, 0);
 }
 
 int main(int argc, char **argv)
@@ -736,6 +961,12 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_quic),
 	    cmocka_unit_test(test_quic_tcp),
 	    cmocka_unit_test(test_quic_refused),
+	    cmocka_unit_test(test_rdma),
+	    cmocka_unit_test(test_rdma_others),
+	    cmocka_unit_test(test_rdma_dies),
+	    cmocka_unit_test(test_rdma_removed),
+	    cmocka_unit_test(test_rdma_refused),
+	    cmocka_unit_test(test_rdma_nowhere),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_refused_set),
 	    cmocka_unit_test(test_end),

@@ -201,8 +201,8 @@ static int run_tunnels(const struct cli *cli)
 const struct cli_cmd cmd_tunnels = {.name = "tunnels",
     .text = "tunnels to peer gateways",
     .more =
-        "VIA is the carrier: udp (native), tcp or quic; after a slash the configured one, if it differs:\n"
-        "--detail shows the reason. udp+tcp: what is lost repeatedly goes by TCP (`detour`).\n"
+        "VIA is the carrier: udp (native), tcp, quic or rdma; after a slash the configured one, if it\n"
+        "differs: --detail shows the reason. udp+tcp: what is lost repeatedly goes by TCP (`detour`).\n"
         "BAD is the cause of persistent congestion: loss, marks or delay.\n"
         "RATE is the rate that congestion control allows now, or that TCP reaches.\n"
         "SENT and RECEIVED count datagrams' bytes since start.\n"

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/carrier/rdma_flow.h"
+
+#include <string.h>
+
+#include "rwy/endian.h"
+
+#define MAGIC   "RwyR"
+#define VERSION 1
+
+void gw_rdma_flow_init(struct gw_rdma_flow *f, uint32_t ours, uint32_t peers)
+{
+	*f = (struct gw_rdma_flow){
+	    .ours = ours, .peers = peers, .allowed = peers, .posted = ours, .told = ours};
+}
+
+static uint32_t credits(const struct gw_rdma_flow *f)
+{
+	return f->allowed - f->sent;
+}
+
+/* Our buffers that no message is in. */
+static uint32_t buffers(const struct gw_rdma_flow *f)
+{
+	return f->ours - (f->sent - f->done);
+}
+
+uint32_t gw_rdma_flow_room(const struct gw_rdma_flow *f)
+{
+	const uint32_t c = credits(f), b = buffers(f);
+
+	if (c <= 1)
+		return 0; /* the last one is for an empty message */
+	return c - 1 < b ? c - 1 : b;
+}
+
+bool gw_rdma_flow_owes(const struct gw_rdma_flow *f)
+{
+	return f->posted - f->told >= f->ours / 4 && credits(f) && buffers(f);
+}
+
+uint32_t gw_rdma_flow_send(struct gw_rdma_flow *f, rwy_time now)
+{
+	if (f->sent == f->done)
+		f->since = now;
+	f->sent++;
+	f->told = f->posted;
+	return f->posted;
+}
+
+void gw_rdma_flow_done(struct gw_rdma_flow *f, rwy_time now)
+{
+	f->done++;
+	f->since = now;
+}
+
+int gw_rdma_flow_recv(struct gw_rdma_flow *f, uint32_t immediate)
+{
+	/* Messages arrive in order, so the count never falls; and the peer posts a receive again
+	 * only after a message of ours. */
+	if (immediate - f->allowed >= UINT32_C(1) << 31 || immediate - f->sent > f->peers)
+		return RWY_EMALFORMED;
+	f->allowed = immediate;
+	return 0;
+}
+
+void gw_rdma_flow_post(struct gw_rdma_flow *f)
+{
+	f->posted++;
+}
+
+bool gw_rdma_flow_dead(const struct gw_rdma_flow *f, rwy_time now)
+{
+	return f->sent != f->done && rwy_since(f->since, now) > GW_RDMA_SILENCE;
+}
+
+/* --- private data of REQ and REP -------------------------------------------------------------- */
+/*
+ *   0  "RwyR"
+ *   4  version
+ *   5  0
+ *   6  receives that the sender keeps posted
+ */
+void gw_rdma_greeting_put(uint8_t out[GW_RDMA_GREETING], uint32_t slots)
+{
+	memcpy(out, MAGIC, 4);
+	out[4] = VERSION;
+	out[5] = 0;
+	rwy_put16(out + 6, (uint16_t)slots);
+}
+
+int gw_rdma_greeting_get(const uint8_t *p, size_t n, uint32_t *slots)
+{
+	if (n < GW_RDMA_GREETING || memcmp(p, MAGIC, 4) != 0 || p[4] != VERSION || p[5])
+		return RWY_EMALFORMED;
+	*slots = rwy_get16(p + 6);
+	return *slots < GW_RDMA_SLOTS_MIN || *slots > GW_RDMA_SLOTS_MAX ? RWY_EMALFORMED : 0;
+}

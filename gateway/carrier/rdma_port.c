@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The RDMA connection manager: addresses where tunnels' connections arrive, connections of ours,
+ * and what it tells of each. rdma_conn.c has the connections themselves.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "conf/schema.h"
+#include "gateway/carrier/rdma.h"
+
+#define RESOLVE_MS 2000
+#define HELLO_TIME (3 * RWY_SEC)
+#define BACKLOG    64
+#define AGAIN      (5 * RWY_SEC) /* until a device that is gone is looked for again */
+
+/* --- the tunnel's parameters ------------------------------------------------------------------ */
+/* Buffers of a connection in one direction: `rdma_buffers`, up to the next power of two. */
+static uint32_t slots_of(const struct gw_carrier_tun *t)
+{
+	uint32_t n = GW_RDMA_SLOTS_MIN;
+
+	while (n < t->conf.rdma_buffers && n < GW_RDMA_SLOTS_MAX)
+		n *= 2;
+	return n;
+}
+
+static struct rdma_conn_param param_of(const uint8_t greeting[GW_RDMA_GREETING])
+{
+	return (struct rdma_conn_param){.private_data = greeting,
+	    .private_data_len = GW_RDMA_GREETING,
+	    .retry_count = GW_RDMA_RETRIES,
+	    .rnr_retry_count = 7}; /* no message meets an empty receive queue */
+}
+
+/* Options of a connection before its REQ or REP; each is only an improvement. */
+static void tune(struct rdma_cm_id *id, const struct gw_carrier_tun *t)
+{
+	const uint8_t *map = t->conf.dscp.map;
+	uint8_t tos = (uint8_t)(map[0] << 2), timeout = GW_RDMA_TIMEOUT;
+
+	if (map[0] == map[63]) /* as for a TCP connection */
+		(void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
+	(void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof(timeout));
+}
+
+/* --- connections of the peer ------------------------------------------------------------------ */
+static bool peer_ip(struct rdma_cm_id *id, struct rwy_ip *out)
+{
+	struct sockaddr *a = rdma_get_peer_addr(id);
+	struct base_sockaddr s = {.len = sizeof(struct sockaddr_in6)};
+
+	if (!a || (a->sa_family != AF_INET && a->sa_family != AF_INET6))
+		return false;
+	memcpy(&s.ss, a, a->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+	base_sockaddr_ip(&s, out);
+	return true;
+}
+
+/* The first tunnel with the peer; NULL: a stranger. */
+static struct gw_carrier_tun *peer_of(
+    struct gw_carriers *cs, const struct gw_rdma_port *p, const struct rwy_ip *peer)
+{
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		if (cs->tun[i].used && cs->tun[i].rdma == p && rwy_ip_eq(&cs->tun[i].remote, peer))
+			return &cs->tun[i];
+	return NULL;
+}
+
+/* Connections of the peer that have not named their tunnel. Each has its memory locked already. */
+static unsigned unnamed(const struct gw_carriers *cs, const struct rwy_ip *peer)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < cs->top; i++)
+		n += cs->conn[i].state != GW_CONN_FREE && cs->conn[i].rdma && !cs->conn[i].t &&
+		     rwy_ip_eq(&cs->conn[i].peer, peer);
+	return n;
+}
+
+/* NULL: the id is gone. */
+static struct gw_conn *accepted_new(
+    struct gw_carriers *cs, struct rdma_cm_id *id, const struct gw_carrier_tun *t, uint32_t peer_slots)
+{
+	uint8_t greeting[GW_RDMA_GREETING];
+	struct rdma_conn_param param;
+	struct gw_conn *c = gw_rdma_conn_new(cs, id, true, slots_of(t));
+	const char *what;
+
+	if (!c) {
+		rdma_destroy_id(id); /* the peer gets a REJ */
+		return NULL;
+	}
+	tune(id, t);
+	gw_rdma_greeting_put(greeting, c->rdma->slots);
+	param = param_of(greeting);
+	gw_rdma_conn_start(c, peer_slots);
+	what = gw_rdma_conn_qp(cs, c);
+	if (!what && rdma_accept(id, &param) == 0)
+		return c;
+	gw_log(GW_LOG_WARNING, "carrier", "event=\"RDMA connection refused\" why=\"%s: %s\"",
+	    what ? what : "accept", strerror(errno));
+	gw_conn_free(cs, c);
+	return NULL;
+}
+
+static void on_request(struct gw_carriers *cs, struct gw_rdma_port *p, struct rdma_cm_id *id,
+    const uint8_t *said, size_t n, rwy_time now)
+{
+	struct gw_carrier_tun *t;
+	struct gw_conn *c;
+	struct rwy_ip peer;
+	uint32_t slots;
+	bool many;
+
+	t = peer_ip(id, &peer) ? peer_of(cs, p, &peer) : NULL;
+	many = t && (cs->unknown >= GW_CONNS_UNKNOWN || unnamed(cs, &peer) >= 2u * t->conf.tcp_connections);
+	cs->strangers += !t;
+	cs->many += many;
+	if (!t || many || gw_rdma_greeting_get(said, n, &slots) != 0) {
+		cs->early += t && !many;
+		(void)rdma_reject(id, NULL, 0);
+		rdma_destroy_id(id);
+		return;
+	}
+	c = accepted_new(cs, id, t, slots);
+	if (!c)
+		return;
+	cs->unknown++;
+	c->peer = peer;
+	c->port = p->port;
+	c->deadline = now + HELLO_TIME;
+}
+
+/* --- connections of ours ---------------------------------------------------------------------- */
+static const char *route(struct gw_carriers *cs, struct gw_conn *c)
+{
+	const char *what = gw_rdma_conn_qp(cs, c);
+
+	if (!what && rdma_resolve_route(c->rdma->id, RESOLVE_MS) != 0)
+		what = "route";
+	if (what)
+		snprintf(cs->why, sizeof(cs->why), "RDMA: %s: %s", what, strerror(errno));
+	return what ? cs->why : NULL;
+}
+
+static const char *request(struct gw_carriers *cs, struct gw_conn *c)
+{
+	uint8_t greeting[GW_RDMA_GREETING];
+	struct rdma_conn_param param;
+
+	gw_rdma_greeting_put(greeting, c->rdma->slots);
+	param = param_of(greeting);
+	if (rdma_connect(c->rdma->id, &param) == 0)
+		return NULL;
+	snprintf(cs->why, sizeof(cs->why), "RDMA: connect: %s", strerror(errno));
+	return cs->why;
+}
+
+static const char *open_it(struct gw_conn *c, const uint8_t *said, size_t n)
+{
+	uint32_t slots;
+
+	if (gw_rdma_greeting_get(said, n, &slots) != 0)
+		return "the peer's greeting is of another version";
+	gw_rdma_conn_start(c, slots);
+	c->state = GW_CONN_HELLO;
+	return NULL;
+}
+
+struct gw_conn *gw_rdma_open(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	struct base_sockaddr from, to;
+	struct rdma_cm_id *id;
+	struct gw_conn *c;
+
+	base_sockaddr_make(&from, &t->local, 0);
+	base_sockaddr_make(&to, &t->remote, t->conf.rdma_port);
+	if (rdma_create_id(cs->rdma->events, &id, NULL, RDMA_PS_TCP) != 0) {
+		snprintf(t->problem, sizeof(t->problem), "RDMA: %s", strerror(errno));
+		return NULL;
+	}
+	c = gw_rdma_conn_new(cs, id, false, slots_of(t));
+	if (!c) {
+		rdma_destroy_id(id);
+		snprintf(t->problem, sizeof(t->problem), "RDMA: no memory, or too many connections");
+		return NULL;
+	}
+	tune(id, t);
+	if (rdma_resolve_addr(id, (struct sockaddr *)&from.ss, (struct sockaddr *)&to.ss, RESOLVE_MS) == 0)
+		return c;
+	snprintf(t->problem, sizeof(t->problem), "RDMA: address: %s", strerror(errno));
+	gw_conn_free(cs, c);
+	return NULL;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+/* Our event of the connection manager's; GW_RDMA_EVENT_COUNT: none. */
+static enum gw_rdma_event event_of(enum rdma_cm_event_type type)
+{
+	static const struct {
+		enum rdma_cm_event_type type;
+		enum gw_rdma_event event;
+	} map[] = {{RDMA_CM_EVENT_ADDR_RESOLVED, GW_RDMA_EV_RESOLVED},
+	    {RDMA_CM_EVENT_ROUTE_RESOLVED, GW_RDMA_EV_ROUTED},
+	    {RDMA_CM_EVENT_ESTABLISHED, GW_RDMA_EV_ESTABLISHED},
+	    {RDMA_CM_EVENT_ADDR_ERROR, GW_RDMA_EV_FAILED}, {RDMA_CM_EVENT_ROUTE_ERROR, GW_RDMA_EV_FAILED},
+	    {RDMA_CM_EVENT_CONNECT_ERROR, GW_RDMA_EV_FAILED}, {RDMA_CM_EVENT_UNREACHABLE, GW_RDMA_EV_FAILED},
+	    {RDMA_CM_EVENT_REJECTED, GW_RDMA_EV_FAILED},
+	    {RDMA_CM_EVENT_DISCONNECTED, GW_RDMA_EV_DISCONNECTED},
+	    {RDMA_CM_EVENT_DEVICE_REMOVAL, GW_RDMA_EV_DISCONNECTED}};
+
+	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		if (map[i].type == type)
+			return map[i].event;
+	return GW_RDMA_EVENT_COUNT;
+}
+
+static const char *failure(struct gw_carriers *cs, enum rdma_cm_event_type type, int status)
+{
+	if (type == RDMA_CM_EVENT_REJECTED)
+		return "the peer refuses the RDMA connection";
+	if (type == RDMA_CM_EVENT_DISCONNECTED)
+		return "the peer closed the connection";
+	snprintf(cs->why, sizeof(cs->why), "RDMA: %s%s%s", rdma_event_str(type), status < 0 ? ": " : "",
+	    status < 0 ? strerror(-status) : "");
+	return cs->why;
+}
+
+/* An event, copied: the id cannot be destroyed before the event was acknowledged. */
+struct event {
+	enum rdma_cm_event_type type;
+	struct rdma_cm_id *id, *listener;
+	int status;
+	uint8_t said[GW_RDMA_GREETING];
+	size_t n;
+};
+
+/* NULL: it is of a listener, whose context is a port. */
+static struct gw_conn *conn_of(struct gw_carriers *cs, const struct rdma_cm_id *id)
+{
+	const uintptr_t at = (uintptr_t)id->context, first = (uintptr_t)cs->conn;
+
+	return at >= first && at < first + sizeof(cs->conn) ? id->context : NULL;
+}
+
+/* The device of a port is gone. Its connections are told of it, too. */
+static void port_gone(struct gw_carriers *cs, const struct rdma_cm_id *id, rwy_time now)
+{
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
+		struct gw_rdma_port *p = &cs->rdma->port[i];
+
+		if (p->id != id)
+			continue;
+		gw_log(GW_LOG_WARNING, "carrier", "event=\"the RDMA device of port %u is gone\"", p->port);
+		rdma_destroy_id(p->id);
+		p->id = NULL;
+		p->retry_at = now + AGAIN;
+		return;
+	}
+}
+
+static void on_event(struct gw_carriers *cs, const struct event *e, rwy_time now)
+{
+	const enum gw_rdma_event what = event_of(e->type);
+	struct gw_conn *c = conn_of(cs, e->id);
+	struct gw_rdma_step step;
+	const char *why = NULL;
+
+	if (!c && e->type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		port_gone(cs, e->id, now);
+	if (what == GW_RDMA_EVENT_COUNT || !c)
+		return; /* it changes nothing: timewait's end, a new address */
+	step = gw_rdma_step(c->rdma->state, what);
+	c->rdma->state = step.next;
+	switch (step.what) {
+	case GW_RDMA_DO_NOTHING:
+		return;
+	case GW_RDMA_DO_ROUTE:
+		why = route(cs, c);
+		break;
+	case GW_RDMA_DO_CONNECT:
+		why = request(cs, c);
+		break;
+	case GW_RDMA_DO_OPEN:
+		why = open_it(c, e->said, e->n);
+		break;
+	case GW_RDMA_DO_LOSE:
+		why = failure(cs, e->type, e->status);
+		break;
+	}
+	if (why)
+		cs->conn_ops->lost(cs, c, why, now);
+}
+
+void gw_rdma_turn(struct gw_carriers *cs, rwy_time now)
+{
+	struct rdma_cm_event *ev;
+
+	while (rdma_get_cm_event(cs->rdma->events, &ev) == 0) {
+		struct event e = {.type = ev->event, .id = ev->id, .status = ev->status};
+
+		if (e.type == RDMA_CM_EVENT_CONNECT_REQUEST)
+			e.listener = ev->listen_id;
+		e.n = ev->param.conn.private_data_len;
+		e.n = !ev->param.conn.private_data ? 0 : e.n < sizeof(e.said) ? e.n : sizeof(e.said);
+		if (e.n)
+			memcpy(e.said, ev->param.conn.private_data, e.n);
+		rdma_ack_cm_event(ev);
+		if (e.listener)
+			on_request(cs, e.listener->context, e.id, e.said, e.n, now);
+		else
+			on_event(cs, &e, now);
+	}
+}
+
+/* --- ports ------------------------------------------------------------------------------------ */
+/* The connection manager, once. Returns 0 or a positive errno. */
+static int manager_start(struct gw_carriers *cs)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = GW_EV_RDMA};
+	struct gw_rdma *m;
+	int e;
+
+	if (cs->rdma)
+		return 0;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return ENOMEM;
+	m->events = rdma_create_event_channel();
+	if (!m->events) {
+		e = errno;
+		free(m);
+		return e ? e : ENODEV;
+	}
+	(void)!fcntl(m->events->fd, F_SETFL, O_NONBLOCK);
+	if (epoll_ctl(cs->epoll_fd, EPOLL_CTL_ADD, m->events->fd, &ev) != 0) {
+		e = errno;
+		rdma_destroy_event_channel(m->events);
+		free(m);
+		return e;
+	}
+	cs->rdma = m;
+	return 0;
+}
+
+static int port_listen(struct gw_carriers *cs, struct gw_rdma_port *p)
+{
+	struct base_sockaddr a;
+	int e;
+
+	base_sockaddr_make(&a, &p->addr, p->port);
+	if (rdma_create_id(cs->rdma->events, &p->id, p, RDMA_PS_TCP) != 0)
+		return errno;
+	if (rdma_bind_addr(p->id, (struct sockaddr *)&a.ss) == 0) {
+		/* An address that no RDMA device has may be bound, but not to a device. */
+		if (p->id->verbs && rdma_listen(p->id, BACKLOG) == 0)
+			return 0;
+		e = p->id->verbs ? errno : ENODEV;
+	} else {
+		e = errno;
+	}
+	rdma_destroy_id(p->id);
+	p->id = NULL;
+	return e;
+}
+
+struct gw_rdma_port *gw_rdma_port_get(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	struct gw_rdma_port *p = NULL;
+	char addr[INET6_ADDRSTRLEN];
+	int e = manager_start(cs);
+
+	if (e) {
+		snprintf(t->problem, sizeof(t->problem),
+		    "no RDMA: this machine has no RDMA device, or not the kernel module rdma_ucm (%s)",
+		    strerror(e));
+		return NULL;
+	}
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
+		struct gw_rdma_port *x = &cs->rdma->port[i];
+
+		if (x->users && x->port == t->conf.rdma_port && rwy_ip_eq(&x->addr, &t->local)) {
+			x->users++;
+			return x;
+		}
+		if (!x->users && !p)
+			p = x;
+	}
+	p->addr = t->local; /* one port slot per tunnel */
+	p->port = t->conf.rdma_port;
+	if ((e = port_listen(cs, p)) != 0) {
+		conf_print_ip(&t->local, addr, sizeof(addr));
+		snprintf(t->problem, sizeof(t->problem),
+		    e == ENODEV || e == EADDRNOTAVAIL ? "no RDMA: no RDMA device has the address %s"
+		                                      : "no RDMA on %s, port %u: %s",
+		    addr, t->conf.rdma_port, strerror(e));
+		return NULL;
+	}
+	p->users = 1;
+	return p;
+}
+
+void gw_rdma_port_put(struct gw_rdma_port *p)
+{
+	if (!p || --p->users)
+		return;
+	if (p->id)
+		rdma_destroy_id(p->id);
+	p->id = NULL;
+}
+
+void gw_rdma_port_tick(struct gw_carriers *cs, struct gw_rdma_port *p, rwy_time now)
+{
+	if (p->id || now < p->retry_at)
+		return;
+	p->retry_at = now + AGAIN;
+	if (port_listen(cs, p) == 0)
+		gw_log(GW_LOG_NOTICE, "carrier", "event=\"the RDMA device of port %u is back\"", p->port);
+}
+
+void gw_rdma_stop(struct gw_carriers *cs)
+{
+	struct gw_rdma *m = cs->rdma;
+
+	if (!m)
+		return;
+	cs->rdma = NULL;
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		if (m->port[i].id)
+			rdma_destroy_id(m->port[i].id);
+	rdma_destroy_event_channel(m->events);
+	free(m);
+}
