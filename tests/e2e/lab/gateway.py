@@ -23,7 +23,7 @@ gateway:
   drain_timeout: 2s
   log_level: {log_level}
 eal:
-  args: ["--in-memory", "--no-huge", "-m", "512", "--file-prefix", "{prefix}"]
+  args: ["--in-memory", "--no-huge", "-m", "{eal_mb}", "--file-prefix", "{prefix}"]
 ports:
   - name: lan
     device: "net_af_packet0,iface={lan},qdisc_bypass=0"
@@ -49,7 +49,7 @@ ports:
     tcp_connections: {tcp_connections}
     tcp_congestion_control: {tcp_cc}
     rate: {rate}
-{detour_keys}{second_paths}{second_tunnel}{keys}connections:
+{detour_keys}{rdma_keys}{second_paths}{second_tunnel}{keys}connections:
   ack_mode: {ack_mode}
 congestion:
   end_to_end: {end_to_end}
@@ -98,6 +98,12 @@ _DETOUR = """    detour: {detour}
     tcp_local: 198.51.100.{site}
     tcp_remote: 198.51.100.{far_site}
 """
+# With the option `rdma` its connections, also those of TCP, go over a network of their own (inside.py).
+_RDMA = """    rdma_port: 4793
+    rdma_buffers: {rdma_buffers}
+    tcp_local: 203.0.113.{site}
+    tcp_remote: 203.0.113.{far_site}
+"""
 # Certificates of roceway-ca, one CA for the lab.
 _KEYS = """keys:
   certificate: {ca}/{cert}.pem
@@ -109,7 +115,7 @@ _KEYS = """keys:
 """
 DEFAULTS = {"security": "keys", "peer_name": None, "cert": None, "cipher": "aes-128-gcm", "rekey": "60s",  # peer_name, cert: None: what is right
             "workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
-            "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto", "detour": None,
+            "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto", "detour": None, "rdma": False, "rdma_buffers": 64, "eal_mb": 512,
             "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False, "second_path": False,
             "relay": (), "relay_ports": "1-65535", "hosts": "ab"}  # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"
 
@@ -173,6 +179,7 @@ class Gateway:
         names = dict(self.options, site=site, far=far, far_site=far_site, **own)
         names["keys"] = _KEYS.format(ca=certificates(self.net), **names) if self.options["security"] == "keys" else ""
         names["detour_keys"] = _DETOUR.format(**names) if self.options["detour"] else ""
+        names["rdma_keys"] = _RDMA.format(**names) if self.options["rdma"] else ""
         second = self.options["second"]
         two = self.options["second_path"]
         relay = _RELAY.format(**names) if self.options["relay"] else ""

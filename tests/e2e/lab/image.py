@@ -23,6 +23,8 @@ MODULES = """crc32_generic virtio_pci virtio_net virtio_console virtio_rng rdma_
              veth sch_ingress cls_flower act_gact act_mirred act_vlan act_tunnel_key act_pedit crc32c_generic act_csum""".split()
 # Loaded by the tests of kernel clients only (Host.modules): boots stay short.
 LATER = "brd ext4 nvme_rdma nvmet_rdma nfsv4 nfsd rpcrdma".split()
+# A guest with a relay loads these, too.
+RELAY_MODULES = ["tun"]
 PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/rstream /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
               /usr/bin/ib_send_bw /usr/bin/ib_write_bw /usr/bin/ib_read_bw /usr/bin/ib_atomic_bw
               /usr/bin/ib_send_lat /usr/bin/ib_write_lat /usr/bin/ib_read_lat /usr/bin/ib_atomic_lat
@@ -217,6 +219,37 @@ def initramfs(kdir):
     fresh.rename(image)
     stamp.write_text(key.hexdigest())
     return image
+
+
+def relay_initramfs(kdir):
+    """The same with a relay: roceway-proxy, roceway, their libraries, DPDK's drivers for a port and its buffers, and
+    the kernel's for the port's tap. A second archive after the first one."""
+    base, relay = initramfs(kdir), OUT / "image/relay.cpio"
+    programs = [BIN / "roceway-proxy", BIN / "roceway"]
+    drivers = sorted(p for name in ("net_af_packet", "mempool_ring", "mempool_stack") for p in Path(LIBDIR, "dpdk").glob(f"pmds-*/librte_{name}.so*"))
+    mods = _modules(kdir, RELAY_MODULES)
+    key = hashlib.sha256(b"".join(f"{p} {p.stat().st_size} {p.stat().st_mtime_ns}\n".encode() for p in [Path(__file__), base, *programs, *drivers, *mods])).hexdigest()
+    stamp = OUT / "image/relay.key"
+    if relay.exists() and stamp.exists() and stamp.read_text() == key:
+        return relay
+    fresh = relay.with_suffix(f".{os.getpid()}")
+    with open(fresh, "wb") as out:
+        out.write(base.read_bytes())
+        out.write(b"\0" * (-out.tell() % 512))
+        cpio = _Cpio(out)
+        for p in programs:
+            cpio.add(f"opt/rwy/{p.name}", p.read_bytes())
+        for p in dict.fromkeys(lib for x in [*programs, *drivers] for lib in _libs(x)):
+            cpio.add(p, Path(p).read_bytes())
+        for p in drivers:
+            cpio.add(str(p), p.read_bytes())
+        for p in mods:
+            cpio.add(f"modules/{p.name}", p.read_bytes(), 0o644)
+        cpio.add("etc/modules.relay", "".join(f"/modules/{p.name}\n" for p in mods).encode(), 0o644)
+        cpio.close()
+    fresh.rename(relay)
+    stamp.write_text(key)
+    return relay
 
 
 def _pack(cpio, programs, providers, own, mods, later):
