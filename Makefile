@@ -324,6 +324,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(PROXY_LIB) $
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
+$(BUILD)/tests/bench/bench_quic: $(call obj,tests/lib/link.c)
 $(BUILD)/tests/component/test_gw_carrier: $(call obj,tests/lib/cert/cert.c tests/lib/rdma/fake.c)
 $(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
@@ -432,7 +433,7 @@ demo: ## build, boot the lab, print native RoCE beside Roceway
 BENCHES := distance paths reads fastpath proxy wan tenants modes carriers control failover workloads capture
 .PHONY: bench $(addprefix bench-,$(BENCHES))
 bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
-$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwysim $(BUILD)/tests/rc_veth
+$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwysim $(BUILD)/tests/rc_veth $(BUILD)/tests/unit/test_plan_grid
 	@tests/bench/run-$* $(BUILD)
 
 .PHONY: check check-long

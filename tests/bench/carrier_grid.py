@@ -6,14 +6,16 @@
 # TCP is the kernel's own (cubic and bbr, four connections) between two network namespaces with
 # wanem between them, in real time. Native is the gateway's wan/ and cc/ in the simulator rwywan
 # (congestion control auto), in virtual time, also where a policer limits UDP to a share of the
-# link. Needs root. SECONDS=5 and WARM=4 for a TCP cell (at least 100 and 75 round trips), RATE=200
-# Mbit/s, ONLY=native|tcp, RTTS=5,20,50,100,200 ms.
+# link. QUIC is the gateway's, too, in virtual time over the same lines (bench_quic.c, bbr2); it is
+# UDP, so a policer meets it likewise. Needs root. SECONDS=5 and WARM=4 for a TCP cell (at least 100
+# and 75 round trips), RATE=200 Mbit/s, ONLY=native|quic|tcp, RTTS=5,20,50,100,200 ms.
 import csv
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
@@ -25,6 +27,8 @@ STREAMS = 4
 RTTS_MS = [int(x) for x in os.environ.get("RTTS", "5,20,50,100,200").split(",")]
 LOSSES = [(0, 1), (1e-4, 1), (1e-3, 1), (1e-2, 1), (3e-2, 1), (1e-1, 1), (1e-3, 8), (1e-2, 8), (3e-2, 8)]
 SHARES = [1.0, 0.5, 0.1]  # shares of the link that UDP may use
+ONLY = os.environ.get("ONLY")
+CA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "ca", "roceway-ca")
 TAG = f"rwycg{os.getpid()}"
 NS = [f"{TAG}a", f"{TAG}w", f"{TAG}b"]
 
@@ -122,17 +126,30 @@ def tcp_cell(cc, rtt_ms, loss, burst):
         w.wait()
 
 
-def native_cell(rtt_ms, loss, burst, share):
-    """The median of three seeds, since some runs have a slow stretch."""
-    return sorted(native_run(rtt_ms, loss, burst, share, seed) for seed in (1, 2, 3))[1]
+def median(run, *cell):
+    """Of three seeds, since some runs have a slow stretch."""
+    return sorted(run(*cell, seed) for seed in (1, 2, 3))[1]
 
 
-def native_run(rtt_ms, loss, burst, share, seed):
+def udp_path(rtt_ms, share):
+    """What is left of the link: bit/s, bytes of queue; and how many round trips are measured, after as many that are not."""
     rate = int(RATE * share)
     # A policer has hardly any queue; the link has one of a bandwidth-delay product.
     bdp = rate / 8 * rtt_ms / 1000
-    queue = str(max(65536, int(bdp if share == 1 else bdp / 10)))
-    n = max(60, int(4000 / rtt_ms))
+    return rate, max(65536, int(bdp if share == 1 else bdp / 10)), max(60, int(4000 / rtt_ms))
+
+
+def quic_run(folder, rtt_ms, loss, burst, share, seed):
+    rate, queue, n = udp_path(rtt_ms, share)
+    words = (folder, rate, rtt_ms * 1000, loss * 1e6, burst, queue, n, n, seed)
+    o = subprocess.run([f"{BUILD}/tests/bench/bench_quic", *map(str, words)], capture_output=True, text=True)
+    if o.returncode:
+        raise SystemExit(o.stderr)
+    return int(json.loads(o.stdout)["goodput_bps"])
+
+
+def native_run(rtt_ms, loss, burst, share, seed):
+    rate, queue, n = udp_path(rtt_ms, share)
     o = subprocess.run(
         [f"{BUILD}/tests/sim/rwywan", "--json", f"seed={seed}", "overhead=42", f"rate={rate}", f"rtt={rtt_ms}ms", f"loss={loss * 100:g}%", f"burst={burst}", f"queue={queue}",
          "cc=auto", "ccrate=0", "arrival=back", "mtu=1472", "size=1MiB", f"rtts={2 * n}", f"skip={n}"],
@@ -153,11 +170,20 @@ def main():
             f.flush()
             print(carrier, alg, share, rtt, loss, burst, f"{bps / 1e6:.1f}", flush=True)
 
-        for rtt in RTTS_MS if os.environ.get("ONLY") != "tcp" else []:
-            for loss, burst in LOSSES:
-                for share in SHARES:
-                    put("native", "auto", share, rtt, loss, burst, native_cell(rtt, loss, burst, share))
-        if os.environ.get("ONLY") == "native":
+        def udp(carrier, alg, run, *first):
+            for rtt in RTTS_MS:
+                for loss, burst in LOSSES:
+                    for share in SHARES:
+                        put(carrier, alg, share, rtt, loss, burst, median(run, *first, rtt, loss, burst, share))
+
+        if ONLY in (None, "native"):
+            udp("native", "auto", native_run)
+        if ONLY in (None, "quic"):
+            with tempfile.TemporaryDirectory() as folder:
+                for words in ("init",), ("issue", "site-a", "gateway"), ("issue", "site-b", "gateway"):
+                    sh(CA, folder, *words)
+                udp("quic", "bbr2", quic_run, folder)
+        if ONLY not in (None, "tcp"):
             return
         build_net()
         try:
