@@ -5,6 +5,7 @@
  */
 #include "tests/bench/fp_lab.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -230,14 +231,26 @@ static void go_back(struct fp_hosts *h, struct qp *q, roce_psn psn)
 	h->st.back++;
 }
 
+/* The first one is told. */
+static void wrong(struct fp_hosts *h, const char *what, const uint8_t *bth)
+{
+	if (!h->st.wrong++)
+		fprintf(stderr, "fp_hosts: %s: opcode 0x%02x, QPN 0x%06x, PSN 0x%06x\n", what, bth[0],
+		    rwy_get24(bth + 5), rwy_get24(bth + 9));
+}
+
 static void read_ack(struct fp_hosts *h, const uint8_t *bth)
 {
 	uint32_t i = rwy_get24(bth + 5) - QPN_A;
 	roce_psn psn = rwy_get24(bth + 9);
 	struct qp *q;
 
+	if (bth[0] == ROCE_OPCODE_CNP && i < h->l->cfg.qps) {
+		h->st.cnps++; /* this host does not slow down: its window bounds it */
+		return;
+	}
 	if (bth[0] != ROCE_RC_ACK || i >= h->l->cfg.qps) {
-		h->st.wrong++;
+		wrong(h, "no answer", bth);
 		return;
 	}
 	q = &h->qp[i];
@@ -275,12 +288,12 @@ static void read_request(struct fp_hosts *h, const uint8_t *bth)
 	struct qp *q;
 
 	if (i >= h->l->cfg.qps || bth[0] < ROCE_RC_WRITE_FIRST || bth[0] > ROCE_RC_WRITE_ONLY) {
-		h->st.wrong++;
+		wrong(h, "no request", bth);
 		return;
 	}
 	q = &h->qp[i];
 	if (roce_psn_after(psn, q->expected)) {
-		h->st.wrong++;
+		wrong(h, "one before it is missing", bth);
 		return;
 	}
 	if (psn == q->expected) {
@@ -318,7 +331,7 @@ void fp_hosts_read(struct fp_hosts *h, enum fp_site site)
 			if (h->l->cfg.overlay != FP_PLAIN && fp_is_hostile(rte_pktmbuf_mtod(m[k], uint8_t *)))
 				h->st.hostile++;
 			else if (h->verify && !good(h, m[k]))
-				h->st.wrong++;
+				wrong(h, "damaged", bth);
 			else if (site == FP_A)
 				read_ack(h, bth);
 			else

@@ -109,6 +109,7 @@ void fp_hosts_read(struct fp_hosts *h, enum fp_site site);
 void fp_hosts_repeat(struct fp_hosts *h, unsigned n);
 struct fp_stats {
 	uint64_t sent, received, acks, nak, wrong, again;
+	uint64_t cnps;
 	uint64_t back;    /* sequence NAKs that a queue pair with a window went back for */
 	uint64_t hostile; /* packets of fp_hostile.c that reached a host */
 };
