@@ -19,7 +19,7 @@
 #include "gateway/setup.h"
 
 #define EVENTS    32
-#define IDLE      (1 * RWY_SEC)  /* the list of revoked certificates is looked at so often */
+#define IDLE      (200 * RWY_MS) /* the list is looked at so often: gone 1 s after a revocation */
 #define CHECK     (60 * RWY_SEC) /* time goes by: certificates expire */
 #define TURN_OVER (50 * 1000)    /* ns: a mutex is not fair */
 
