@@ -192,6 +192,19 @@ def test_away():
     assert all(s["time"] > 1.8 for s in fast["sides"]), fast  # the path is as long as before
 
 
+def test_kernel_clients():
+    """What the kernels' NFS 4.2 and NVMe clients and servers sent (tests/e2e/test_capture_replay.py; `roceway anonymise`, the beginnings): set up by
+    CM, SEND with invalidate, READs and WRITEs of the server. They were captured beside the client, 20 ms from the server."""
+    for name, server, connections, least in (("nfs", "51.238.69.126", 1, 70), ("nvme", "101.32.87.96", 2, 60)):
+        path = Path(__file__).parent / "sessions" / (name + ".pcap")
+        words = path, "--rtt", "20ms", "--away", server + "=20ms"
+        one, two = sim(*words), sim(*words)
+        assert one == two and one["cm"] == one["capture"]["connections"] == connections and not one["cm_differ"], one
+        assert one["capture"]["messages"] > least and not any(one["capture"][w] for w in ("partial", "missing", "unanswered", "unpaired")), one
+        for s in one["sides"]:
+            assert s["result"] == "as captured" and s["completed"] == s["messages"] and abs(s["time"] - 1) < .05, s
+
+
 def test_gateways_have_run_for_long():
     """The first message of a connection that the gateways do not know takes a round trip, and no host sends it again."""
     j = sim(write(session()))
