@@ -239,6 +239,7 @@ bool rp_schedule_away(struct rp_schedule *s, const struct rwy_ip *ip, rwy_dur aw
 		for (unsigned j = 0; j < 2; j++)
 			if (rwy_ip_eq(&s->conn[i].side[j].ip, ip)) {
 				s->conn[i].side[j].away = away;
+				rp_conn_order(&s->conn[i]);
 				found = true;
 			}
 	return found;

@@ -212,6 +212,15 @@ int rp_side_make(
 }
 
 /*
+ * What was seen at `seq` and `at` may be the cause of m, a message of d's host. Of a host that is
+ * far away this takes time; a quarter is left for a path that is not always as long.
+ */
+static bool may_cause(const struct rp_side *d, const struct rp_msg *m, uint64_t seq, rwy_time at)
+{
+	return seq < m->at_seq && (!d->away || rwy_since(at, m->at) >= d->away / 4 * 3);
+}
+
+/*
  * By place in the capture, for equal times would let two messages wait for each other: whatever a
  * message waits for is whole before its own first packet.
  */
@@ -225,10 +234,12 @@ void rp_conn_order(struct rp_conn *c)
 		for (uint32_t k = 0; k < d->msgs; k++) {
 			struct rp_msg *m = &d->msg[k];
 
-			while (peers < o->msgs && o->msg[peers].arrived_seq < m->at_seq)
+			while (peers < o->msgs &&
+			       may_cause(d, m, o->msg[peers].arrived_seq, o->msg[peers].arrived))
 				peers++;
-			while (answers < d->rds && d->rd[answers] < k &&
-			       d->msg[d->rd[answers]].served_seq < m->at_seq)
+			while (
+			    answers < d->rds && d->rd[answers] < k &&
+			    may_cause(d, m, d->msg[d->rd[answers]].served_seq, d->msg[d->rd[answers]].served))
 				answers++;
 			m->peers = peers;
 			m->answers = answers;

@@ -34,7 +34,7 @@ const struct rp_raw *rp_tape_find(const struct rp_tape *t, int32_t psn);
 /* Makes side `i` of c; `answers` are the other flow's responses, or NULL. RWY_ENOMEM. */
 RWY_MUST_CHECK int rp_side_make(
     struct rp_schedule *s, struct rp_conn *c, unsigned i, struct rp_tape *requests, struct rp_tape *answers);
-/* Both sides are made: fills rp_msg.peers and .answers. */
+/* Both sides are made: fills rp_msg.peers and .answers, by rp_side.away. */
 void rp_conn_order(struct rp_conn *c);
 
 #endif
