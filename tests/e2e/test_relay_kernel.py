@@ -31,9 +31,9 @@ def target_down(lab):
         rmdir subsystems/{NQN}/namespaces/1 subsystems/{NQN}; true""")
 
 
-def disk_up(lab):
-    """Connects host A to its relay's port; returns the disk."""
-    lab.a.run(f"printf transport=rdma,traddr={RELAY[4]},trsvcid=4420,nqn={NQN},nr_io_queues=2,queue_size=32 >/dev/nvme-fabrics", timeout=60)
+def disk_up(lab, to=RELAY[4]):
+    """Connects host A to its relay's port, or to another address; returns the disk."""
+    lab.a.run(f"printf transport=rdma,traddr={to},trsvcid=4420,nqn={NQN},nr_io_queues=2,queue_size=32 >/dev/nvme-fabrics", timeout=60)
     wait_for("a disk at host A", lambda: lab.a.run("ls /dev/nvme0n1 /dev/nvme1n1 2>/dev/null; true").out.strip(), 20, 0.5)
     return lab.a.run("ls /dev/nvme?n1").out.strip()
 
@@ -73,12 +73,12 @@ FOREVER = 2000000000  # s since 1970
 EXPORT = 0x2412  # FSID, NOSUBTREECHECK, ASYNC, INSECURE_PORT
 
 
-def nfs_up(lab):
-    """nfsd of host B on RDMA port 20049. What mountd would tell the kernel is written into its caches; the client is the relay."""
+def nfs_up(lab, client="10.2.0.1"):
+    """nfsd of host B on RDMA port 20049. What mountd would tell the kernel is written into its caches; the client is the relay, or another address."""
     rpc = "/proc/net/rpc"
     lab.b.run(f"""set -e; mkdir -p /export; mount -t tmpfs none /export; mount -t nfsd none /proc/fs/nfsd
-        echo 2 >/proc/fs/nfsd/nfsv4gracetime 2>/dev/null || true
-        printf 'nfsd 10.2.0.1 {FOREVER} *\\n' >{rpc}/auth.unix.ip/channel
+        echo 10 >/proc/fs/nfsd/nfsv4gracetime 2>/dev/null || true
+        printf 'nfsd {client} {FOREVER} *\\n' >{rpc}/auth.unix.ip/channel
         printf '* /export {FOREVER} {EXPORT} 0 0 0\\n' >{rpc}/nfsd.export/channel
         printf '* 1 \\\\x00000000 {FOREVER} /export\\n' >{rpc}/nfsd.fh/channel
         echo -2 -3 +4 +4.1 +4.2 >/proc/fs/nfsd/versions || true
@@ -89,8 +89,8 @@ def nfs_down(lab):
     lab.b.run("echo 0 >/proc/fs/nfsd/threads; echo >/proc/net/rpc/nfsd.export/flush; umount /proc/fs/nfsd; umount /export; true", timeout=60)
 
 
-def mount(lab):
-    lab.a.run(f"mkdir -p /mnt; mount -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr={RELAY[4]},clientaddr={lab.a.ip4},sec=sys {RELAY[4]}:/ /mnt", timeout=90)
+def mount(lab, to=RELAY[4]):
+    lab.a.run(f"mkdir -p /mnt; mount -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr={to},clientaddr={lab.a.ip4},sec=sys {to}:/ /mnt", timeout=90)
 
 
 @needs(gateway=True, relay=PORTS, timeout=400)

@@ -117,7 +117,13 @@ DEFAULTS = {"security": "keys", "peer_name": None, "cert": None, "cipher": "aes-
             "workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto", "detour": None, "rdma": False, "rdma_buffers": 64, "eal_mb": 512,
             "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False, "second_path": False,
-            "relay": (), "relay_ports": "1-65535", "hosts": "ab"}  # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"
+            # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"; switch: a switch between hosts and gateway
+            "relay": (), "relay_ports": "1-65535", "hosts": "ab", "switch": False}
+
+
+def needs_switch(options):
+    """Whether a site has a switch between its hosts and its gateway."""
+    return bool(options["switch"] or options["tenants"] or len(options["hosts"]) > 2)
 
 
 def certificates(net):
@@ -190,7 +196,7 @@ class Gateway:
                                        second_port=_SECOND_PORT.format(side=self.side, **names) if two else "",
                                        second_paths=_SECOND_PATHS.format(**names) if two else "",
                                        second_tunnel=_SECOND.format(**names) if second else "",
-                                       prefix=f"rwy-{self.net.id}-{self.side}", lan=f"lan{self.side}" if tenants or len(self.options["hosts"]) > 2 else f"tap{self.side}",
+                                       prefix=f"rwy-{self.net.id}-{self.side}", lan=f"lan{self.side}" if needs_switch(self.options) else f"tap{self.side}",
                                        tenant_list=f"tenants:\n{entries}" if entries else "", relay_keys=relay, **names))
         return path
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from . import image, perftest, proc
-from .gateway import DEFAULTS, Gateway
+from .gateway import DEFAULTS, Gateway, needs_switch
 from .host import Host, counters_of
 from .net import Net
 from .proc import LabError
@@ -86,6 +86,7 @@ class Lab:
         self.link = Wan(self.net, self.log)
         self.mode = self.mtu = self.tenants = None
         self.plain = "ab"  # the hosts on the plain LAN
+        self.switched = False  # a switch is between hosts and gateways
         self.scale = 1.0  # of the runner: how much tests do of what has no end by itself
         self.captures, self._base = [], {}
         self.plain_wan = False  # a --native run leaves tests' impairments out
@@ -171,15 +172,15 @@ class Lab:
         """Makes the lab 'native' or 'gateway', with this MTU on the hosts and these gateway
         options, without a reboot."""
         want = dict(DEFAULTS, mtu=mtu, **options)
-        tenants, plain = want["tenants"], want["hosts"]
+        tenants, plain, switched = want["tenants"], want["hosts"], needs_switch(want)
         if mode == "gateway" and not all((self.net.bin / p).exists() for p in ("roceway-gateway", "roceway")):
             raise LabError("roceway-gateway or roceway is not built")
-        same = (mode, mtu, tenants, plain) == (self.mode, self.mtu, self.tenants, self.plain)
+        same = (mode, mtu, tenants, plain, switched) == (self.mode, self.mtu, self.tenants, self.plain, self.switched)
         if same and (mode == "native" or all(g.alive() and g.options == want for g in self.gateways)):
             return
         self.gateways_stop()
-        if (mode, tenants, plain) != (self.mode, self.tenants, self.plain):
-            self.cable(mode == "native", tenants, want["wan_mtu"], plain)
+        if (mode, tenants, plain, switched) != (self.mode, self.tenants, self.plain, self.switched):
+            self.cable(mode == "native", tenants, want["wan_mtu"], plain, switched)
         for h in self.hosts:
             h.route(mode == "native", mtu)
         self.join(tenants, mode == "native", mtu)
@@ -192,14 +193,14 @@ class Lab:
                 g.wait_ready()
         self.wait_path()
 
-    def cable(self, native, tenants, wan_mtu, plain="ab"):
+    def cable(self, native, tenants, wan_mtu, plain="ab", switched=False):
         """Starts the hosts that these tenants need, and those of the plain LAN, and connects them:
         natively with the WAN, else with the gateway."""
         self.net.wan_mtu(9000 if native else wan_mtu)
         self.leave()
         for g in self.gateways:
             g.forget()  # members get new devices whose QPNs begin again, and no gateway learns of it
-        self.plain = plain
+        self.plain, self.switched = plain, switched
         want = set(plain).union(*(t.hosts for t in tenants))
         for h in self.hosts:
             if h.name not in want:
@@ -214,7 +215,7 @@ class Lab:
             self.net.switch(ns, False, f"lan{side}")
             if native:
                 self.net.bridge(ns, True, *taps, f"wan{side}")
-            elif tenants or len(plain) > 2:
+            elif switched:
                 self.net.switch(ns, True, f"lan{side}", *taps)
 
     def leave(self):
