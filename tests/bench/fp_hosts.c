@@ -308,34 +308,46 @@ static void read_request(struct fp_hosts *h, const uint8_t *bth)
 }
 
 /* True if the whole packet is right, payload included. */
-static bool good(const struct fp_hosts *h, const struct rte_mbuf *m)
+static bool good(const struct fp_hosts *h, const uint8_t *frame, uint32_t len)
 {
 	struct roce_pkt p;
 
-	return m->nb_segs == 1 &&
-	       roce_parse(rte_pktmbuf_mtod_offset(m, uint8_t *, h->front), m->data_len - h->front, &p) ==
-	           ROCE_PARSE_OK &&
+	return roce_parse((uint8_t *)(uintptr_t)frame + h->front, len - h->front, &p) == ROCE_PARSE_OK &&
 	       roce_icrc_ok(&p);
+}
+
+static void read_frame(struct fp_hosts *h, enum fp_site site, const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *bth = frame + h->front + IP4 + 8;
+
+	if (h->l->cfg.overlay != FP_PLAIN && fp_is_hostile(frame))
+		h->st.hostile++;
+	else if (h->verify && !good(h, frame, len))
+		wrong(h, "damaged", bth);
+	else if (site == FP_A)
+		read_ack(h, bth);
+	else
+		read_request(h, bth);
 }
 
 void fp_hosts_read(struct fp_hosts *h, enum fp_site site)
 {
 	struct rte_ring *r = h->l->gw[site].port[FP_LAN].tx;
 	struct rte_mbuf *m[BURST];
+	uint8_t room[96 + 4200];
 	unsigned n;
 
 	while ((n = rte_ring_dequeue_burst(r, (void **)m, BURST, NULL)) > 0)
 		for (unsigned k = 0; k < n; k++) {
-			const uint8_t *bth = rte_pktmbuf_mtod_offset(m[k], uint8_t *, h->front + IP4 + 8);
+			/* What goes again while it still waits here comes in two segments. */
+			const uint8_t *frame = m[k]->pkt_len <= sizeof(room)
+			                           ? rte_pktmbuf_read(m[k], 0, m[k]->pkt_len, room)
+			                           : NULL;
 
-			if (h->l->cfg.overlay != FP_PLAIN && fp_is_hostile(rte_pktmbuf_mtod(m[k], uint8_t *)))
-				h->st.hostile++;
-			else if (h->verify && !good(h, m[k]))
-				wrong(h, "damaged", bth);
-			else if (site == FP_A)
-				read_ack(h, bth);
+			if (frame)
+				read_frame(h, site, frame, m[k]->pkt_len);
 			else
-				read_request(h, bth);
+				h->st.wrong++;
 			rte_pktmbuf_free(m[k]);
 		}
 }
