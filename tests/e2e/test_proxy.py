@@ -44,9 +44,11 @@ def test_relay_rcopy(lab):
     assert sums[0] == sums[1], sums
 
 
+@each(carrier=["tcp", "quic"])
 @needs(gateway=True, relay=PORTS, timeout=180)
-def test_relay_move(lab):
-    """rcopy of a 24 MiB file while the relays' tunnel moves to TCP and back, on request of either end: equal checksums, and no host repeats anything."""
+def test_relay_move(lab, carrier):
+    """rcopy of a 24 MiB file while the relays' tunnel moves to TCP or QUIC and back, on request of either end: equal checksums, and no
+    host repeats anything."""
     apart(lab)
     lab.a.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=24")
     server = lab.serve("rcopy -p 7427", port=7427, cm=True)
@@ -54,7 +56,7 @@ def test_relay_move(lab):
     copy = lab.a.start(f"rcopy /tmp/t/src {RELAY[4]}:/tmp/t/dst -p 7427")
     lab.wait_traffic(500)
     for g in lab.gateways:
-        move(lab, g, "tcp")
+        move(lab, g, carrier)
         lab.wait_traffic(500)
         move(lab, g, "native")
         lab.wait_traffic(500)
@@ -68,19 +70,21 @@ def test_relay_move(lab):
     assert not again, again
     for b, g in zip(before, lab.gateways):
         c = g.carrier()
-        assert c["moves_to_tcp"] - b["moves_to_tcp"] == 2 and not c["fallbacks"], c
+        moves = f"moves_to_{carrier}"
+        assert c[moves] - b[moves] == 2 and not c["fallbacks"], c
 
 
-@needs(gateway=True, relay=PORTS, carrier="tcp", timeout=90)
-def test_relay_by_tcp(lab):
-    """The relays speak TCP to each other: rping -V, and ucmatose with four connections."""
+@each(carrier=["tcp", "quic"])
+@needs(gateway=True, relay=PORTS, carrier=lambda carrier: carrier, timeout=90)
+def test_relay_by(lab, carrier):
+    """The relays speak TCP or QUIC to each other: rping -V, and ucmatose with four connections."""
     apart(lab)
-    wait_for("both relays send by TCP", lambda: both(lab, "tcp"), 20, 0.1)
+    wait_for(f"both relays send by {carrier}", lambda: both(lab, carrier), 20, 0.1)
     r = lab.pair(f"rping -s -V -C 50 -a {lab.b.ip4} -p 7174", f"rping -c -V -C 50 -a {RELAY[4]} -p 7174", port=7174, cm=True)
     assert r.ok, r
     r = lab.pair("ucmatose -p 7471 -c 4 -C 10", f"ucmatose -s {RELAY[4]} -p 7471 -c 4 -C 10", port=7471, cm=True)
     assert r.ok, r
-    assert both(lab, "tcp")
+    assert both(lab, carrier)
 
 
 @needs(gateway=True, relay=PORTS)
