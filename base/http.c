@@ -19,6 +19,7 @@ struct rwy_http {
 	struct curl_slist *headers;
 	struct rwy_http_loop *loop; /* of the request under way there; NULL: none is */
 	char *body;
+	const char *once; /* the rest of a body that is sent once */
 	size_t len, max, head;
 	bool too_large;
 	char why[CURL_ERROR_SIZE];
@@ -171,7 +172,22 @@ void rwy_http_free(struct rwy_http *h)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-enum body_of { BODY_CALLER, BODY_COPIED };
+enum body_of { BODY_CALLER, BODY_COPIED, BODY_ONCE };
+
+/*
+ * libcurl sends a request again on a new connection when the one that it used before breaks without
+ * an answer. It does not when it cannot have the body again: this callback has no way back.
+ */
+static size_t on_body(char *to, size_t size, size_t n, void *arg)
+{
+	struct rwy_http *h = arg;
+	size_t len = strlen(h->once);
+
+	len = len < size * n ? len : size * n;
+	memcpy(to, h->once, len);
+	h->once += len;
+	return len;
+}
 
 static void set_request(
     struct rwy_http *h, const char *method, const char *url, const char *body, enum body_of whose)
@@ -181,7 +197,14 @@ static void set_request(
 	h->too_large = false;
 	*h->why = 0;
 	curl_easy_setopt(h->curl, CURLOPT_URL, url);
-	if (body) {
+	if (body && whose == BODY_ONCE) {
+		h->once = body;
+		curl_easy_setopt(h->curl, CURLOPT_POST, 1L);
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, NULL);
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
+		curl_easy_setopt(h->curl, CURLOPT_READFUNCTION, on_body);
+		curl_easy_setopt(h->curl, CURLOPT_READDATA, h);
+	} else if (body) {
 		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
 		curl_easy_setopt(
 		    h->curl, whose == BODY_COPIED ? CURLOPT_COPYPOSTFIELDS : CURLOPT_POSTFIELDS, body);
@@ -226,13 +249,29 @@ static enum rwy_http_fail get_answer(struct rwy_http *h, CURLcode rc, struct rwy
 	return fail_of(h, rc);
 }
 
+static enum rwy_http_fail ask(struct rwy_http *h, long timeout_ms, struct rwy_http_answer *out)
+{
+	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_data);
+	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+	return get_answer(h, curl_easy_perform(h->curl), out);
+}
+
 enum rwy_http_fail rwy_http_ask(struct rwy_http *h, const char *method, const char *url, const char *body,
     long timeout_ms, struct rwy_http_answer *out)
 {
 	set_request(h, method, url, body, BODY_CALLER);
-	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_data);
-	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, timeout_ms);
-	return get_answer(h, curl_easy_perform(h->curl), out);
+	return ask(h, timeout_ms, out);
+}
+
+enum rwy_http_fail rwy_http_ask_once(
+    struct rwy_http *h, const char *url, const char *body, long timeout_ms, struct rwy_http_answer *out)
+{
+	enum rwy_http_fail fail;
+
+	set_request(h, "POST", url, body, BODY_ONCE);
+	fail = ask(h, timeout_ms, out);
+	/* The failure is that of the second connection; the first one took a part of the body. */
+	return rwy_http_unsent(fail) && h->once != body ? RWY_HTTP_BROKEN : fail;
 }
 
 char *rwy_http_take_body(struct rwy_http *h)

@@ -65,6 +65,14 @@ RWY_MUST_CHECK int rwy_http_set_headers(struct rwy_http *h, const char *const *h
  * failure as well. */
 enum rwy_http_fail rwy_http_ask(struct rwy_http *h, const char *method, const char *url, const char *body,
     long timeout_ms, struct rwy_http_answer *out);
+/*
+ * The same for a POST that must not be executed twice (RFC 9110, 9.2.2). When a connection breaks
+ * after a part of the body has left, rwy_http_ask() may send the request again on another one; if
+ * that fails it may say RWY_HTTP_UNREACHABLE, though the first one was executed. This function says
+ * RWY_HTTP_BROKEN. body is not NULL.
+ */
+enum rwy_http_fail rwy_http_ask_once(
+    struct rwy_http *h, const char *url, const char *body, long timeout_ms, struct rwy_http_answer *out);
 /* Hands the last answer's body to the caller, who frees it; NULL: it was empty. */
 char *rwy_http_take_body(struct rwy_http *h);
 

@@ -82,9 +82,10 @@ static int meaning(long status, const json_t *j)
 	return STORE_EUNSURE; /* timed out, leader changed, unavailable: it may have been done */
 }
 
-/* Sends one request to one endpoint. STORE_EDOWN: the endpoint has not executed it. */
-static int ask_one(
-    struct store_etcd_http *h, unsigned endpoint, const char *path, const char *ask, json_t **answer)
+/* Sends one request to one endpoint; `again`: it may be executed twice. STORE_EDOWN: it was not
+ * executed. */
+static int ask_one(struct store_etcd_http *h, unsigned endpoint, const char *path, const char *ask,
+    bool again, json_t **answer)
 {
 	struct rwy_http_answer a;
 	enum rwy_http_fail fail;
@@ -92,7 +93,8 @@ static int ask_one(
 	int rc;
 
 	snprintf(url, sizeof(url), "%s%s", h->endpoint[endpoint], path);
-	fail = rwy_http_ask(h->http, "POST", url, ask, h->timeout_ms * 3, &a);
+	fail = again ? rwy_http_ask(h->http, "POST", url, ask, h->timeout_ms * 3, &a)
+	             : rwy_http_ask_once(h->http, url, ask, h->timeout_ms * 3, &a);
 	*answer = a.len && !fail ? json_loadb(a.body, a.len, 0, NULL) : NULL;
 	rc = rwy_http_unsent(fail)        ? STORE_EDOWN
 	     : fail == RWY_HTTP_TOO_LARGE ? RWY_ENOMEM
@@ -116,7 +118,7 @@ static int login(struct store_etcd_http *h, unsigned endpoint)
 {
 	json_t *ask = json_pack("{s:s, s:s}", "name", h->user, "password", h->password), *answer = NULL;
 	char *text = json_dumps(ask, JSON_COMPACT);
-	int rc = text ? ask_one(h, endpoint, "/v3/auth/authenticate", text, &answer) : RWY_ENOMEM;
+	int rc = text ? ask_one(h, endpoint, "/v3/auth/authenticate", text, true, &answer) : RWY_ENOMEM;
 
 	if (!rc) {
 		free(h->token);
@@ -139,7 +141,7 @@ static int ask_in_turn(
 
 		if (h->user && !h->token && login(h, endpoint))
 			continue;
-		rc = ask_one(h, endpoint, path, ask, answer);
+		rc = ask_one(h, endpoint, path, ask, again, answer);
 		if (rc == RWY_ENOMEM && !again)
 			rc = STORE_EUNSURE;
 		if (rc == RWY_EAGAIN) { /* the token has expired */

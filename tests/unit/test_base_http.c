@@ -23,7 +23,7 @@
 #define LONG_MS 60000 /* never reached */
 
 /* Answers the requests of one connection with `say`, in order; then it ends, or sends nothing
- * more. */
+ * more. "!": there is no server any more when the request was heard. */
 static struct server {
 	int fd;
 	char url[64];
@@ -62,9 +62,15 @@ static void *serve(void *arg)
 	const int fd = accept(server.fd, NULL, NULL);
 	char rest[256];
 
-	for (unsigned i = 0; server.say[i] && hear(fd); i++)
+	for (unsigned i = 0; server.say[i] && hear(fd); i++) {
+		if (*server.say[i] == '!') {
+			close(server.fd);
+			server.fd = -1;
+			break;
+		}
 		for (const char *s = server.say[i]; *s; s += strcspn(s, "|") + (s[strcspn(s, "|")] == '|'))
 			assert_true(write(fd, s, strcspn(s, "|")) >= 0); /* |: the next write */
+	}
 	while (server.stay && read(fd, rest, sizeof(rest)) > 0)
 		;
 	close(fd);
@@ -96,7 +102,8 @@ static void stop(struct rwy_http *h)
 {
 	rwy_http_free(h); /* closes its connection */
 	pthread_join(server.thread, NULL);
-	close(server.fd);
+	if (server.fd >= 0)
+		close(server.fd);
 }
 
 static struct rwy_http *client(size_t max)
@@ -113,6 +120,28 @@ static struct rwy_http *client(size_t max)
 #define SAY(...)      ((const char *const[]){__VA_ARGS__, NULL})
 
 /* --- requests --------------------------------------------------------------------------------- */
+
+/* The server executed the request and died before it answered: nobody may say that it was not sent. */
+static void once_is_not_unsent(void **state)
+{
+	struct rwy_http *h = client(100);
+	struct rwy_http_answer a;
+	enum rwy_http_fail fail;
+
+	start_tcp(false, SAY(OK(5, "first"), "!"));
+	assert_int_equal(rwy_http_ask_once(h, server.url, "one", LONG_MS, &a), RWY_HTTP_OK);
+	assert_string_equal(a.body, "first");
+	fail = rwy_http_ask_once(h, server.url, "two", LONG_MS, &a);
+	assert_int_equal(fail, RWY_HTTP_BROKEN);
+	assert_false(rwy_http_unsent(fail));
+	assert_non_null(strstr(server.heard, "two"));
+	stop(h);
+	/* nobody listens: it was not sent */
+	h = client(100);
+	fail = rwy_http_ask_once(h, server.url, "three", LONG_MS, &a);
+	assert_true(rwy_http_unsent(fail));
+	rwy_http_free(h);
+}
 
 static void requests_share_a_connection(void **state)
 {
@@ -388,6 +417,7 @@ static void lines_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(once_is_not_unsent),
 	    cmocka_unit_test(requests_share_a_connection),
 	    cmocka_unit_test(a_socket_of_this_machine),
 	    cmocka_unit_test(an_answer_is_bounded),
