@@ -73,8 +73,7 @@ static int check_rdma(const struct conf_tunnel *t, const struct conf_node *n, st
 	if (t->rdma_port && t->security != CONF_SEC_NONE)
 		return conf_fail_at(err, port ? port : n,
 		    "expected `security: none` with an `rdma_port`, found `keys`: RDMA has no encryption, so "
-		    "it "
-		    "is for a line that is protected otherwise (docs/carriers.md)");
+		    "it is for a line that is protected otherwise (docs/carriers.md)");
 	return 0;
 }
 

@@ -41,8 +41,7 @@ const struct conf_key conf_keys[] = {
             "can act for a gateway (docs/gateway-control.md). Left out: they are not."},
     {"gateway.sandbox", CONF_T_ENUM, 0, 0, "on", .words = "off on", C(sandbox),
         .text = "Once it runs, the gateway keeps only the system calls that it needs, so that an intruder "
-                "can start "
-                "no program (docs/security.md). `off`: it keeps all, and warns."},
+                "can start no program (docs/security.md). `off`: it keeps all, and warns."},
     {"gateway.drain_timeout", CONF_T_DURATION, 0, 3600 * RWY_SEC, "10s", C(drain_timeout),
         .text = "How long SIGTERM waits until the far hosts have all that was acknowledged to hosts here. "
                 "Then the gateway stops, and the journal has the rest. `0s`: it stops at once."},
@@ -125,9 +124,8 @@ const struct conf_key conf_keys[] = {
                 "or clear the mark; `off` does not."},
     {"tunnels[].carrier", CONF_T_ENUM, 0, 0, "native", .words = "native tcp quic rdma", T(carrier),
         .text = "Carrier of its datagrams: `native` is UDP; `tcp` is the kernel's TCP, `quic` is QUIC and "
-                "`rdma` is "
-                "RDMA between the two machines, or UDP while no connection is open. The other end follows. "
-                "docs/carriers.md."},
+                "`rdma` is RDMA between the two machines, or UDP while no connection is open. The other end "
+                "follows. docs/carriers.md."},
     {"tunnels[].detour", CONF_T_ENUM, 0, 0, "off", .words = "off tcp quic", T(detour),
         .text = "Carrier of what the native path has lost several times, while all else stays native. Its "
                 "connections stay open meanwhile. docs/carriers.md."},
@@ -144,15 +142,13 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].quic_port", CONF_T_INT, 0, 65535, "4792", T(quic_port),
         .text = "UDP port of its QUIC connections, the same on both sides; 0: no QUIC."},
     {"tunnels[].rdma_port", CONF_T_INT, 0, 65535, "0", T(rdma_port),
-        .text = "Port of its RDMA connections (RDMA_PS_TCP), the same on both sides, at `tcp_local`, which "
-                "must be an "
-                "address of an RDMA device of this machine; 0: no RDMA. With `security: none` only."},
-    {"tunnels[].rdma_buffers", CONF_T_INT, 16, 8192, "512", T(rdma_buffers),
         .text =
-            "So many datagrams of an RDMA connection are on their way in each direction, rounded up to a "
-            "power "
-            "of two; each has 9 KiB of locked memory at both ends. At least rate times round trip over all "
-            "`tcp_connections`."},
+            "Port of its RDMA connections (RDMA_PS_TCP), the same on both sides, at `tcp_local`, which "
+            "must be an address of an RDMA device of this machine; 0: no RDMA. With `security: none` only."},
+    {"tunnels[].rdma_buffers", CONF_T_INT, 16, 8192, "512", T(rdma_buffers),
+        .text = "So many datagrams of an RDMA connection are on their way in each direction, rounded up to a "
+                "power of two; each has 9 KiB of locked memory at both ends. At least rate times round trip "
+                "over all `tcp_connections`."},
     {"tunnels[].keys_port", CONF_T_INT, 1, 65535, "4792", T(keys_port),
         .text = "TCP port where both sides exchange keys."},
     {"tunnels[].peer_name", CONF_T_NAME, 1, CONF_STR - 1, "", T(peer_name),
@@ -338,8 +334,8 @@ const struct conf_key conf_keys[] = {
         .text = "Group whose members may do everything, as root may. Left out: no group."},
     {"api.metrics", CONF_T_STRING, 1, CONF_STR - 1, "", C(api_metrics),
         .text = "Where `/metrics`, `/livez`, `/readyz` and `/healthz` alone are served, too, for Prometheus: "
-                "`address:port`, `[IPv6]:port` or `unix:/path`. Anybody who can connect can "
-                "read them. Left out: nowhere."},
+                "`address:port`, `[IPv6]:port` or `unix:/path`. Anybody who can connect "
+                "can read them. Left out: nowhere."},
 
     {"controller", CONF_T_GROUP,
         .text = "The control center, which names tunnels and tenants besides those of this file. "
@@ -392,8 +388,7 @@ const struct conf_key conf_keys[] = {
                 "may: without an entry nothing passes."},
     {"relay.map", CONF_T_GROUPS, 0, CONF_MAP_MAX, "", LIST(conf, relay.map, relay.maps),
         .text = "The listen map at the start: a connection to this address and port goes on to that host. "
-                "`roceway "
-                "map` changes it while the relay runs."},
+                "`roceway map` changes it while the relay runs."},
     {"relay.allow[].from", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(from),
         .text = "Hosts that ask: real addresses."},
     {"relay.allow[].to", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(to),

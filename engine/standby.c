@@ -79,7 +79,7 @@ static void set_term(struct eng *e, uint64_t term)
 		atomic_store(e->cfg.term, term);
 }
 
-/* What came while this gateway might not speak goes on. */
+/* Answers and requests that came while this gateway might not speak go on. */
 static void pass_answers(struct eng *e, rwy_time now)
 {
 	struct eng_responder *rs = e->sb.copies, *next;

@@ -281,6 +281,12 @@ struct gw_conn *gw_quic_port_open(struct gw_carriers *cs, struct gw_carrier_tun 
 /* Everything due on all ports. Returns when it must be called next. */
 rwy_time gw_quic_ports_turn(struct gw_carriers *cs, rwy_time now);
 
+/* The name of a reliable carrier, as in a sentence. */
+static inline const char *gw_carrier_word(enum wan_carrier c)
+{
+	return c == WAN_CARRIER_TCP ? "TCP" : c == WAN_CARRIER_QUIC ? "QUIC" : "RDMA";
+}
+
 /* rdma_port.c: tunnels' RDMA connections */
 /* The address and port where they arrive. NULL: t->problem says why. */
 struct gw_rdma_port *gw_rdma_port_get(struct gw_carriers *cs, struct gw_carrier_tun *t);

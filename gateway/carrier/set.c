@@ -51,12 +51,6 @@ static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
 	return true;
 }
 
-/* As in a sentence. */
-static const char *name_of(enum wan_carrier c)
-{
-	return c == WAN_CARRIER_TCP ? "TCP" : c == WAN_CARRIER_QUIC ? "QUIC" : "RDMA";
-}
-
 /* The reliable carrier that has connections: the one that carries everything, else the detour. */
 static enum wan_carrier wanted(const struct gw_carrier_tun *t)
 {
@@ -219,7 +213,7 @@ void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy
 	retry_later(t, now);
 	t->c.fallbacks += t->sending;
 	gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s event=\"%s lost: back to native\" why=\"%s\"",
-	    t->conf.name, name_of(kind->carrier), why);
+	    t->conf.name, gw_carrier_word(kind->carrier), why);
 	gw_set_close(cs, t, now);
 }
 

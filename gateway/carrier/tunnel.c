@@ -74,11 +74,7 @@ static int impossible(const struct gw_carrier_tun *t, enum conf_carrier by)
 	bool must = t->conf.carrier == by || t->conf.detour == by;
 
 	gw_log(must ? GW_LOG_ERROR : GW_LOG_WARNING, "carrier", "tunnel=%s %s%s%s", t->conf.name, t->problem,
-	    must ? "" : ": it cannot move to ",
-	    must                      ? ""
-	    : by == CONF_CARRIER_TCP  ? "TCP"
-	    : by == CONF_CARRIER_QUIC ? "QUIC"
-	                              : "RDMA");
+	    must ? "" : ": it cannot move to ", must ? "" : gw_carrier_word((enum wan_carrier)by));
 	return must ? RWY_EINVAL : 0;
 }
 

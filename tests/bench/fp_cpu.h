@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What two gateways of fp_lab.h take of a CPU: the CPU time of their workers' turns and of their
- * carriers' threads, the kernel's part in it included (CLOCK_THREAD_CPUTIME_ID). Other programs on
- * the machine are not in it. Not counted: hosts, wire, and turns without work, which a worker does
- * only because it polls.
+ * CPU time of two gateways of fp_lab.h: that of their workers' turns and of their carriers' threads,
+ * the kernel's part in it included (CLOCK_THREAD_CPUTIME_ID). Other programs on the machine are not
+ * in it. Not counted: hosts, wire, and turns without work, which a worker does only because it polls.
  */
 #ifndef TESTS_BENCH_FP_CPU_H
 #define TESTS_BENCH_FP_CPU_H

@@ -339,7 +339,7 @@ void fp_hosts_read(struct fp_hosts *h, enum fp_site site)
 
 	while ((n = rte_ring_dequeue_burst(r, (void **)m, BURST, NULL)) > 0)
 		for (unsigned k = 0; k < n; k++) {
-			/* What goes again while it still waits here comes in two segments. */
+			/* A packet sent again while it still waits here comes in two segments. */
 			const uint8_t *frame = m[k]->pkt_len <= sizeof(room)
 			                           ? rte_pktmbuf_read(m[k], 0, m[k]->pkt_len, room)
 			                           : NULL;

@@ -120,7 +120,7 @@ static void own_buffers(void **state)
 	assert_true(gw_rdma_flow_owes(&f));
 }
 
-/* What no peer can say: fewer than before, or more than it may have posted. */
+/* Impossible counts: fewer than before, or more than the peer may have posted. */
 static void impossible_credits(void **state)
 {
 	static const struct {

@@ -212,8 +212,8 @@ int rp_side_make(
 }
 
 /*
- * What was seen at `seq` and `at` may be the cause of m, a message of d's host. Of a host that is
- * far away this takes time; a quarter is left for a path that is not always as long.
+ * True if the packet at `seq` and `at` may be the cause of m, a message of d's host. A packet takes
+ * time to a host that is far away; a quarter is left for a path that is not always as long.
  */
 static bool may_cause(const struct rp_side *d, const struct rp_msg *m, uint64_t seq, rwy_time at)
 {

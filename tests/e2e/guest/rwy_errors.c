@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs are told when a connection is refused or fails.
+ * Prints the errors that programs get when a connection is refused or fails.
  *
  *   rwy_errors listen PORT CASE          one connection
  *   rwy_errors connect HOST PORT CASE

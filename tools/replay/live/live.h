@@ -13,7 +13,7 @@
 #include "tools/replay/live/pair.h"
 #include "tools/replay/live/raw.h"
 
-/* Of what is sent. */
+/* Fields of the packets that it sends. */
 #define RP_LIVE_SPORT 0xc000u
 #define RP_LIVE_PKEY  0xffffu
 #define RP_LIVE_TTL   64
