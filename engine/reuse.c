@@ -24,6 +24,24 @@ struct question {
 	bool late;
 };
 
+/*
+ * A relay between, which has not seen the connection begin, asks which PSN is expected (recover.c):
+ * 2^16 PSNs before the one that it knows of, or half the PSN space ahead of that. A new connection
+ * of a host begins there only by chance, and hardly by an RDMA WRITE of 0 bytes to no memory.
+ */
+static bool question(const struct question *q)
+{
+	const struct roce_pkt *pkt = q->pkt;
+	int32_t ahead = roce_psn_diff(pkt->psn, q->rs->resp.epsn), most = ROCE_OUTSTANDING_MAX;
+
+	if (pkt->opcode != ROCE_RC_WRITE_ONLY || pkt->payload_len || roce_reth_len(pkt) ||
+	    roce_reth_va(pkt) || roce_reth_rkey(pkt))
+		return false;
+	if (q->verdict == ROCE_RESP_GAP)
+		return ahead > (1 << 22);
+	return q->verdict == ROCE_RESP_STALE && ahead < -most / 2 && ahead > -2 * most;
+}
+
 /* The far host expects an earlier packet; its NAK, sent once, may have been lost. */
 static bool before_start(const struct question *q)
 {

@@ -251,13 +251,47 @@ static void test_repeated(void **state)
 	assert_int_equal(seen.psn_of_len[OLD], 3);
 }
 
+/*
+ * A relay between asks in its host's name which PSN is expected, by RDMA WRITEs of 0 bytes far
+ * before the first PSN and far ahead of it. No connection begins there.
+ */
+static void test_a_question(void **state)
+{
+	const roce_psn first = 2000;
+	struct rc_mk m = {.opcode = ROCE_RC_WRITE_ONLY,
+	    .psn = roce_psn_add(first, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX),
+	    .dqpn = QPN_B,
+	    .ack_req = true,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	request(first, OLD, true);
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(20 * RWY_MS);
+	host_b_says(0x1f, first);
+	assert_int_equal(site[0].of[0].ack_psn, first);
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(20 * RWY_MS);
+	request(first + 1, OLD, true);
+	host_b_says(0x1f, first + 1);
+	assert_int_equal(site[0].of[0].ack_psn, first + 1);
+	m.psn = roce_psn_add(first, ROCE_PSN_MASK >> 1);
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[0].of[0].naks, 1); /* it names the PSN */
+	request(first + 2, OLD, true);
+	host_b_says(0x1f, first + 2);
+	assert_int_equal(site[0].of[0].ack_psn, first + 2);
+	assert_int_equal(seen.of_len[0], 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_reset_with_custody), TEST(test_reset_before_the_first),
 	    TEST(test_reset_at_once), TEST(test_reset_first_lost), TEST(test_first_of_a_message_lost),
-	    TEST(test_reset_read), TEST(test_repeated)};
+	    TEST(test_reset_read), TEST(test_repeated), TEST(test_a_question)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
