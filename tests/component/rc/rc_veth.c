@@ -176,7 +176,7 @@ static void connect_relayed(unsigned i, const char *const relay[2], uint16_t por
 		    .host = host_ip(j),
 		    .relay = rwy_ip_from4(ip),
 		    .qpn = 0x100 + i,
-		    .psn = 1000 * i + 7 * j};
+		    .psn = 1000 * i + 7 * !j}; /* the peer's first one (IBA 12.7.31) */
 	}
 	rc = cm_connect(cm, port, i);
 	if (!rc)
