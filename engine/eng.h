@@ -167,7 +167,9 @@ struct eng_settle {
 struct eng_sb {
 	/* enum eng_sb_state; other: as the other one said, NONE: it is silent */
 	uint8_t state, other;
-	uint8_t said; /* the state that it was told, with one bit more; 0: nothing */
+	uint8_t said;        /* the state that it was told, plus 1; 0: nothing */
+	rwy_time said_at;    /* ASKING: it is told again `silence` later */
+	rwy_time deaf_until; /* ASKING: before this, messages of the other one may be old */
 	/*
 	 * The witness's proof that it was told, or told us: with that a claim is believed at once.
 	 */
@@ -185,7 +187,7 @@ struct eng_sb {
 	bool asked;         /* that was done for the first time */
 	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
 	rwy_dur silence;    /* after which the standby takes over, at the earliest */
-	bool still;         /* it stood still for so long (eng_sb_stood_still) */
+	bool still;         /* it serves, and stood still for so long (eng_sb_stood_still) */
 	uint32_t cursor;    /* a walk over all connections: the next table slot */
 	/* tunnels that are still to be taken from the other gateway, a bit each */
 	uint64_t taking;

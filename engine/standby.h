@@ -79,8 +79,8 @@ void eng_sb_copied(struct eng_responder *rs, rwy_time now);
 /* --- standby_events.c: messages, answers, timers --- */
 /*
  * This process stood still for as long as makes the other one act. One that serves does not speak
- * before the witness has; one that asks believes nothing that was said meanwhile: the other gateway
- * says its state again when the tunnel is up again.
+ * before the witness has. One that asks believes nothing that was said meanwhile: it asks again,
+ * and listens when a silence has passed.
  */
 void eng_sb_stood_still(struct eng *e, rwy_time now);
 /* Before e->now changes: notices that this process stood still. */

@@ -67,8 +67,11 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 	if (ours && m.note && e->ops->standby_note)
 		e->ops->standby_note(e->ctx, m.note, m.note_len, now);
 	rwy_buf_free(&e->bufs, b);
-	if (!ours || m.note || (e->sb.state == ENG_SB_ASKING && e->sb.still))
+	if (!ours || m.note || (e->sb.state == ENG_SB_ASKING && now < e->sb.deaf_until))
 		return;
+	/* It asks again: it may have forgotten what it was told, or have not believed it. */
+	if (m.state == ENG_SB_ASKING && e->sb.state != ENG_SB_ASKING)
+		e->sb.said = 0;
 	e->sb.other = m.state;
 	e->sb.other_term = m.term;
 	if (!eng_sb_serves(e))
@@ -79,8 +82,7 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 void eng_sb_link(struct eng *e, bool up, rwy_time now)
 {
 	e->sb.said = 0;
-	if (e->sb.state == ENG_SB_ASKING)
-		e->sb.still = false;
+	e->sb.deaf_until = 0;
 	if (up) {
 		eng_sb_tell(e, now);
 		return;
@@ -102,9 +104,13 @@ void eng_sb_stood_still(struct eng *e, rwy_time now)
 {
 	if (e->sb.state == ENG_SB_PAIRED || e->sb.state == ENG_SB_YIELDING)
 		eng_sb_event(e, ENG_SBE_SILENT, now);
-	if (e->sb.state == ENG_SB_ASKING)
+	if (e->sb.state == ENG_SB_ASKING) {
 		e->sb.other = ENG_SB_NONE;
-	e->sb.still = true;
+		e->sb.deaf_until = now + e->sb.silence;
+		e->sb.said = 0;
+	} else {
+		e->sb.still = true;
+	}
 }
 
 void eng_sb_granted(struct eng *e, unsigned tunnel, rwy_time now)
@@ -224,6 +230,8 @@ rwy_time eng_sb_next(const struct eng *e)
 		return e->now;
 	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
 		return rwy_time_min(e->now + RWY_MS / 10, e->sb.at);
+	if (e->sb.state == ENG_SB_ASKING && e->tunnel[e->cfg.standby.tunnel].up)
+		return rwy_time_min(e->sb.at, e->sb.said_at + e->sb.silence);
 	return rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
 }
 

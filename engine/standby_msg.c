@@ -47,10 +47,19 @@ static bool proof_to_tell(const struct eng *e, struct wan_proof *p)
 	       (p->nonce != e->sb.proof.nonce || p->epoch != e->sb.proof.epoch);
 }
 
+/* The other gateway may have lost this one, and with it what it was told, unnoticed here. */
+static bool asks_again(struct eng *e, rwy_time now)
+{
+	if (e->sb.state != ENG_SB_ASKING || rwy_since(e->sb.said_at, now) < e->sb.silence)
+		return false;
+	e->sb.said_at = now;
+	return true;
+}
+
 void eng_sb_tell(struct eng *e, rwy_time now)
 {
 	struct wan_proof p = {0};
-	bool told = e->sb.said == e->sb.state + 1u, proof = proof_to_tell(e, &p);
+	bool told = e->sb.said == e->sb.state + 1u && !asks_again(e, now), proof = proof_to_tell(e, &p);
 	struct rwy_buf *b;
 
 	if (told && !proof)
