@@ -326,11 +326,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(PROXY_LIB) $
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
 $(BUILD)/tests/bench/bench_quic: $(call obj,tests/lib/link.c)
-$(BUILD)/tests/component/test_gw_carrier: $(call obj,tests/lib/cert/cert.c tests/lib/rdma/fake.c)
+$(filter $(BUILD)/tests/component/test_gw_carrier%,$(GWTEST_BIN)): $(call obj,tests/component/carrier/lab.c tests/lib/cert/cert.c tests/lib/rdma/fake.c)
 $(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter-out %.o,$^) $(LDFLAGS_ALL) -lcmocka $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
 fuzz_parts = $(filter-out tests/fuzz/replay_main.c,$(wildcard tests/fuzz/$(1)_*.c))
 # A fuzzer defines LLVMFuzzerTestOneInput, in fuzz_NAME.c; NAME_*.c beside it are parts of it. Here it is linked with a small main that replays files;

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The QUIC carrier between two gateways (carrier/lab.h): moves from and to the others, a certificate
+ * of another name. With one worker and with two.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "tests/component/carrier/lab.h"
+
+static void test_quic(void **state)
+{
+	uint64_t moves = cl_info(FP_A).c.moves_to_quic;
+
+	cl_moves_there_and_back(WAN_CARRIER_QUIC, cl_both_quic);
+	assert_int_equal(cl_info(FP_A).c.moves_to_quic, moves + 1);
+	cl_ask(FP_A, WAN_CARRIER_QUIC);
+	cl_until(cl_both_quic, true);
+	cl_until(cl_measured, true);
+	assert_true(cl_info(FP_A).path.min_rtt > 0);
+}
+
+/* From one carrier to another, by either end, and without UDP natively. */
+static void test_quic_tcp(void **state)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		cl_ask((enum fp_site)(i % 2), WAN_CARRIER_TCP);
+		cl_until(cl_both_tcp, true);
+		cl_carry(3000);
+		cl_ask((enum fp_site)((i + 1) % 2), WAN_CARRIER_QUIC);
+		cl_until(cl_both_quic, true);
+		cl.no_udp = i == 1; /* of the native carrier: QUIC has a socket of its own */
+		cl_carry(3000);
+		cl.no_udp = false;
+	}
+	cl_check_hosts();
+}
+
+static bool a_refused(void)
+{
+	return strstr(cl_info(FP_A).problem, "certificate") != NULL;
+}
+
+/* The peer's certificate has another name than this end expects. */
+static void test_quic_refused(void **state)
+{
+	struct conf_tunnel t = cl.fp.gw[FP_A].conf.tunnel[0];
+	char why[192];
+
+	cl_ask(FP_A, WAN_CARRIER_NATIVE);
+	cl_until(cl_both_native, true);
+	cl_until(cl_both_closed, true);
+	snprintf(t.peer_name, sizeof(t.peer_name), "site-x");
+	gw_log_set(-1);
+	assert_int_equal(gw_carrier_tunnel(cl_app(FP_A), 0, &t), 0);
+	cl_ask(FP_A, WAN_CARRIER_QUIC);
+	cl_until(a_refused, true);
+	assert_string_equal(cl_info(FP_A).problem, "the peer's certificate is not for the name `site-x`");
+	assert_int_equal(cl_info(FP_A).sending, WAN_CARRIER_NATIVE);
+	assert_true(cl_info(FP_A).c.connect_failed > 0);
+	t.peer_name[0] = 0; /* without a name it does not begin */
+	assert_int_equal(gw_carrier_tunnel(cl_app(FP_A), 0, &t), 0);
+	assert_int_equal(gw_carrier_set(cl_app(FP_A), 0, WAN_CARRIER_QUIC, why, sizeof(why)), RWY_EINVAL);
+	assert_non_null(strstr(why, "peer_name"));
+	assert_int_equal(gw_carrier_tunnel(cl_app(FP_A), 0, &cl.fp.gw[FP_A].conf.tunnel[0]), 0);
+	gw_log_set(GW_LOG_WARNING);
+	cl_ask(FP_B, WAN_CARRIER_QUIC); /* the peer's count of wishes is higher now */
+	cl_until(cl_both_quic, true);
+	cl_carry(2000);
+	cl_ask(FP_A, WAN_CARRIER_NATIVE);
+	cl_until(cl_both_native, true);
+	cl_check_hosts();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_quic),
+	    cmocka_unit_test(test_quic_tcp),
+	    cmocka_unit_test(test_quic_refused),
+	    cmocka_unit_test(cl_test_end),
+	};
+
+	if (argc < 2)
+		return ov_both(argv[0]);
+	cl_set_up(argv[1][0] == '2' ? 2 : 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
