@@ -431,7 +431,7 @@ static void set_up_takes_one_round_trip(void **state)
 	const struct cp_rep rep = {.tid = 7, .comm = 9, .remote = 5, .qpn = 17, .psn = 200, .rnr = 7};
 	const unsigned one_way = 50, turns = 4;
 	uint8_t mad[256], bytes[TP_MAX];
-	struct rc_mk m = {.opcode = 0x0a, .psn = 100, .ack_req = true};
+	struct rc_mk m = {.opcode = 0x0a, .psn = rep.psn, .ack_req = true}; /* IBA 12.7.31 */
 	unsigned ms, before;
 
 	eng_pair_delay(one_way * RWY_MS);
