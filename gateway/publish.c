@@ -34,7 +34,13 @@ void gw_reader_join(struct gw_publisher *p, unsigned reader)
 void gw_reader_leave(struct gw_publisher *p, unsigned reader)
 {
 	rte_rcu_qsbr_thread_offline(p->qs, reader);
+	/*
+	 * A writer does not look at a reader that is not registered. DPDK's library orders that,
+	 * but it is built without the thread sanitizer, which needs the lock to see the order.
+	 */
+	pthread_mutex_lock(&p->lock);
 	(void)rte_rcu_qsbr_thread_unregister(p->qs, reader);
+	pthread_mutex_unlock(&p->lock);
 }
 
 void gw_reader_quiescent(struct gw_publisher *p, unsigned reader)

@@ -41,7 +41,7 @@ struct gw_publisher {
 	_Alignas(64) _Atomic(const void *) slot[GW_PUBLISHED]; /* gw_published_get() */
 	/* private */
 	struct rte_rcu_qsbr *qs;
-	pthread_mutex_t lock;                         /* writers; readers never take it */
+	pthread_mutex_t lock;                         /* writers; a reader that leaves */
 	struct gw_publication *current[GW_PUBLISHED]; /* of slot[]; NULL: its writer frees it */
 	struct gw_publication *retired;               /* to be freed, the newest first */
 };
