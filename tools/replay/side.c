@@ -213,11 +213,12 @@ int rp_side_make(
 
 /*
  * True if the packet at `seq` and `at` may be the cause of m, a message of d's host. A packet takes
- * time to a host that is far away; a quarter is left for a path that is not always as long.
+ * time to a host that is far away; a sixteenth is left for a path that is not always as long. One
+ * that is too late to be the cause, and counts as it, makes m late, and all that waits for m.
  */
 static bool may_cause(const struct rp_side *d, const struct rp_msg *m, uint64_t seq, rwy_time at)
 {
-	return seq < m->at_seq && (!d->away || rwy_since(at, m->at) >= d->away / 4 * 3);
+	return seq < m->at_seq && (!d->away || rwy_since(at, m->at) >= d->away / 16 * 15);
 }
 
 /*
