@@ -76,7 +76,7 @@ static int check_alone(const struct ctx *x, unsigned i)
 	return 0;
 }
 
-/* What happens on the cable must not depend on anything else. */
+/* The pair needs its cable for itself: no other tunnel uses the port. */
 static int check_port_own(const struct ctx *x, unsigned s, unsigned i)
 {
 	const char *port = x->c->tunnel[s].port;

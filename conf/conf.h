@@ -148,7 +148,7 @@ struct conf_controller {
 	char document[CONF_STR]; /* file that keeps the last document */
 };
 
-/* Who may connect to what through the relay. */
+/* An entry of the relay's access list: these hosts may connect to those. */
 struct conf_allow {
 	struct conf_prefix from, to;
 	uint16_t ports[2]; /* first, last */
@@ -306,7 +306,7 @@ RWY_MUST_CHECK int conf_tenants_check(const struct conf *c, struct conf_error *e
 /* A copy of base without tunnels, tenants and other lists; conf_free(). NULL: no memory. */
 struct conf *conf_network_new(const struct conf *base);
 /* Prints "file:line:column: message". */
-/* Where the metrics are served besides the API's socket. */
+/* A second place that serves the metrics, besides the API's socket. */
 struct conf_listen {
 	const char *path; /* of a Unix socket, inside the text; NULL: addr and port */
 	struct rwy_ip addr;

@@ -145,7 +145,7 @@ static uint32_t executed(const struct eng_responder *rs)
 	return n;
 }
 
-/* What is in custody; the MSN before it follows from the present one. */
+/* Copies the requests in custody. The MSN before them follows from the present one. */
 static bool copy_custody(struct eng_responder *rs, rwy_time now)
 {
 	struct eng_copy *c = rs->copy;

@@ -15,8 +15,8 @@
 #include "engine/eng.h"
 
 /*
- * Of one connection, and of all that have none, so many entries of ENG_RECORD_OFTEN are kept in
- * 2^WINDOW_SHIFT ns, 134 ms: it cannot push out what others did.
+ * The ring keeps so many entries of ENG_RECORD_OFTEN of one connection, and of all that have none,
+ * in 2^WINDOW_SHIFT ns, 134 ms: one connection cannot push out what others did.
  */
 #define WINDOW_SHIFT 27
 #define WINDOW_MAX   16

@@ -109,8 +109,8 @@ struct eng_flow_info {
 	/* End to end: most bytes in flight, and the far host's rate; 0: not limited. */
 	uint64_t remote_window, remote_drain_Bps;
 	/*
-	 * Of this incarnation: packets sent to the local host again, its RNR NAKs and sequence
-	 * NAKs, the times that it did not answer.
+	 * Counts of this incarnation: packets sent to the local host again, its RNR NAKs and
+	 * sequence NAKs, the times that it did not answer.
 	 */
 	uint64_t host_resent, rnr_naks, seq_naks, host_timeouts;
 	/* ACKs of the local host waited (limits "memory" and "read"): for how long, how often. */

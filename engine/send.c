@@ -27,7 +27,7 @@ static void send_partial(struct eng_requester *rq, const struct roce_pkt *pkt, u
 	    &rq->side.key.dst, &rq->nh);
 }
 
-/* Of n packets that go now, some are sent again. */
+/* Records how many of the n packets that go now are sent again. */
 static void note_resent(struct eng_requester *rq, const struct roce_reqr_tx *tx, unsigned n, rwy_time now)
 {
 	unsigned again = 0;

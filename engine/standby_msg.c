@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two gateways of a pair say to each other: their states, and notes of their programs. */
+/* Messages of the two gateways of a pair: their states, and notes of their programs. */
 #include "engine/standby.h"
 
 #include <assert.h>

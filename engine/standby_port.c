@@ -52,7 +52,7 @@ static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_ti
 		return;
 	}
 	s->flow = NULL;
-	/* Of a gateway that is gone everything is kept: this one may have to take over. */
+	/* Copies of a gateway that is gone are kept: this one may have to take over. */
 	if (reason == WAN_CLOSE_BY_SENDER)
 		eng_store_free(s, now);
 }
@@ -65,7 +65,7 @@ static void tx_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time no
 	eng_sb_copied(user, now);
 }
 
-/* Of several buffers that the standby has, tx_acked named the last one only. */
+/* The standby has this buffer. When it has several, tx_acked named the last one only. */
 static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)
 {
 	if (user == ctx)

@@ -12,7 +12,7 @@ enum {
 	UDP_LEN = sizeof(struct roce_udp)
 };
 
-/* Where an RC packet has its fields. */
+/* The places of an RC packet's fields. */
 struct view {
 	uint8_t *ip, *bth;
 	uint32_t len; /* of the IP packet */

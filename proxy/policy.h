@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What operators configure of a relay: its addresses, who may connect to what, and the listen map.
+ * The configuration of a relay: its addresses, its access list, and the listen map.
  * Without an entry that allows it, nothing passes. Not changed while an edge uses it.
  */
 #ifndef PROXY_POLICY_H

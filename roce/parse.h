@@ -82,7 +82,7 @@ static inline uint8_t roce_pkt_tos(const struct roce_pkt *pkt)
 }
 
 /*
- * Where the parts of a packet lie that roce_parse() accepted before and that has not changed since.
+ * Finds the parts of a packet that roce_parse() accepted before and that has not changed since.
  * Sets ip, bth, ext, icrc, len, ip_hlen and is6, nothing else, and checks nothing.
  */
 void roce_parse_offsets(uint8_t *ip, struct roce_pkt *pkt);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the policy is: a file as it was when it was read, or none. */
+/* The source of the policy: a file as it was when it was read, or none. */
 struct source {
 	const char *path; /* NULL: of SHIM_ENV_VIA, or nowhere */
 	struct stat st;

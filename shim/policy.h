@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which targets a host reaches by which relays: what roceway-host-agent writes, else
- * /etc/roceway/redirect.conf, or what roceway-run says. A line is
+ * The relays by which a host reaches its targets: as roceway-host-agent writes, else as
+ * /etc/roceway/redirect.conf or roceway-run says. A line is
  *
  *     redirect PREFIX via RELAY[,weight=N][,port=N][,down] ... [else RELAY ...]
  *

@@ -72,7 +72,7 @@ struct tenant_host {
  * modes. */
 enum tenant_ack { TENANT_ACK_NEAR, TENANT_ACK_FAR, TENANT_ACK_END, TENANT_ACK_CAUSAL, TENANT_ACK_SITE };
 
-/* Who may begin an RC connection, in the order of the engine's modes. */
+/* The tenant's rule for new RC connections, in the order of the engine's modes. */
 enum tenant_admission { TENANT_ADMISSION_OPEN, TENANT_ADMISSION_CM, TENANT_ADMISSION_CONTROLLER };
 
 /* How long its hosts may be silent (struct eng_timers), in ns. All 0: as on the plain LAN. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this gateway claims as one of a pair (wan.h, enum wan_claim), and whether its witness, the
- * gateway at the other end, has confirmed it. What this gateway decides as the witness of its peer
- * is in witness.c.
+ * The claim of this gateway as one of a pair (wan.h, enum wan_claim), and whether its witness, the
+ * gateway at the other end, has confirmed it. Its decisions as the witness of its peer are in
+ * witness.c.
  *
  * Each HELLO carries the claim and its number. A new claim has the next number and a new nonce, so
  * an answer that echoes the present nonce is an answer to the present claim. While the claim is not

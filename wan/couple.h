@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which paths of a tunnel share a bottleneck, and which of these rest so that together they take no
- * more than one. It knows no algorithm of congestion control: it sees round trips, and says which
- * paths carry new data. couple.c tells how. Private to wan/ and its tests.
+ * Finds the paths of a tunnel that share a bottleneck, and lets some of these rest: together they
+ * take no more than one. It knows no algorithm of congestion control: it sees round trips, and says
+ * which paths carry new data. couple.c tells how. Private to wan/ and its tests.
  */
 #ifndef WAN_COUPLE_H
 #define WAN_COUPLE_H
@@ -51,7 +51,7 @@ struct wan_couple {
 	uint32_t tests, found; /* in all */
 };
 
-/* What an acknowledgement of a path says. */
+/* A sample from an acknowledgement of a path. */
 struct wan_couple_sample {
 	rwy_dur rtt, base; /* without the reverse queue; smallest; 0: no sample */
 	bool limited;      /* the sender had nothing more to send */

@@ -132,7 +132,7 @@ static void run_put(
 	t->c.tx_runs++;
 }
 
-/* What is sent again: n buffers from `seq` on, or a fragment of one; `len`: of the buffers. */
+/* Data to send again: n buffers from `seq` on, or a fragment of one; `len`: of the buffers. */
 struct load {
 	uint64_t seq;
 	uint32_t n, len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sent again of a datagram that was lost. */
+/* Finds the data of a lost datagram that must be sent again. */
 #include "wan/tunnel.h"
 
 /* A fragment of b was lost with a datagram: it must be sent again, unless a second copy is in

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tunnel counts and shows. Part of wan/wan.h, which includes it. */
+/* Counters and figures of a tunnel. Part of wan/wan.h, which includes it. */
 #ifndef WAN_STATS_H
 #define WAN_STATS_H
 

@@ -62,7 +62,7 @@ struct wan_claims {
 	rwy_time asked;
 	rwy_dur interval;
 
-	/* Of the HELLO to answer: the number of its claim; and an unknown gateway sent it natively,
+	/* The HELLO to answer: the number of its claim; and an unknown gateway sent it natively,
 	 * which perhaps cannot be reached by the reliable carrier. */
 	uint8_t reply_n;
 	bool native;
@@ -244,7 +244,7 @@ static inline uint64_t wan_tx_credit(const struct wan_tunnel *t, const struct rw
 	return b->len > t->peer.rx_cost ? b->len : t->peer.rx_cost;
 }
 
-/* Which buffers of a datagram are still in custody: [*seq, *end). False: none. */
+/* The buffers of a datagram that are still in custody: [*seq, *end). False: none. */
 static inline bool wan_tx_in_custody(
     const struct wan_txflow *f, const struct wan_sent *s, uint64_t *seq, uint64_t *end)
 {
@@ -410,7 +410,7 @@ static inline bool wan_path_open(const struct wan_path *p)
 	return wan_path_usable(p) && !p->rests && p->inflight < p->cwnd && wan_sent_room(p) &&
 	       (p->state != WAN_PATH_TRIED || p->inflight_n < p->trial);
 }
-/* Where data goes at a time: `best` is the open path where it arrives first, its pacing counted;
+/* The choice of a path at a time: on `best`, which is open, data arrives first, its pacing counted;
  * NULL: none is open. Another one gets new data that would arrive by best only after `until`. */
 struct wan_choice {
 	struct wan_path *best;
@@ -418,7 +418,7 @@ struct wan_choice {
 };
 struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now);
 bool wan_paths_takes(const struct wan_choice *c, const struct wan_path *p, rwy_time now);
-/* Of the data that waits, the part that goes by p, in 1/65536: by rates, among the paths that take
+/* The part of the waiting data that goes by p, in 1/65536: by rates, among the paths that take
  * some. */
 uint32_t wan_paths_share(
     const struct wan_tunnel *t, const struct wan_choice *c, const struct wan_path *p, rwy_time now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tenant may not share: VNI and VLAN with another tenant, a prefix between its own sites. */
+/* No two tenants have the same VNI or VLAN, and no two sites of a tenant the same prefix. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which job has a container: by the addresses of its NICs, since names repeat from one cluster to
+/* Finds the job of a container by the addresses of its NICs, since names repeat from one cluster to
  * the next. Addresses of two tenants may overlap. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 #include "controller/server/trust.h"
 
 #define IDLE_SECONDS 310u /* between requests; longer than the longest poll */
-/* Of each connection, all of it in use: a request without its body, and a reply's head. */
+/* Bytes of each connection, all in use: a request without its body, and a reply's head. */
 #define CONN_MEMORY (8u << 10)
 #define PAGE_CONNS  64u
 #define BACKLOG     4096

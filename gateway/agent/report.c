@@ -62,7 +62,7 @@ static json_t *tcp_algorithms(const struct conf_controller *c)
 	return list;
 }
 
-/* Where hosts connect to a relay. */
+/* Tells the relay's addresses, its ports for questions and redirected hosts, and its limit. */
 static json_t *relay_of(const struct conf_relay *c)
 {
 	json_t *addresses = json_array();

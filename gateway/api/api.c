@@ -252,7 +252,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 	return answer(conn, &reply);
 }
 
-/* Of the API's socket: readers leave some connections to operators. *state: it is counted. */
+/* Readers leave some connections of the API's socket to operators. *state: it is counted. */
 static void on_connection(
     void *cls, struct MHD_Connection *conn, void **state, enum MHD_ConnectionNotificationCode what)
 {

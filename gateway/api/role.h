@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what at the local API. The kernel tells who is at the other end of a connection to the
- * Unix socket (SO_PEERCRED, SO_PEERGROUPS); the configuration names a group for each role; the
+ * Roles at the local API. The kernel tells who is at the other end of a connection to the Unix
+ * socket (SO_PEERCRED, SO_PEERGROUPS); the configuration names a group for each role; the
  * table of routes (gateway/api/routes.c) says which role a request needs.
  */
 #ifndef GATEWAY_API_ROLE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ngtcp2 tells a connection: handshake, stream data, acknowledgements, connection ids. */
+/* Callbacks of ngtcp2: handshake, stream data, acknowledgements, connection ids. */
 #include <stdio.h>
 #include <string.h>
 

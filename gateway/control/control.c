@@ -109,7 +109,7 @@ static void asks_serve(struct gw_app *app)
 	}
 }
 
-/* What the active gateway of the pair knows of the LAN. A pair has one worker. */
+/* Learns the neighbours that the active gateway of the pair told. A pair has one worker. */
 static void neighs_learn(struct gw_app *app)
 {
 	struct gw_neigh_told t;

@@ -139,7 +139,7 @@ static void sibling_resolve(struct gw_worker *w, const struct rwy_ip *sibling)
 		gw_resolve_ask(w, &addr, port);
 }
 
-/* Where the packet comes from, by its Ethernet header. */
+/* The sender of a packet, by its Ethernet header. */
 enum origin { FROM_HOST, FROM_SIBLING, FORGED };
 
 /*

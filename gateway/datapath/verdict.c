@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a destination is: behind a tunnel, here, the kernel's, nowhere. */
+/* Decides by its destination where a packet goes: to a tunnel, here, to the kernel, nowhere. */
 #include "gateway/datapath/rx.h"
 #include "gateway/port/neigh.h"
 

@@ -135,7 +135,7 @@ static int line_take(const struct line *l, char *text)
 		return 0;
 	v = strtok_r(NULL, BLANKS, &save);
 	if (!v) {
-		/* Of an unknown word the word is the fault. */
+		/* If the word is unknown, that is the error to tell. */
 		rc = value_take(l, word, "");
 		return rc ? rc : fail(l, "a value", NULL);
 	}

@@ -37,7 +37,7 @@ void hagent_watch_wait(struct hagent_watch *w, int most_ms);
 /* Whether a controller has renewed the lease, and it has not run out. So it is for 30 s after the
  * first turn, too: what an agent before this one wrote stays for so long. */
 bool hagent_watch_holds(const struct hagent_watch *w, rwy_time now);
-/* What was learned of relays is told with the next turn. */
+/* The next turn tells what was learned of relays. */
 void hagent_watch_news(struct hagent_watch *w);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a capture of RoCEv2 packets tells about each queue pair: operations, rates, completion
- * times, retransmissions and their cause, and where the time went. It needs no gateway: any LAN
+ * Finds in a capture of RoCEv2 packets, for each queue pair: operations, rates, completion times,
+ * retransmissions and their cause, and where the time went. It needs no gateway: any LAN
  * capture will do.
  *
  * Sans-I/O: packets go in with their time, in the order of the capture; results are read after
@@ -24,7 +24,7 @@
 #include "tools/analyze/hist.h"
 
 /*
- * Where the time of a requester goes, by the gap before each packet that it sends.
+ * The phases of a requester's time, by the gap before each packet that it sends.
  * X(enumerator, name, sentence)
  */
 #define AN_PHASES(X)                                                                                         \
@@ -122,7 +122,7 @@ struct an_finding {
 };
 #define AN_FINDINGS_MAX 8
 
-/* Of the requester, from the CM messages in the capture. */
+/* The requester's side, from the CM messages in the capture. */
 struct an_cm {
 	bool known;
 	uint8_t retry_count, ack_timeout; /* ack_timeout: 4.096 us * 2^n */

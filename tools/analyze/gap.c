@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which phase a gap between two packets of a requester belongs to. A gap that ends right behind an
- * ACK was a wait for that ACK: of the window when the round trip is as short as ever, of a queue
- * when it is twice as long. A gap that ends with a repeat is the repair of a loss. The rest is the
+ * Gives each gap between two packets of a requester its phase. A gap that ends right behind an ACK
+ * was a wait for that ACK: of the window when the round trip is as short as ever, of a queue when
+ * it is twice as long. A gap that ends with a repeat is the repair of a loss. The rest is the
  * program's.
  */
 #include "tools/analyze/requester.h"

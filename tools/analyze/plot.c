@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What plots of a flow are drawn from: points, thinned out when there are too many, and bytes over
- * time.
+ * The data of a flow's plots: points, thinned out when there are too many, and bytes over time.
  */
 #include <stdlib.h>
 

@@ -236,7 +236,7 @@ static void go_back(struct an_flow *f, uint64_t psn, rwy_time quiet, rwy_time no
 	bool mixed = f->c.reordered && f->c.naks_sequence && rwy_since(quiet, now) <= LATE_PAUSE;
 
 	/*
-	 * Where packets come out of order, late ones of one repeat come among those of the next.
+	 * If packets come out of order, late ones of one repeat come among those of the next.
 	 * Timers fire after a pause.
 	 */
 	q->cause = mixed ? AN_BY_NAK : an_cause_of(q, psn, now);

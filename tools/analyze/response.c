@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the responder says to a requester: ACKs and NAKs move una; READ responses move it packet by
+ * The responder's answers to a requester: ACKs and NAKs move una; READ responses move it packet by
  * packet and acknowledge what is before the READ (IBA 9.7.5.1.6).
  */
 #include "tools/analyze/requester.h"

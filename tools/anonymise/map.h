@@ -15,7 +15,7 @@ struct anon_key {
 	uint8_t k[BASE_SIPHASH_KEY];
 };
 
-/* What a number names; each kind has a map of its own. */
+/* The kinds of numbers; each has a map of its own. */
 enum anon_kind {
 	ANON_QPN,
 	ANON_RKEY,

@@ -7,7 +7,7 @@
 
 #include "roce/cm.h"
 
-/* What is known of a connection's set-up while its messages are read. */
+/* A connection's set-up, as far as its messages have been read. */
 struct build {
 	bool req, rep, rtu, refused;
 	uint8_t active;   /* the side that sent the REQ */

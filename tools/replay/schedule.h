@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the hosts of a capture did, as messages that hosts can do again: for each RC connection and
+ * The work of a capture's hosts, as messages that hosts can send again: for each RC connection and
  * side the messages in PSN order with their packets, when they were posted, what they waited for,
  * and what the READs and ATOMICs among them brought.
  *

@@ -103,7 +103,7 @@ static void print_findings(const struct an_flow *const *v, size_t n)
 	}
 }
 
-/* What makes the figures less certain. */
+/* Prints what makes the figures less certain. */
 static void notes(const struct an_totals *t)
 {
 	if (t->malformed)

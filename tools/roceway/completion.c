@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What completes an argument or operand. */
+/* The kinds of completion of an argument or operand. */
 enum kind { NOTHING, FILES, WORDS, COMMANDS };
 
 static enum kind kind_of(const char *arg)

@@ -42,7 +42,7 @@ static void workers_print(const json_t *workers)
 	table_print(t);
 }
 
-/* Of all workers; they have the same kinds in the same order. */
+/* Prints the sums over all workers, which have the same kinds in the same order. */
 static void kinds_print(const json_t *workers)
 {
 	static const char *const columns[] = {"KIND", ">BUFFERS", ">BYTES", ">AT MOST", "~WHAT", NULL};

@@ -19,7 +19,7 @@ static const struct cli_opt opts[] = {
 
 /* --- table ------------------------------------------------------------------------------------ */
 
-/* What all entries about connections have in common. */
+/* The fields that all entries about connections have in common. */
 struct common {
 	const char *local, *remote; /* NULL: there is none; "": they differ */
 	bool workers, tenants;      /* of several workers; some of a tenant */

@@ -36,7 +36,7 @@ void replay_differences(const struct rp_conn *c, unsigned side, const struct rp_
 json_t *replay_hist_json(const struct an_hist *h);
 json_t *replay_side_json(const struct rp_conn *c, unsigned side, const struct rp_host *h);
 
-/* What the schedule lacks, one line each on standard error; and its JSON. */
+/* Prints what the schedule lacks, a line each, on standard error; and makes its JSON. */
 void replay_notes(const struct rp_schedule *s);
 json_t *replay_schedule_json(const struct rp_schedule *s);
 

@@ -58,7 +58,7 @@ static unsigned count_of(const struct why *w, const char *kind)
 	return n;
 }
 
-/* What an end means where `host` itself ended the connection; NULL: nothing to add. */
+/* Explains an end where `host` itself ended the connection; NULL: nothing to add. */
 static const char *advice_beside(unsigned why)
 {
 	switch (why) {

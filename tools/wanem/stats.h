@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the emulator counted, as JSON, as a table and as one line.
+ * The emulator's counters, as JSON, as a table and as one line.
  */
 #ifndef WANEM_STATS_H
 #define WANEM_STATS_H

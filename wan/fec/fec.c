@@ -254,7 +254,7 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 
 	if (!wan_fec_plan(p, &y, &plan))
 		return false;
-	/* Of a run, datagrams of its size. */
+	/* So many datagrams of a run's size wait. */
 	uint64_t waits = f->size < len ? n * f->size / bytes : n;
 
 	if (streams && wan_fec_in_vain(p, waits, bytes, &plan)) {

@@ -203,7 +203,7 @@ static void receive(struct rp_live *l)
 	}
 }
 
-/* What was done so far; *all: nothing is left. */
+/* Returns how much was done so far; *all: nothing is left. */
 static uint64_t done_of(const struct rp_live *l, bool *all)
 {
 	uint64_t n = 0;
