@@ -29,7 +29,7 @@ struct question {
  * 2^16 PSNs before the one that it knows of, or half the PSN space ahead of that. A new connection
  * of a host begins there only by chance, and hardly by an RDMA WRITE of 0 bytes to no memory.
  */
-static bool question(const struct question *q)
+static bool relay_asks(const struct question *q)
 {
 	const struct roce_pkt *pkt = q->pkt;
 	int32_t ahead = roce_psn_diff(pkt->psn, q->rs->resp.epsn), most = ROCE_OUTSTANDING_MAX;

@@ -224,15 +224,18 @@ void eng_sb_tick(struct eng *e, rwy_time now)
 
 rwy_time eng_sb_next(const struct eng *e)
 {
+	rwy_time next;
+
 	if (!e->cfg.standby.on)
 		return RWY_NEVER;
 	if (e->sb.stuck)
 		return e->now;
 	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
 		return rwy_time_min(e->now + RWY_MS / 10, e->sb.at);
+	next = rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
 	if (e->sb.state == ENG_SB_ASKING && e->tunnel[e->cfg.standby.tunnel].up)
-		return rwy_time_min(e->sb.at, e->sb.said_at + e->sb.silence);
-	return rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
+		next = rwy_time_min(next, e->sb.said_at + e->sb.silence);
+	return next;
 }
 
 void eng_sb_init(struct eng *e, rwy_time now)

@@ -113,7 +113,8 @@
  * far host is asked; its response shows which it was. No case applies: not new.
  */
 #define ENG_REUSE_CASES(X)                                                                                   \
-	X(question, NOT_NEW, "a gateway between asks for the expected PSN, in the host's name (recover.c)")  \
+	X(relay_asks, NOT_NEW,                                                                               \
+	    "a gateway between asks for the expected PSN, in the host's name (recover.c)")                   \
 	X(before_start, MAY_BE_NEW,                                                                          \
 	    "nothing was acknowledged yet, and the host goes back to before the start")                      \
 	X(other_request, MAY_BE_NEW,                                                                         \

@@ -168,11 +168,14 @@ def chain(folder, mode):
 @contextlib.contextmanager
 def flowing(load):
     """The load stands still, and its hosts' timers run out, when nobody reads what it says."""
-    enough = threading.Event()
+    enough, wrong = threading.Event(), []
 
     def read():
-        while not enough.is_set():
-            load.read()
+        try:
+            while not enough.is_set():
+                load.read()
+        except AssertionError as e:  # a thread's own exception would only be printed
+            wrong.append(str(e))
     reader = threading.Thread(target=read)
     reader.start()
     try:
@@ -180,6 +183,7 @@ def flowing(load):
     finally:
         enough.set()
         reader.join()
+    assert not wrong, wrong
 
 
 def check_segments(relay, ids):

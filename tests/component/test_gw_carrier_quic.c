@@ -76,17 +76,19 @@ static void test_quic_refused(void **state)
 	cl_check_hosts();
 }
 
-int main(int argc, char **argv)
+static int tests(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest all[] = {
 	    cmocka_unit_test(test_quic),
 	    cmocka_unit_test(test_quic_tcp),
 	    cmocka_unit_test(test_quic_refused),
 	    cmocka_unit_test(cl_test_end),
 	};
 
-	if (argc < 2)
-		return ov_both(argv[0]);
-	cl_set_up(argv[1][0] == '2' ? 2 : 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(all, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	return cl_main(argc, argv, tests);
 }

@@ -369,14 +369,14 @@ static struct watcher *watch(struct store *s, uint64_t from)
 	return w;
 }
 
-/* Waits until it has reported n changes, or 20 s. */
-static void wait_for(struct watcher *w, unsigned n)
+/* Waits until it has reported n changes, and that of `key` unless that is NULL, or 20 s. */
+static void wait_for(struct watcher *w, unsigned n, const char *key)
 {
 	for (unsigned i = 0; i < 2000; i++) {
 		bool enough;
 
 		pthread_mutex_lock(&w->lock);
-		enough = w->seen.n >= n;
+		enough = w->seen.n >= n && (!key || strstr(w->seen.text, key));
 		pthread_mutex_unlock(&w->lock);
 		if (enough)
 			return;
@@ -408,10 +408,10 @@ static void a_watch_tells_what_was_and_what_comes(void **state)
 	put(store, "w/2", "b");
 	put(store, "v/2", "not this");
 	w = watch(store, from);
-	wait_for(w, 1);
+	wait_for(w, 1, NULL);
 	put(store, "w/2", NULL);
 	last = put(store, "w/3", "c");
-	wait_for(w, 3);
+	wait_for(w, 3, NULL);
 	assert_int_equal(watch_end(w, &s), 0);
 	assert_string_equal(s.text, "w/2=b w/2=- w/3=c ");
 	assert_int_equal(s.mod_rev, last);
@@ -427,7 +427,7 @@ static void a_lease_that_runs_out_is_told(void **state)
 	assert_int_equal(store_lease(store, 1000, &op.lease), 0);
 	assert_int_equal(store_commit(store, &t), 0);
 	w = watch(store, t.rev);
-	wait_for(w, 1);
+	wait_for(w, 1, NULL);
 	assert_int_equal(watch_end(w, &s), 0);
 	assert_string_equal(s.text, "w/leased=- ");
 	one(store, "w/leased", RWY_ENOENT);
@@ -459,21 +459,6 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
-/* Waits until it has reported the change of `key`, or 20 s. */
-static void wait_for_key(struct watcher *w, const char *key)
-{
-	bool there = false;
-
-	for (unsigned i = 0; i < 2000 && !there; i++) {
-		pthread_mutex_lock(&w->lock);
-		there = strstr(w->seen.text, key);
-		pthread_mutex_unlock(&w->lock);
-		if (!there)
-			usleep(10000);
-	}
-	assert_true(there);
-}
-
 static void writers_at_once_are_told_in_one_order(void **state)
 {
 	const uint64_t from = put(store, "w/", "0");
@@ -490,8 +475,8 @@ static void writers_at_once_are_told_in_one_order(void **state)
 		unsure += w[i].unsure;
 	}
 	put(store, "w/end", "1");
-	wait_for_key(a, "w/end");
-	wait_for_key(b, "w/end");
+	wait_for(a, 1, "w/end");
+	wait_for(b, 1, "w/end");
 	assert_int_equal(watch_end(a, &sa), 0);
 	assert_int_equal(watch_end(b, &sb), 0);
 	assert_in_range(sa.n, 301 - unsure, 301);
@@ -615,9 +600,9 @@ static void replicas_see_each_other(void **state)
 	struct seen s;
 
 	put(a, "w/2", "b");
-	wait_for(w, 1);
+	wait_for(w, 1, NULL);
 	assert_int_equal(put_if(b, "w/1", rev, "b", &rev), 0);
-	wait_for(w, 2);
+	wait_for(w, 2, NULL);
 	assert_string_equal(one(a, "w/1", 0).text, "w/1=b ");
 	assert_int_equal(watch_end(w, &s), 0);
 	assert_string_equal(s.text, "w/2=b w/1=b ");
@@ -668,7 +653,7 @@ static void a_node_that_dies_is_not_noticed(void **state)
 					usleep(100000);
 			}
 			assert_int_equal(rc, 0);
-			wait_for(w, ++n);
+			wait_for(w, ++n, NULL);
 		}
 		assert_true(cluster_node_start(&cluster, node));
 		for (unsigned k = 0; k < 100; k++) {

@@ -263,7 +263,7 @@ void cl_moves_there_and_back(enum wan_carrier c, bool (*there)(void))
 	}
 }
 
-void cl_set_up(unsigned workers)
+static void set_up(unsigned workers)
 {
 	char *eal[] = {"test", "--no-huge", "--no-shconf", "-m", "400", "--no-pci", "--lcores", "0",
 	    "--log-level", "error", NULL};
@@ -304,4 +304,12 @@ void cl_test_end(void **state)
 	assert_int_equal(rte_mempool_in_use_count(cl.fp.pools.small), 0);
 	assert_int_equal(rdma_fake_count().objects, 0);
 	assert_int_equal(rdma_fake_count().rnr, 0);
+}
+
+int cl_main(int argc, char **argv, int (*tests)(void))
+{
+	if (argc < 2)
+		return ov_both(argv[0]);
+	set_up(argv[1][0] == '2' ? 2 : 1);
+	return tests();
 }

@@ -63,8 +63,11 @@ bool cl_measured(void);
 /* Both fell back to the native carrier since cl.fallbacks. */
 bool cl_both_fell(void);
 
-/* Once per process: DPDK, certificates, the lab. `workers` of each gateway. */
-void cl_set_up(unsigned workers);
+/*
+ * A test program's main: without an argument it is ov_both(); with one, the number of workers of
+ * each gateway, it makes the lab and runs `tests`. Once per process.
+ */
+int cl_main(int argc, char **argv, int (*tests)(void));
 /* The last test: gateways end, all packet buffers and RDMA objects are free. */
 void cl_test_end(void **state);
 
