@@ -95,6 +95,8 @@ static void set_wipe(struct wan_tunnel *t, struct wan_key_set *s)
 		k->used = NULL;
 	if (k->offered == s)
 		k->offered = NULL;
+	if (k->heard == s)
+		k->heard = NULL;
 	tx_wipe(t, &s->tx);
 	s->epoch = 0;
 	for (unsigned i = 0; i < 3; i++)
@@ -112,6 +114,16 @@ void wan_keys_free(struct wan_tunnel *t)
 	t->keys = NULL;
 }
 
+/*
+ * The set is old, and wiped at its time or when its place is needed. But the peer may still seal
+ * with an old set: the word that a newer one is used did not arrive, and no sealed datagram tells
+ * it while all of this end's go by the reliable carrier.
+ */
+static bool old_ends(const struct wan_keys *k, const struct wan_key_set *s)
+{
+	return s->state == WAN_KEY_OLD && s != k->heard;
+}
+
 /* The place of a new set: a free one; or else the one that is least likely to be of use. */
 static struct wan_key_set *place(struct wan_keys *k)
 {
@@ -122,7 +134,7 @@ static struct wan_key_set *place(struct wan_keys *k)
 
 		if (s->state == WAN_KEY_NONE)
 			return s;
-		if (s->state != WAN_KEY_USED && (!best || s->until < best->until))
+		if (s->state != WAN_KEY_USED && s != k->heard && (!best || s->until < best->until))
 			best = s;
 	}
 	return best;
@@ -143,7 +155,7 @@ static bool ids_free(struct wan_tunnel *t, const struct wan_secrets *secrets)
 		if (s->state == WAN_KEY_NONE ||
 		    (s->rx.id != rx && (s->state == WAN_KEY_OLD || s->tx.id != tx)))
 			continue;
-		if (s->state != WAN_KEY_OLD)
+		if (!old_ends(k, s))
 			return false;
 		set_wipe(t, s);
 	}
@@ -188,6 +200,11 @@ static bool guarded(const struct wan_tunnel *t)
 	return t->keys->used && t->peer.claim_n && wan_hs_up(t);
 }
 
+static rwy_time old_until(const struct wan_tunnel *t, rwy_time now)
+{
+	return now + rwy_time_max(under_way(t), OLD_MIN);
+}
+
 /*
  * Keeps the keys that were used before, for answers, if another process of the pair may have them.
  */
@@ -200,7 +217,7 @@ static void retire(
 		return;
 	}
 	was->state = WAN_KEY_OLD;
-	was->until = now + rwy_time_max(under_way(t), OLD_MIN);
+	was->until = old_until(t, now);
 	tx_wipe(t, &was->tx);
 }
 
@@ -374,6 +391,19 @@ static void offer_taken(struct wan_tunnel *t, struct wan_key_set *s, rwy_time no
 	}
 }
 
+/*
+ * The peer seals with a newer set than before. An old one that arrives late, or again, does not
+ * count: it would keep its set for ever.
+ */
+static void peer_uses(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
+{
+	struct wan_key_set *was = t->keys->heard;
+
+	t->keys->heard = s;
+	if (was && was->state == WAN_KEY_OLD)
+		was->until = old_until(t, now);
+}
+
 bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
 {
 	struct wan_keys *k = t->keys;
@@ -406,6 +436,8 @@ bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
 		if (s->state == WAN_KEY_OFFERED)
 			offer_taken(t, s, now);
 	}
+	if (s != k->heard && s->state == WAN_KEY_USED)
+		peer_uses(t, s, now);
 	return true;
 }
 
@@ -463,7 +495,7 @@ void wan_keys_tick(struct wan_tunnel *t, rwy_time now)
 	struct wan_keys *k = t->keys;
 
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
-		if (k->set[i].state == WAN_KEY_OLD && now >= k->set[i].until)
+		if (old_ends(k, &k->set[i]) && now >= k->set[i].until)
 			set_wipe(t, &k->set[i]);
 	if (!k->used || now < phase_end(t, &k->used->tx) || !phase_arrived(t, &k->used->tx))
 		return;
@@ -476,7 +508,7 @@ rwy_time wan_keys_next(const struct wan_tunnel *t)
 	rwy_time at = k->try_at;
 
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
-		if (k->set[i].state == WAN_KEY_OLD)
+		if (old_ends(k, &k->set[i]))
 			at = rwy_time_min(at, k->set[i].until);
 	/* Until something of the phase is acknowledged there is no deadline: the ACK sets it. */
 	if (k->used && phase_arrived(t, &k->used->tx))

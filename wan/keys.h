@@ -39,7 +39,7 @@
 	X(WAN_KEY_OFFERED, "offered", "the peer may use it; it is not known that the peer has it")           \
 	X(WAN_KEY_USED, "used", "what is sent is sealed with it")                                            \
 	X(WAN_KEY_ASIDE, "aside", "another process of a pair has it: it seals answers to that one")          \
-	X(WAN_KEY_OLD, "old", "a newer one is used; what was under way may still arrive")
+	X(WAN_KEY_OLD, "old", "a newer one is used; the peer may not know, or has datagrams under way")
 
 enum wan_key_state {
 #define X(e, n, s) e,
@@ -80,7 +80,7 @@ struct wan_key_rx {
 struct wan_key_set {
 	enum wan_key_state state;
 	uint64_t epoch; /* of the process at the other end; 0: not known yet */
-	rwy_time until; /* OLD: when it is wiped; OFFERED, ASIDE: since when */
+	rwy_time until; /* OLD: when it is wiped unless it is `heard`; OFFERED, ASIDE: since when */
 	struct wan_key_tx tx;
 	struct wan_key_rx rx;
 };
@@ -88,6 +88,11 @@ struct wan_key_set {
 /* In memory of its own, which is not part of a core dump (aead_mem_alloc). */
 struct wan_keys {
 	struct wan_key_set *used, *offered; /* in set[]; NULL: none. offered: the last one */
+	/*
+	 * The set with which the peer seals, as far as this end knows: it may be older than `used`.
+	 * NULL: the peer has sealed nothing yet.
+	 */
+	struct wan_key_set *heard;
 	rwy_time try_at; /* when a HELLO shall ask whether the believed peer has `offered` */
 	unsigned tries;  /* such HELLOs so far */
 	uint64_t hellos; /* HELLOs sealed so far: their packet numbers */

@@ -164,6 +164,59 @@ static void test_one_end_first(void **state)
 	end(&p);
 }
 
+static void offer(struct wan_pair *p)
+{
+	struct wan_secrets s[2];
+	int r;
+
+	do { /* an id may be taken */
+		wan_pair_secrets(p, s);
+		r = wan_keys_offer(p->end[0].t, &s[0], p->now);
+		if (r == 0)
+			r = wan_keys_offer(p->end[1].t, &s[1], p->now);
+	} while (r == RWY_EEXIST);
+	assert_int_equal(r, 0);
+}
+
+/*
+ * One end never gets the word that the new set is used, and no sealed datagram tells it: the other
+ * end sends by the reliable carrier. What it goes on to seal with the set of before opens, for
+ * however long, and however many such sets follow.
+ */
+static void test_one_end_never(void **state)
+{
+	static const struct wan_pipe_cfg carrier = {
+	    .conns = 1, .run = 16, .delay = 10 * RWY_MS, .rate_Bps = 10000000, .room = 262144, .room_n = 512};
+	struct wan_pair p;
+	struct wan_counters c;
+
+	start(&p, &perfect);
+	for (int i = 0; i < 2; i++)
+		wan_pipe_init(&p.pipe[i], &carrier, 5 + (uint64_t)i);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(wan_stream_use(p.end[0].t, true, p.now), 0);
+	for (unsigned i = 0; i < 6; i++) {
+		wan_pair_settle(&p, RWY_SEC);
+		offer(&p);
+		wan_keys_use(p.end[0].t, p.now);
+		wan_pair_settle(&p, 10 * RWY_SEC);
+		wan_pair_dgram(&p, 1, 100);
+		wan_pair_settle(&p, RWY_SEC);
+		assert_int_equal(p.end[0].dgrams_got, i + 1);
+	}
+	c = wan_pair_stats(&p, 0).c;
+	assert_int_equal(c.key_sets, 7);
+	assert_int_equal(c.drop_no_key + c.drop_forged, 0);
+	assert_int_equal(wan_pair_stats(&p, 1).c.key_sets, 1);
+	assert_int_equal(wan_stream_use(p.end[0].t, false, p.now), 0);
+	wan_pair_dgram(&p, 0, 100); /* sealed: now the other end knows */
+	wan_pair_settle(&p, 5 * RWY_SEC);
+	assert_int_equal(wan_pair_stats(&p, 1).c.key_sets, 2);
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++) /* and nothing of before is kept */
+		assert_int_not_equal(p.end[0].t->keys->set[i].state, WAN_KEY_OLD);
+	end(&p);
+}
+
 /* What is offered and never used takes no place for ever, and one in use is not offered again. */
 static void test_offers(void **state)
 {
@@ -435,6 +488,7 @@ int main(void)
 	    cmocka_unit_test(test_idle_phases),
 	    cmocka_unit_test(test_sets),
 	    cmocka_unit_test(test_one_end_first),
+	    cmocka_unit_test(test_one_end_never),
 	    cmocka_unit_test(test_offers),
 	    cmocka_unit_test(test_ids),
 	    cmocka_unit_test(test_without),
