@@ -250,6 +250,16 @@ static uint32_t qpn_of(const struct fr_seen *f)
 	return rwy_get24(f->net + (f->net[0] >> 4 == 4 ? 20 : 40) + 8 + 5);
 }
 
+/* A's LAN gets only answers to the host: of these there may be some, to flows of earlier tests. */
+static void expect_none_handed(void)
+{
+	uint8_t buf[FR_MAX];
+	struct fr_seen f;
+
+	while (next(FP_A, NOTHING, buf, &f))
+		assert_memory_equal(f.eth, host_mac, 6);
+}
+
 /* The next frame of A's LAN port is the WRITE of that QP, to that sibling. */
 static void expect_handed(unsigned who, uint32_t qpn)
 {
@@ -439,7 +449,7 @@ static void test_last_hop(void **state)
 	assert_int_equal(f.net[7], 1);
 	say(&y); /* a3 has no MAC address */
 	inject(FP_A, host_mac, ip, len);
-	assert_false(next(FP_A, NOTHING, buf, &f));
+	expect_none_handed();
 	assert_int_equal(at_a().drop_sibling_hops, before + 1);
 }
 
@@ -523,9 +533,8 @@ static void test_forged(void **state)
 	const struct gw_counters before = at_a();
 	const uint32_t qpn = fresh();
 	const struct fr_roce r = packet(6, qpn, 1, false), other = packet(6, qpn, 2, false);
-	uint8_t ip[FR_MAX], theirs[FR_MAX], buf[FR_MAX];
+	uint8_t ip[FR_MAX], theirs[FR_MAX];
 	const uint32_t len = fr_write(ip, &r);
-	struct fr_seen f;
 
 	if (!sealed) /* nothing tells it from a sibling's: test_never_twice */
 		return;
@@ -539,7 +548,7 @@ static void test_forged(void **state)
 	inject(FP_A, sib_mac[A2], ip, len + GW_SEAL_LEN);
 	seal(ip, len);
 	inject(FP_A, sib_mac[A2], ip, len + GW_SEAL_LEN - 1);
-	assert_false(next(FP_A, NOTHING, buf, &f));
+	expect_none_handed();
 	assert_int_equal(at_a().drop_sibling_forged, before.drop_sibling_forged + 4);
 	assert_int_equal(at_a().sibling_kept, before.sibling_kept);
 	assert_int_equal(at_a().to_engine_lan, before.to_engine_lan);
@@ -578,13 +587,11 @@ static void test_unresolved(void **state)
 	const uint64_t before = at_a().drop_sibling_unresolved;
 	const struct gw_app *app = &lab.fp.gw[FP_A].app;
 	const uint32_t qpn = fresh();
-	uint8_t buf[FR_MAX];
-	struct fr_seen f;
 	bool asked = false;
 
 	say_all(A3);
 	send_write(8, qpn, 1);
-	assert_false(next(FP_A, NOTHING, buf, &f));
+	expect_none_handed();
 	assert_int_equal(at_a().drop_sibling_unresolved, before + 1);
 	for (unsigned w = 0; w < app->workers; w++)
 		for (uint32_t i = app->worker[w]->ask_tail; i != app->worker[w]->ask_head; i++) {
