@@ -331,6 +331,11 @@ static bool has_credit(const struct wan_txflow *f)
 	return f->next_frag || wan_tx_has_credit(f);
 }
 
+static uint64_t credit_left(const struct wan_tunnel *t)
+{
+	return t->peer.rx_bytes - t->tx_out;
+}
+
 /* A flow that may go on although bulk flows have no credit left; NULL: none. */
 static struct wan_txflow *ahead_of_bulk(struct wan_tunnel *t, rwy_time now)
 {
@@ -352,11 +357,14 @@ static struct wan_txflow *next_flow(struct wan_tunnel *t, rwy_time now)
 	struct wan_txflow *f = wan_sched_pick(&t->sched, now);
 
 	t->sched.ahead_at = 0;
+	t->sched.stuck_at = WAN_NOT_STUCK;
 	if (!f || has_credit(f))
 		return f;
 	f = ahead_of_bulk(t, now);
 	if (f)
 		wan_sched_ahead_pick(&t->sched, f);
+	else
+		t->sched.stuck_at = credit_left(t);
 	return f;
 }
 
@@ -456,6 +464,10 @@ bool wan_data_waiting(const struct wan_tunnel *t)
 	if (t->again.n || t->dgrams.n)
 		return true;
 	if (!wan_sched_any(s))
+		return false;
+	/* The next class in the order of shares need not be the one that would be served: its flows
+	 * wait behind those that have no credit. */
+	if (s->stuck_at == credit_left(t))
 		return false;
 	/* Credit is shared by the tunnel: when it is too small for one flow's next buffer, it is so
 	 * for most others. */

@@ -97,7 +97,7 @@ static void configure(struct wan_class *c, const struct wan_class_cfg *cfg)
 
 void wan_sched_init(struct wan_sched *s)
 {
-	*s = (struct wan_sched){.classes = 1, .heap_cap = 1};
+	*s = (struct wan_sched){.classes = 1, .heap_cap = 1, .stuck_at = WAN_NOT_STUCK};
 	configure(&s->first, &(struct wan_class_cfg){.weight = 1});
 	for (unsigned k = 0; k < WAN_HEAPS; k++)
 		s->heap[k].v = &s->one[k];
@@ -302,6 +302,7 @@ static struct wan_txflow *pop(struct wan_class *c)
 
 void wan_sched_add(struct wan_sched *s, struct wan_txflow *f)
 {
+	s->stuck_at = WAN_NOT_STUCK;
 	push(f->class, f);
 	enter(s, f->class);
 }

@@ -57,6 +57,8 @@ struct wan_class_table {
 #define WAN_CLASS_TABLES    2
 #define WAN_CLASS_TABLE_MAX (WAN_CLASSES_MAX / WAN_CLASS_TABLES)
 
+#define WAN_NOT_STUCK UINT64_MAX
+
 struct wan_sched {
 	struct wan_class first;                         /* class 0 */
 	struct wan_class_table table[WAN_CLASS_TABLES]; /* two, so that both may be small */
@@ -69,6 +71,9 @@ struct wan_sched {
 	/* flows with data to send that are not bulk: they go on when bulk flows have no credit */
 	struct wan_txflow *ahead_head, *ahead_tail;
 	rwy_time ahead_at; /* until then limits stop all that could go ahead; 0: they do not */
+	/* the credit that was left when the last choice found no flow for which it is enough;
+	 * WAN_NOT_STUCK: it found one, or a flow has got data since */
+	uint64_t stuck_at;
 	uint64_t vtime;
 };
 

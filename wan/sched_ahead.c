@@ -5,12 +5,13 @@
 
 void wan_sched_ahead_add(struct wan_sched *s, struct wan_txflow *f)
 {
+	s->ahead_at = 0; /* a flow that was listed may not have been able to send */
+	s->stuck_at = WAN_NOT_STUCK;
 	if (f->ahead)
 		return;
 	f->ahead = true;
 	f->ahead_next = NULL;
 	f->ahead_prev = s->ahead_tail;
-	s->ahead_at = 0;
 	if (s->ahead_tail)
 		s->ahead_tail->ahead_next = f;
 	else
