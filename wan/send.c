@@ -373,17 +373,30 @@ static bool wanted(const struct wan_tunnel *t, const struct wan_choice *c, const
 	       (!t->first_only && wan_paths_takes(c, p, t->polled));
 }
 
+/* When the first open FEC group closes if nothing is left to send, and a path may send. */
+static rwy_time dry_next(const struct wan_tunnel *t)
+{
+	rwy_time next = RWY_NEVER;
+
+	for (unsigned i = 0; i < t->paths; i++)
+		next = rwy_time_min(next, wan_fec_dry_next(&t->path[i].fec));
+	return next;
+}
+
 rwy_time wan_send_next(const struct wan_tunnel *t)
 {
 	rwy_time next = t->close_head || t->woken || (t->room_left && t->room_made) ? 0 : wan_hs_next(t);
 
 	if (!wan_hs_session(t) || !wan_may_speak(t))
 		return next;
-	if (t->detour.q.n || (t->detour.after && wan_stream_path(t)->ping))
+	if (t->detour.q.n)
 		next = rwy_time_min(next, t->detour.not_before);
 	if (t->st.on)
 		return rwy_time_min(next, stream_next(t));
+	if (t->detour.after && wan_stream_path(t)->ping)
+		next = rwy_time_min(next, t->detour.not_before);
 	bool data = wan_data_waiting(t);
+	const rwy_time dry = data ? RWY_NEVER : dry_next(t);
 	struct wan_choice c = {0};
 
 	if (t->paths > 1)
@@ -402,10 +415,12 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 			continue;
 		if (t->paths > 1 && !wanted(t, &c, p))
 			continue;
+		rwy_time more = rwy_time_min(dry, wan_sched_next(&t->sched));
+
 		if (data || wan_fec_pending(&p->fec))
 			next = rwy_time_min(next, p->pace.clock.at);
-		else if (wan_sched_next(&t->sched) != RWY_NEVER)
-			next = rwy_time_min(next, rwy_time_max(p->pace.clock.at, wan_sched_next(&t->sched)));
+		else if (more != RWY_NEVER)
+			next = rwy_time_min(next, rwy_time_max(p->pace.clock.at, more));
 		if (t->copies.n)
 			next = rwy_time_min(
 			    next, rwy_time_max(p->pace.clock.at, t->copies.v[t->copies.head].due));

@@ -458,8 +458,13 @@ rwy_time wan_fec_next(const struct wan_fec_path *p)
 	const struct wan_fec_tx *f = p->tx;
 
 	if (f && f->open)
-		return rwy_time_min(f->close_at, f->opened + *p->srtt / AGE_PARTS);
+		return f->opened + *p->srtt / AGE_PARTS;
 	return f && f->pending ? too_late(p) : RWY_NEVER;
+}
+
+rwy_time wan_fec_dry_next(const struct wan_fec_path *p)
+{
+	return p->tx && p->tx->open ? p->tx->close_at : RWY_NEVER;
 }
 
 void wan_fec_outcome(const struct wan_fec_path *p, uint32_t group, uint64_t *pn, rwy_time *sent)
