@@ -14,6 +14,9 @@
 #define BEAT    (5 * RWY_MS)
 #define RESTART (50 * RWY_MS) /* of a gateway that was replaced */
 #define WALK    1024          /* turns of an engine between two walks over its connections */
+/* of a gateway that gets and sends nothing, without rest: some hundred microseconds */
+#define TURNS_MAX 300
+#define REST      (2 * RWY_US)
 
 /* --- buffers of an engine --------------------------------------------------------------------- */
 
@@ -44,6 +47,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 	struct site *s = ctx;
 	struct sim_buf *m = sim_buf_new(SIM_ROOM, tx->len);
 
+	s->turns = 0;
 	memcpy(m->b.data, tx->buf ? tx->buf->data : tx->bytes, tx->len);
 	m->b.w0 = tx->tenant ? s->world_of[tx->tenant] : 0;
 	if (tx->tenant && !m->b.w0) /* a host of a tenant that is not admitted here */
@@ -59,6 +63,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	struct site *s = ctx;
 	struct sim_buf *m = sim_buf_new(SIM_ROOM, wan_tx_size(tx));
 
+	s->turns = 0;
 	wan_tx_write(tx, m->b.data);
 	if (tunnel == CABLE)
 		sim_link_send(
@@ -296,6 +301,15 @@ void sim_gateway_poll(struct site *s, rwy_time now)
 		w->accounts = sim_rates_walk(s->e, &s->rates, now);
 }
 
+void sim_gateway_turn(struct site *s, rwy_time now)
+{
+	s->turns = now > s->turned_at + REST ? 0 : s->turns + 1;
+	s->turned_at = now;
+	sim_gateway_poll(s, now);
+	if (s->turns > TURNS_MAX && !s->w->accounts)
+		s->w->accounts = "a gateway turns without rest, and sends nothing";
+}
+
 void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 {
 	struct sim_buf *m = d->what;
@@ -317,7 +331,7 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 		}
 		return;
 	}
-	s->ring = 0;
+	s->ring = s->turns = 0;
 	if (w->cfg.buffers && !sim_finds_buffer(b, d->where / 2 == SIM_LAN_UP, s->bufs, w->cfg.buffers)) {
 		w->no_buffer++;
 		sim_buf_free(m);

@@ -204,6 +204,12 @@ const struct sim_regression sim_regressions[] = {
     /* one end never got the word that new keys were used, and the other end, which sent by the reliable
      * carrier, wiped the old ones while the first one still sealed with them */
     {95000049, F_MOVES | F_KEYS | F_MASS},
+    /* data waited, or all of it was under way, and an open FEC group was past its time: the gateway
+     * turned without rest until ACKs made room, milliseconds with long paths */
+    {200665, F_REUSE | F_PATHS},
+    {201185, F_PATHS | F_KEYS | F_DRAIN}, /* the same */
+    /* a full carrier could not take the question whether it answers, for which the gateway turned */
+    {201486, F_MOVES | F_DETOUR | F_KEYS},
     /* three questions whether the carrier answers were under way at the end, after a pause; the test
      * counted bytes, and took them for a detour */
     {79001694, F_PAUSE | F_DETOUR | F_KEYS},

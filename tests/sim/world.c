@@ -196,7 +196,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 			sim_keys_tick(w);
 		for (unsigned i = 0; i < w->gateways; i++)
 			if (w->site[i].e && w->now >= w->site[i].paused_until && w->site[i].next <= w->now)
-				sim_gateway_poll(&w->site[i], w->now);
+				sim_gateway_turn(&w->site[i], w->now);
 		if (w->ops->next(w->ctx) <= w->now)
 			w->ops->tick(w->ctx, w->now);
 		if (stop && stop(ctx))

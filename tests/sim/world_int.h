@@ -27,6 +27,8 @@ struct site {
 	rwy_time paused_until;
 	rwy_time next; /* result of the last eng_next() */
 	unsigned polls;
+	unsigned turns; /* without rest since it got or sent anything */
+	rwy_time turned_at;
 	struct sim_common common;
 	struct sim_rates rates;
 	unsigned ring; /* packets that wait for the end of a pause */
@@ -60,9 +62,9 @@ struct world {
 	struct sim_links links;
 	uint64_t hash, streamed, no_buffer;
 	bool two_served;
-	const char *accounts;             /* what was wrong with them or with reservations first, or NULL */
-	struct eng_steering *steering[2]; /* of each site; NULL: no assignments */
-	uint32_t set;                     /* number of the carrier's incarnation; 0: none yet */
+	const char *accounts; /* what was wrong with them, with reservations or turns first, or NULL */
+	struct eng_steering *steering[2];       /* of each site; NULL: no assignments */
+	uint32_t set;                           /* number of the carrier's incarnation; 0: none yet */
 	struct sim_exchange keys[SIM_GATEWAYS]; /* of each gateway of site 0 with each of site 1 */
 	rwy_time keys_look_at; /* pairs: when it is looked next which gateways may exchange keys */
 	struct sim_rng key_rng;
@@ -81,6 +83,7 @@ void sim_gateway_start(struct site *s);
 /* The engine ends; another one begins `after` later. */
 void sim_gateway_stop(struct site *s, rwy_dur after);
 void sim_gateway_poll(struct site *s, rwy_time now); /* one turn */
+void sim_gateway_turn(struct site *s, rwy_time now); /* one for a timer of its own */
 
 /* An event of the gateway's site: a packet for it. The gateway may be dead, or stand still: then it
  * finds what its receive ring held. */
