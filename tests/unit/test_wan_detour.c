@@ -113,6 +113,7 @@ static void test_gain(void **state)
 	double all[4] = {0}, share;
 	unsigned rounds = 20;
 
+	long_case();
 	for (unsigned after = 0; after < 4; after++)
 		for (uint64_t seed = 1; seed <= rounds; seed++) {
 			took[after] += streams(after, seed, &share);

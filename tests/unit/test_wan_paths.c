@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/long_case.h"
 #include "tests/lib/wan_pair.h"
 #include "wan/tunnel.h"
 
@@ -97,6 +98,7 @@ static void goodput(const struct cc_ops *cc, uint32_t loss_ppm, double least)
 
 static void test_goodput(void **state)
 {
+	long_case();
 	goodput(&cc_fixed, 0, .95);
 	goodput(&cc_auto, 0, .95);
 	goodput(&cc_fixed, 10000, .94);
@@ -156,7 +158,7 @@ static void test_dead(void **state)
 {
 	static const rwy_dur rtt[][2] = {{2, 2}, {10, 10}, {10, 30}, {30, 30}, {100, 30}};
 
-	for (unsigned i = 0; i < sizeof(rtt) / sizeof(rtt[0]) * 2; i++) {
+	for (unsigned i = 0; i < long_rounds(sizeof(rtt) / sizeof(rtt[0]) * 2); i++) {
 		unsigned dead = i % 2;
 		struct wan_link_cfg l[2] = {
 		    line(100 * MBPS, rtt[i / 2][0] * RWY_MS, 0), line(100 * MBPS, rtt[i / 2][1] * RWY_MS, 0)};
