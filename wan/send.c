@@ -396,7 +396,8 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 	if (t->detour.after && wan_stream_path(t)->ping)
 		next = rwy_time_min(next, t->detour.not_before);
 	bool data = wan_data_waiting(t);
-	const rwy_time dry = data ? RWY_NEVER : dry_next(t);
+	/* What a path that may send is asked for, if nothing waits now. */
+	const rwy_time more = rwy_time_min(data ? RWY_NEVER : dry_next(t), wan_sched_next(&t->sched));
 	struct wan_choice c = {0};
 
 	if (t->paths > 1)
@@ -415,8 +416,6 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 			continue;
 		if (t->paths > 1 && !wanted(t, &c, p))
 			continue;
-		rwy_time more = rwy_time_min(dry, wan_sched_next(&t->sched));
-
 		if (data || wan_fec_pending(&p->fec))
 			next = rwy_time_min(next, p->pace.clock.at);
 		else if (more != RWY_NEVER)

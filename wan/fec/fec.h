@@ -268,9 +268,9 @@ static inline bool wan_fec_pending(const struct wan_fec_path *p)
 /* A message ended on another path: the open group has had its last datagram, unless another
  * comes. */
 void wan_fec_ended(struct wan_fec_path *p);
-/* Called when nothing is left to send. True: a group was closed and repairs wait. The next one says
- * when it is worth to call it again, or RWY_NEVER. */
+/* Called when nothing is left to send. True: a group was closed and repairs wait. */
 bool wan_fec_dry(struct wan_fec_path *p, rwy_time now);
+/* When wan_fec_dry() closes the open group; RWY_NEVER: none is open, or it was not called yet. */
 rwy_time wan_fec_dry_next(const struct wan_fec_path *p);
 /* Closes the open group when it is old enough, and frees repairs that the path has no room for so
  * long that they are of no use; the time of that, or RWY_NEVER. */
