@@ -14,6 +14,8 @@ from captured import Capture, check_icrc, check_stages, tshark  # noqa: E402
 
 BAD = "roceway.sealed || roceway.frame.bad || _ws.malformed || _ws.lua.error"  # what the dissector does not understand
 
+HEADERS_MAX = 10  # of 75 damaged datagrams two or so are damaged in the 28 bytes of IP and UDP
+
 
 class Both:
     """Captures at both gateways in a `with` block; afterwards `files` and `captures`, of A and B."""
@@ -54,10 +56,11 @@ def test_capture(lab, op):
     for path, c in zip(both.files, both.captures):
         assert c.check_accounts() == 0, c.statistics
         check_icrc(path)
-        # but damaged datagrams, which the gateway drops, or leaves to the kernel if the damage is in their IP or UDP header
-        damaged = " || ".join(f'frame.comment contains "decision={d}"' for d in ("drop", "kernel"))
-        bad = tshark(path, "-Y", f"({BAD}) && !({damaged})", "-T", "fields", "-e", "frame.number", "-e", "frame.comment")
-        assert not bad, bad[:1000]
+        # but damaged datagrams, which the gateway drops; or leaves to the kernel, if the damage is in their IP or UDP header
+        bad = tshark(path, "-Y", f"({BAD}) && !(frame.comment contains \"decision=drop\")", "-T", "fields", "-e", "frame.number", "-e", "frame.comment")
+        kernel = [line for line in bad.splitlines() if "decision=kernel" in line]
+        assert len(kernel) == len(bad.splitlines()), bad[:1000]
+        assert len(kernel) <= HEADERS_MAX, bad[:1000]
     a, b = both.captures
     whole, lost, rebuilt = check_stages(a, b, 20 if op == "read" else 50)
     lab.log(f"{whole} requests in all stages, {lost} of them sent again, {rebuilt} rebuilt by FEC")
