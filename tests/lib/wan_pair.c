@@ -246,16 +246,21 @@ void wan_pair_secrets(struct wan_pair *p, struct wan_secrets of[2])
 		}
 }
 
-void wan_pair_keys(struct wan_pair *p)
+void wan_pair_offer(struct wan_pair *p)
 {
 	struct wan_secrets s[2];
 
-	if (!p->end[0].cfg.aead || !p->end[1].cfg.aead)
-		return;
 	do
 		wan_pair_secrets(p, s);
 	while (wan_keys_offer(p->end[0].t, &s[0], p->now) != 0 ||
 	       wan_keys_offer(p->end[1].t, &s[1], p->now) != 0);
+}
+
+void wan_pair_keys(struct wan_pair *p)
+{
+	if (!p->end[0].cfg.aead || !p->end[1].cfg.aead)
+		return;
+	wan_pair_offer(p);
 	for (unsigned i = 0; i < 2; i++)
 		wan_keys_use(p->end[i].t, p->now);
 }

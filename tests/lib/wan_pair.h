@@ -113,6 +113,8 @@ struct wan_stats wan_pair_stats(const struct wan_pair *p, int end);
 void wan_pair_restart(struct wan_pair *p, int end);
 /* The secrets of a handshake, one set for each end. */
 void wan_pair_secrets(struct wan_pair *p, struct wan_secrets of[2]);
+/* The first half of a handshake: both ends are offered the secrets. */
+void wan_pair_offer(struct wan_pair *p);
 /* A handshake, in no time; nothing without wan_cfg.aead. Also done by init and restart. */
 void wan_pair_keys(struct wan_pair *p);
 void wan_pair_dgram(struct wan_pair *p, int end, uint32_t len);

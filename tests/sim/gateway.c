@@ -14,9 +14,9 @@
 #define BEAT    (5 * RWY_MS)
 #define RESTART (50 * RWY_MS) /* of a gateway that was replaced */
 #define WALK    1024          /* turns of an engine between two walks over its connections */
-/* of a gateway that gets and sends nothing, without rest: some hundred microseconds */
+#define REST    (2 * RWY_US)  /* a turn that comes later than this was preceded by a rest */
+/* most turns without rest of a gateway that gets and sends nothing: 300 us at least */
 #define TURNS_MAX 300
-#define REST      (2 * RWY_US)
 
 /* --- buffers of an engine --------------------------------------------------------------------- */
 

@@ -27,8 +27,8 @@ struct site {
 	rwy_time paused_until;
 	rwy_time next; /* result of the last eng_next() */
 	unsigned polls;
-	unsigned turns; /* without rest since it got or sent anything */
-	rwy_time turned_at;
+	unsigned turns;     /* without rest since it got or sent anything */
+	rwy_time turned_at; /* time of the last of these */
 	struct sim_common common;
 	struct sim_rates rates;
 	unsigned ring; /* packets that wait for the end of a pause */
