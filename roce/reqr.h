@@ -40,6 +40,13 @@ struct roce_reqr_cfg {
 /* The defaults: window 128, RNR retry 7, retry 7, patience 0, timeout 50 ms to 1 s. */
 void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg);
 
+/*
+ * Whether the host gives end-to-end credits (IBA 9.7.7.2), by its last positive AETH. RNR NAKs of
+ * one that does end no connection. Before it has said so, one packet goes at a time if the RNR
+ * retry count has a limit: a sender that waits for credits would not have sent more either.
+ */
+enum roce_reqr_credits { ROCE_CREDITS_UNKNOWN, ROCE_CREDITS_NONE, ROCE_CREDITS_GIVEN };
+
 struct roce_reqr {
 	struct roce_reqr_cfg cfg;
 	struct rwy_bufq q;    /* unacknowledged requests, sent or not, in PSN order */
@@ -60,8 +67,7 @@ struct roce_reqr {
 	bool failed;
 	/* After a restart the host may have more than was sent here: ACKs ahead are valid. */
 	bool resumed;
-	/* It gives end-to-end credits (IBA 9.7.7.2): RNR NAKs do not end the connection. */
-	bool credits;
+	enum roce_reqr_credits credits;
 	/* The requester went back for this gap: NAKs of the same PSN are ignored until there is
 	 * progress. */
 	bool nak_seen;

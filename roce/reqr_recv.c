@@ -56,6 +56,18 @@ static void seq_nak(struct roce_reqr *r, struct roce_reqr_act *act)
 	roce_reqr_cut(r);
 }
 
+/*
+ * The host's peer is acknowledged early and without credits. With the host's own credits it would
+ * have waited, and no RNR NAK would count against a small or no RNR retry count. What the host had
+ * told of credits before a restart of this gateway is not known.
+ */
+static bool not_ready_ends(const struct roce_reqr *r)
+{
+	if (r->credits == ROCE_CREDITS_GIVEN || (r->credits == ROCE_CREDITS_UNKNOWN && r->resumed))
+		return false;
+	return r->cfg.rnr_retry < 7 && r->rnr_count >= r->cfg.rnr_retry;
+}
+
 /* IBA 9.7.5.2.8: waits for the time that the NAK names, then sends again. */
 static void rnr_nak(struct roce_reqr *r, uint8_t timer, roce_psn psn, struct roce_reqr_act *act, rwy_time now)
 {
@@ -64,11 +76,7 @@ static void rnr_nak(struct roce_reqr *r, uint8_t timer, roce_psn psn, struct roc
 		return;
 	}
 	r->rnr_naks++;
-	/*
-	 * Its peer is acknowledged early and without credits. With the host's own credits it would
-	 * have waited, and no RNR NAK would count against a small or no RNR retry count.
-	 */
-	if (!r->credits && r->cfg.rnr_retry < 7 && r->rnr_count >= r->cfg.rnr_retry) {
+	if (not_ready_ends(r)) {
 		roce_reqr_give_up(
 		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), psn, ROCE_REQR_NOT_READY);
 		return;
@@ -112,6 +120,15 @@ static const char *outside(
 	return old;
 }
 
+/* IBA 9.7.7.2: positive AETHs of ACKs, READ responses and ATOMIC ACKs have credits, or say that
+ * the host gives none. */
+static void hear_credits(struct roce_reqr *r, uint8_t syndrome)
+{
+	if (roce_aeth_type(syndrome) == ROCE_AETH_ACK && r->credits != ROCE_CREDITS_GIVEN)
+		r->credits = roce_aeth_value(syndrome) != ROCE_AETH_CREDIT_INVALID ? ROCE_CREDITS_GIVEN
+		                                                                   : ROCE_CREDITS_NONE;
+}
+
 static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now)
 {
 	uint8_t syn = roce_aeth_syndrome(pkt);
@@ -139,8 +156,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 		return;
 	}
 	r->host_msn = roce_aeth_msn(pkt);
-	if (ack && roce_aeth_value(syn) != ROCE_AETH_CREDIT_INVALID)
-		r->credits = true;
+	hear_credits(r, syn);
 	if (ack && roce_psn_add(psn, 1) == r->high)
 		r->resumed = false; /* the host has nothing that was not sent here */
 	fatal = type == ROCE_AETH_NAK && roce_aeth_value(syn) != ROCE_NAK_PSN_SEQ;
@@ -219,8 +235,10 @@ static void recv_response(
 	act->forward = true;
 	if (read)
 		roce_reqr_settle(r, pkt->payload_len);
-	if (pkt->info->flags & ROCE_F_AETH)
+	if (pkt->info->flags & ROCE_F_AETH) {
 		r->host_msn = roce_aeth_msn(pkt);
+		hear_credits(r, roce_aeth_syndrome(pkt));
+	}
 	if (roce_psn_add(pkt->psn, 1) == roce_reqr_end(r->q.head))
 		roce_reqr_pop(r, act);
 	else

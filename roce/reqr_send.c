@@ -5,11 +5,16 @@
 #define ACKREQ_MOST 16u         /* most packets from one AckReq to the next */
 #define SMALL_READS (64u << 10) /* bytes that a queue pair may always ask for */
 
+static bool credits_matter(const struct roce_reqr *r)
+{
+	return r->credits == ROCE_CREDITS_UNKNOWN && r->cfg.rnr_retry < 7;
+}
+
 /* Counts packets, not PSNs: a READ of a million PSNs must go. A host that was not ready gets one
  * packet. */
 static uint32_t window(const struct roce_reqr *r)
 {
-	return r->probe || r->rnr_count ? 1 : r->window;
+	return r->probe || r->rnr_count || credits_matter(r) ? 1 : r->window;
 }
 
 static bool want_ack(const struct roce_reqr *r, const struct rwy_buf *b, uint32_t win)

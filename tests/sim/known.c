@@ -127,6 +127,8 @@ const struct sim_regression sim_regressions[] = {
     {6, F_CM | F_OUTAGE},
     /* an RNR NAK with retry 0 ended a connection whose credits would have held it back */
     {13, F_CM | F_NIC | F_RNR},
+    /* the same, where the RNR NAK was the host's first answer: many requests went before it */
+    {96000752, F_CM | F_NIC | F_RNR},
     /* PSN 0 again while custody was not empty: new requests were acknowledged as duplicates, and
      * old ones executed on the new queue pair */
     {40, F_RESET_ALL},

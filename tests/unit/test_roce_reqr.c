@@ -314,9 +314,12 @@ static void test_rnr_credits(void **state)
 		rq_init(&q, START, 1024);
 		q.r.cfg.rnr_retry = limit;
 		push_sends(&q, 2);
-		rq_send(&q);
+		/* One packet, which asks: with credits, its peer would not have sent more before. */
+		assert_int_equal(rq_send(&q), 1);
+		assert_true(q.tx[0].ack_req);
 		rq_nak(&q, START, 0x02); /* an ACK with credits for two messages */
 		assert_int_equal(q.done, 1);
+		assert_int_equal(rq_send(&q), 1);
 		for (unsigned i = 0; i < 100; i++) {
 			rq_nak(&q, P(1), 0x21);
 			assert_false(q.act.failed);
@@ -326,6 +329,30 @@ static void test_rnr_credits(void **state)
 		}
 		rq_ack(&q, P(1));
 		assert_int_equal(q.done, 2);
+		rq_fini(&q);
+	}
+}
+
+/* A requester that begins anew after a restart of its gateway has not heard the host's credits. */
+static void test_rnr_resumed(void **state)
+{
+	for (unsigned credits = 0; credits < 2; credits++) {
+		struct rq q;
+
+		rq_init(&q, START, 1024);
+		q.r.cfg.rnr_retry = 0;
+		q.r.resumed = true;
+		push_sends(&q, 3);
+		assert_int_equal(rq_send(&q), 1);
+		rq_nak(&q, START, 0x21);
+		assert_false(q.act.failed);
+		q.now += RWY_SEC;
+		assert_int_equal(rq_send(&q), 1);
+		rq_nak(&q, START, credits ? 0x02 : ROCE_AETH_CREDIT_INVALID);
+		assert_int_equal(q.done, 1);
+		assert_int_equal(rq_send(&q), 2);
+		rq_nak(&q, P(1), 0x21);
+		assert_int_equal(q.act.failed, !credits);
 		rq_fini(&q);
 	}
 }
@@ -552,6 +579,7 @@ int main(void)
 	    cmocka_unit_test(test_rnr),
 	    cmocka_unit_test(test_rnr_limit),
 	    cmocka_unit_test(test_rnr_credits),
+	    cmocka_unit_test(test_rnr_resumed),
 	    cmocka_unit_test(test_timeout),
 	    cmocka_unit_test(test_patience),
 	    cmocka_unit_test(test_no_retry),

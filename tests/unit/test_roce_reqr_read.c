@@ -380,6 +380,30 @@ static void test_pmtu_from_requests(void **state)
 	rq_fini(&q);
 }
 
+/* Credits of a response count as those of an ACK: without them the first RNR NAK would end it. */
+static void test_credits_of_responses(void **state)
+{
+	static const uint8_t opcodes[] = {ROCE_RC_READ_REQ, ROCE_RC_FETCH_ADD};
+
+	for (unsigned credits = 0; credits < 2; credits++)
+		for (unsigned i = 0; i < 2; i++) {
+			struct rq q;
+
+			rq_init(&q, START, 1024);
+			q.r.cfg.rnr_retry = 0;
+			rq_push(&q, opcodes[i], 1);
+			rq_push(&q, ROCE_RC_SEND_ONLY, 1);
+			rq_send(&q);
+			rq_resp(&q, i ? ROCE_RC_ATOMIC_ACK : ONLY, P(0),
+			    credits ? 2 : ROCE_AETH_CREDIT_INVALID, i ? 0 : 1024);
+			assert_true(q.act.forward);
+			assert_int_equal(rq_send(&q), 1);
+			rq_nak(&q, P(1), 0x21);
+			assert_int_equal(q.act.failed, !credits);
+			rq_fini(&q);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +421,7 @@ int main(void)
 	    cmocka_unit_test(test_count_unknown_only),
 	    cmocka_unit_test(test_count_unknown_next_tells),
 	    cmocka_unit_test(test_pmtu_from_requests),
+	    cmocka_unit_test(test_credits_of_responses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
