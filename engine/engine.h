@@ -341,9 +341,13 @@ struct eng_tunnel_tune {
 };
 /* Sets another rate, credit, weight and other thresholds. Does nothing for a free number. */
 void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
-/* Keys of a tunnel: wan_keys_offer, wan_keys_use, wan_keys_end. RWY_ENOENT: a free number, for
- * which the other two do nothing. */
+/* Keys of a tunnel: wan_keys_offer, wan_keys_reserve, wan_keys_keep, wan_keys_use, wan_keys_end.
+ * RWY_ENOENT: a free number, for which the last two do nothing. */
 RWY_MUST_CHECK int eng_tunnel_keys_offer(
+    struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now);
+RWY_MUST_CHECK int eng_tunnel_keys_reserve(
+    struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now);
+RWY_MUST_CHECK int eng_tunnel_keys_keep(
     struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now);
 void eng_tunnel_keys_use(struct eng *e, unsigned tunnel, rwy_time now);
 void eng_tunnel_keys_end(struct eng *e, unsigned tunnel, rwy_time now);

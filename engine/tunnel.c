@@ -106,6 +106,17 @@ int eng_tunnel_keys_offer(struct eng *e, unsigned tunnel, const struct wan_secre
 	return eng_tunnel_there(e, tunnel) ? wan_keys_offer(e->tunnel[tunnel].wan, secrets, now) : RWY_ENOENT;
 }
 
+int eng_tunnel_keys_reserve(struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now)
+{
+	return eng_tunnel_there(e, tunnel) ? wan_keys_reserve(e->tunnel[tunnel].wan, secrets, now)
+	                                   : RWY_ENOENT;
+}
+
+int eng_tunnel_keys_keep(struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now)
+{
+	return eng_tunnel_there(e, tunnel) ? wan_keys_keep(e->tunnel[tunnel].wan, secrets, now) : RWY_ENOENT;
+}
+
 void eng_tunnel_keys_use(struct eng *e, unsigned tunnel, rwy_time now)
 {
 	if (eng_tunnel_there(e, tunnel))

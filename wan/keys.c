@@ -13,6 +13,8 @@
 #define TRY_FIRST  (20 * RWY_MS) /* HELLOs that ask for the peer's new set: each twice as late */
 #define TRIES      8
 #define KEY_PHASE  1u /* bit of the header's flags */
+/* A standby that took over has exchanged keys itself by then (docs/security.md). */
+#define RESERVED_FOR (30 * RWY_SEC)
 
 /* --- phases ----------------------------------------------------------------------------------- */
 static int key_make(const struct wan_tunnel *t, struct wan_key *key, const struct aead_secret *secret)
@@ -162,7 +164,8 @@ static bool ids_free(struct wan_tunnel *t, const struct wan_secrets *secrets)
 	return true;
 }
 
-int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now)
+static int set_new(struct wan_tunnel *t, const struct wan_secrets *secrets, enum wan_key_state state,
+    struct wan_key_set **out, rwy_time now)
 {
 	struct wan_keys *k = t->keys;
 	struct wan_key_set *s;
@@ -172,10 +175,12 @@ int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_
 		return RWY_EINVAL;
 	if (!ids_free(t, secrets))
 		return RWY_EEXIST;
-	s = place(k);
+	s = *out = place(k);
 	set_wipe(t, s);
-	s->state = WAN_KEY_OFFERED;
+	s->state = state;
 	s->until = now;
+	s->reserved = false;
+	s->ends = RWY_NEVER;
 	s->tx.secret = secrets->tx;
 	s->tx.id = aead_secret_id(&s->tx.secret);
 	s->rx.secret = secrets->rx;
@@ -188,10 +193,45 @@ int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_
 		set_wipe(t, s);
 		return RWY_ENOMEM;
 	}
-	k->offered = s;
-	k->try_at = RWY_NEVER;
-	k->tries = 0;
 	return 0;
+}
+
+int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now)
+{
+	struct wan_key_set *s;
+	int rc = set_new(t, secrets, WAN_KEY_OFFERED, &s, now);
+
+	if (rc)
+		return rc;
+	t->keys->offered = s;
+	t->keys->try_at = RWY_NEVER;
+	t->keys->tries = 0;
+	return 0;
+}
+
+/* Wipes the sets for the standby that were made before `at`. */
+static void unreserve(struct wan_tunnel *t, rwy_time at)
+{
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
+		if (t->keys->set[i].state == WAN_KEY_RESERVED && t->keys->set[i].until < at)
+			set_wipe(t, &t->keys->set[i]);
+}
+
+int wan_keys_reserve(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now)
+{
+	struct wan_key_set *s;
+	rwy_time last = 0;
+	int rc;
+
+	for (unsigned i = 0; t->keys && i < WAN_KEY_SETS; i++)
+		if (t->keys->set[i].state == WAN_KEY_RESERVED)
+			last = rwy_time_max(last, t->keys->set[i].until);
+	if (t->keys)
+		unreserve(t, last); /* the standby may not get these, and have the last ones */
+	rc = set_new(t, secrets, WAN_KEY_RESERVED, &s, now);
+	if (!rc)
+		s->reserved = true;
+	return rc;
 }
 
 /* The peer is one of a pair, and is there: another process may have keys, and not the tunnel. */
@@ -225,8 +265,11 @@ static void use(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
 {
 	struct wan_keys *k = t->keys;
 
-	if (k->used)
+	if (k->used) {
+		/* Each exchange is followed by one for the standby, if there is one. */
+		unreserve(t, k->used->until);
 		retire(t, k->used, s, now);
+	}
 	s->state = WAN_KEY_USED;
 	k->used = s;
 	t->c.key_sets++;
@@ -236,6 +279,18 @@ static void use(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
 	}
 	s->tx.since = now;
 	phase_begins(t, &s->tx);
+}
+
+int wan_keys_keep(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now)
+{
+	struct wan_key_set *s;
+	int rc = set_new(t, secrets, WAN_KEY_RESERVED, &s, now);
+
+	if (rc)
+		return rc;
+	s->reserved = true;
+	use(t, s, now);
+	return 0;
 }
 
 bool wan_keys_take_offered(struct wan_tunnel *t, rwy_time now)
@@ -376,6 +431,12 @@ static uint64_t sender(const struct wan_tunnel *t, const struct rwy_buf *b, cons
 	return wan_f_hello_get(b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR, &f) ? f.epoch : 0;
 }
 
+/* The peer has not sealed anything with it. */
+static bool is_new(const struct wan_key_set *s)
+{
+	return s->state == WAN_KEY_OFFERED || s->state == WAN_KEY_RESERVED;
+}
+
 /* The peer has a set that it was offered, for it sends with it; or a process beside it does. */
 static void offer_taken(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
 {
@@ -429,11 +490,13 @@ bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
 	b->len -= AEAD_TAG;
 	b->data[1] &= (uint8_t)~KEY_PHASE;
 	b->data[3] = 0;
-	if (s->state == WAN_KEY_OFFERED || !s->epoch) {
+	if (s->reserved && s->ends == RWY_NEVER)
+		s->ends = now + RESERVED_FOR;
+	if (is_new(s) || !s->epoch) {
 		uint64_t epoch = sender(t, b, &h);
 
 		s->epoch = epoch ? epoch : s->epoch;
-		if (s->state == WAN_KEY_OFFERED)
+		if (is_new(s))
 			offer_taken(t, s, now);
 	}
 	if (s != k->heard && s->state == WAN_KEY_USED)
@@ -490,12 +553,17 @@ static void next_phase(struct wan_tunnel *t, struct wan_key_tx *x, rwy_time now)
 	aead_wipe(&secret, sizeof(secret));
 }
 
+static bool reserved_ends(const struct wan_key_set *s, rwy_time now)
+{
+	return s->state != WAN_KEY_NONE && s->reserved && now >= s->ends;
+}
+
 void wan_keys_tick(struct wan_tunnel *t, rwy_time now)
 {
 	struct wan_keys *k = t->keys;
 
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
-		if (old_ends(k, &k->set[i]) && now >= k->set[i].until)
+		if ((old_ends(k, &k->set[i]) && now >= k->set[i].until) || reserved_ends(&k->set[i], now))
 			set_wipe(t, &k->set[i]);
 	if (!k->used || now < phase_end(t, &k->used->tx) || !phase_arrived(t, &k->used->tx))
 		return;
@@ -507,9 +575,12 @@ rwy_time wan_keys_next(const struct wan_tunnel *t)
 	const struct wan_keys *k = t->keys;
 	rwy_time at = k->try_at;
 
-	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++) {
 		if (old_ends(k, &k->set[i]))
 			at = rwy_time_min(at, k->set[i].until);
+		if (k->set[i].state != WAN_KEY_NONE && k->set[i].reserved)
+			at = rwy_time_min(at, k->set[i].ends);
+	}
 	/* Until something of the phase is acknowledged there is no deadline: the ACK sets it. */
 	if (k->used && phase_arrived(t, &k->used->tx))
 		at = rwy_time_min(at, phase_end(t, &k->used->tx));

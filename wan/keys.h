@@ -18,7 +18,8 @@
  * believed. The other one may exchange keys, too, to claim the tunnel. So while a peer with a claim
  * is up, a new key set takes over only when that peer has sealed something with it. One that
  * another process uses is put aside: it seals only what answers that process, until the process is
- * believed.
+ * believed. A set may also be reserved for the standby before it needs one: nobody seals with it
+ * until the standby claims the tunnel.
  */
 #ifndef WAN_KEYS_H
 #define WAN_KEYS_H
@@ -27,8 +28,9 @@
 #include "wan/wan.h"
 #include "wan/wire/pkt.h"
 
-/* The one in use, the one before, one that is offered, and one of the peer's other process. */
-#define WAN_KEY_SETS   4
+/* The one in use, the one before, one that is offered, one of the peer's other process, and two
+ * for its standby: the last one, and the one before, which the standby may still have. */
+#define WAN_KEY_SETS   6
 #define WAN_PATH_HELLO 14                  /* path number of HELLOs in nonces */
 #define WAN_PHASE_MAX  ((uint64_t)1 << 26) /* datagrams of one phase */
 #define WAN_SEALED_AAD 16
@@ -38,6 +40,7 @@
 	X(WAN_KEY_NONE, "none", "no key set is here")                                                        \
 	X(WAN_KEY_OFFERED, "offered", "the peer may use it; it is not known that the peer has it")           \
 	X(WAN_KEY_USED, "used", "what is sent is sealed with it")                                            \
+	X(WAN_KEY_RESERVED, "reserved", "for the standby of the peer's pair, which has not spoken yet")      \
 	X(WAN_KEY_ASIDE, "aside", "another process of a pair has it: it seals answers to that one")          \
 	X(WAN_KEY_OLD, "old", "a newer one is used; the peer may not know, or has datagrams under way")
 
@@ -80,7 +83,14 @@ struct wan_key_rx {
 struct wan_key_set {
 	enum wan_key_state state;
 	uint64_t epoch; /* of the process at the other end; 0: not known yet */
-	rwy_time until; /* OLD: when it is wiped unless it is `heard`; OFFERED, ASIDE: since when */
+	/* OLD: when it is wiped unless it is `heard`; ASIDE: since when; else: when it was made */
+	rwy_time until;
+	/*
+	 * It was made in the name of a standby, whose own certificate nobody has seen: so some time
+	 * after its first datagram it is wiped, at `ends`. RWY_NEVER: none came yet.
+	 */
+	bool reserved;
+	rwy_time ends;
 	struct wan_key_tx tx;
 	struct wan_key_rx rx;
 };
@@ -131,7 +141,7 @@ void wan_keys_tried(struct wan_tunnel *t, rwy_time now);
  */
 bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
 
-/* Goes to the next phase when it is time; forgets old key sets. */
+/* Goes to the next phase when it is time; forgets old key sets. The one in use may end. */
 void wan_keys_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_keys_next(const struct wan_tunnel *t);
 

@@ -184,6 +184,22 @@ static bool runs(const struct wan_tunnel *t)
 	return wan_hs_session(t) && wan_claim_speaks(t);
 }
 
+/* Nothing can be sealed any more. */
+static void keys_ended(struct wan_tunnel *t, rwy_time now)
+{
+	if (!t->st.on && wan_hs_up(t))
+		wan_hs_event(t, WAN_HSE_SILENCE, &(struct wan_hs_what){.now = now});
+}
+
+static void keys_tick(struct wan_tunnel *t, rwy_time now)
+{
+	bool had = wan_keys_ready(t);
+
+	wan_keys_tick(t, now);
+	if (had && !wan_keys_ready(t))
+		keys_ended(t, now);
+}
+
 void wan_tick(struct wan_tunnel *t, rwy_time now)
 {
 	maps_grow(t);
@@ -204,7 +220,7 @@ void wan_tick(struct wan_tunnel *t, rwy_time now)
 		wan_paths_tick(t, now);
 	wan_stream_tick(t, now);
 	if (t->keys)
-		wan_keys_tick(t, now);
+		keys_tick(t, now);
 	if (now >= down_at(t))
 		wan_hs_event(t, WAN_HSE_SILENCE, &(struct wan_hs_what){.now = now});
 	if (t->rescan)
@@ -258,8 +274,7 @@ void wan_keys_end(struct wan_tunnel *t, rwy_time now)
 	if (!t->keys)
 		return;
 	wan_keys_wipe(t);
-	if (!t->st.on && wan_hs_up(t))
-		wan_hs_event(t, WAN_HSE_SILENCE, &(struct wan_hs_what){.now = now});
+	keys_ended(t, now);
 }
 
 void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now)

@@ -333,6 +333,9 @@ void wan_retune_probe(struct wan_tunnel *t, rwy_dur path_probe);
  * RWY_EEXIST: do the handshake again (these cannot be told from a set that is in use).
  * wan_keys_use: the peer has what was offered last: what is sent is sealed with it. An authentic
  * datagram of the peer says the same. What was used before still opens datagrams for some time.
+ * wan_keys_reserve: as wan_keys_offer, but the secrets are known to the standby of the peer's pair
+ * (wan_claim), which may claim the tunnel with them later. wan_keys_keep: the same at the standby.
+ * These keys end 30 s after their first datagram came: until then the standby has exchanged others.
  * wan_keys_end: nobody is at the other end any more (a revoked certificate): wipes all keys.
  */
 struct wan_secrets {
@@ -340,6 +343,8 @@ struct wan_secrets {
 };
 RWY_MUST_CHECK int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now);
 void wan_keys_use(struct wan_tunnel *t, rwy_time now);
+RWY_MUST_CHECK int wan_keys_reserve(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now);
+RWY_MUST_CHECK int wan_keys_keep(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now);
 void wan_keys_end(struct wan_tunnel *t, rwy_time now);
 
 /*

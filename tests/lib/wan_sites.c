@@ -164,19 +164,34 @@ void wan_sites_kill(struct wan_sites *s, int i)
 	s->g[i].up = false;
 }
 
+static void draw_secrets(struct wan_sites *s, struct wan_secrets of[2])
+{
+	for (unsigned k = 0; k < AEAD_SECRET; k++) {
+		of[0].tx.b[k] = of[1].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
+		of[1].tx.b[k] = of[0].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
+	}
+}
+
 void wan_sites_keys(struct wan_sites *s, int i, int j)
 {
 	struct wan_secrets of[2];
 
-	do {
-		for (unsigned k = 0; k < AEAD_SECRET; k++) {
-			of[0].tx.b[k] = of[1].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
-			of[1].tx.b[k] = of[0].rx.b[k] = (uint8_t)wan_rng_next(&s->rng);
-		}
-	} while (
+	do
+		draw_secrets(s, of);
+	while (
 	    wan_keys_offer(s->g[i].t, &of[0], s->now) != 0 || wan_keys_offer(s->g[j].t, &of[1], s->now) != 0);
 	wan_keys_use(s->g[i].t, s->now);
 	wan_keys_use(s->g[j].t, s->now);
+}
+
+void wan_sites_reserve(struct wan_sites *s, int i, int j, bool kept)
+{
+	struct wan_secrets of[2];
+
+	do
+		draw_secrets(s, of);
+	while (wan_keys_reserve(s->g[j].t, &of[1], s->now) != 0 ||
+	       (kept && wan_keys_keep(s->g[i].t, &of[0], s->now) != 0));
 }
 
 void wan_sites_claim(struct wan_sites *s, int i, enum wan_claim c)

@@ -77,6 +77,8 @@ void wan_sites_start(struct wan_sites *s, int i, enum wan_claim c);
 void wan_sites_kill(struct wan_sites *s, int i);
 /* A handshake for keys between two gateways, in no time. */
 void wan_sites_keys(struct wan_sites *s, int i, int j);
+/* Keys for standby i, which does not use them before it claims the tunnel. kept: it got them. */
+void wan_sites_reserve(struct wan_sites *s, int i, int j, bool kept);
 void wan_sites_claim(struct wan_sites *s, int i, enum wan_claim c);
 /* Lets one datagram arrive, if one is due, and the timers run; then advances time, at most to `until`. False:
  * that is reached. */

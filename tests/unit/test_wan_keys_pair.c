@@ -123,6 +123,120 @@ static void test_renewed_with_loss(void **state)
 	assert_true(wan_sites_free(s));
 }
 
+static unsigned sets(struct wan_sites *s, int i, enum wan_key_state state)
+{
+	unsigned n = 0;
+
+	for (unsigned j = 0; j < WAN_KEY_SETS; j++)
+		n += s->g[i].t->keys->set[j].state == state;
+	return n;
+}
+
+/*
+ * The standby has keys before it needs them, and asks for the tunnel at once: also when it
+ * did not get the last ones, and when the tunnel's own keys were renewed meanwhile.
+ */
+static void test_reserved(void **state)
+{
+	for (unsigned lost = 0; lost < 2; lost++)
+		for (unsigned renewed = 0; renewed < 2; renewed++) {
+			struct wan_sites *s = begin(WAN_CLAIM_HOLD, WAN_CLAIM_NONE);
+			struct wan_txflow *f = NULL;
+
+			for (unsigned i = 0; i < 5; i++) {
+				wan_sites_reserve(s, S, W, true);
+				wan_sites_run(s, RWY_MS);
+			}
+			if (lost)
+				wan_sites_reserve(s, S, W, false);
+			if (renewed)
+				wan_sites_keys(s, A, W);
+			passes(s, &f, 5);
+			assert_int_equal(sets(s, W, WAN_KEY_RESERVED), 2);
+			assert_int_equal(sets(s, W, WAN_KEY_ASIDE), 0);
+			wan_sites_kill(s, A);
+			wan_sites_run(s, SITES_DOWN / 2);
+			wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+			assert_true(wan_sites_reach(s, 2 * SITES_RTT + RWY_MS, wan_sites_granted(s, S)));
+			assert_true(wan_sites_believes(s, W, S));
+			assert_int_equal(wan_sites_counters(s, W)->drop_no_key, 0);
+			wan_sites_keys(s, S, W); /* its own exchange, which it begins when it asks */
+			wan_sites_run(s, 2 * RWY_SEC);
+			assert_true(wan_sites_granted(s, S) && wan_sites_believes(s, W, S));
+			assert_true(wan_sites_free(s));
+		}
+}
+
+/* A standby that is refused has used them: the active gateway notices nothing, and next ones work. */
+static void test_reserved_refused(void **state)
+{
+	struct wan_sites *s = begin(WAN_CLAIM_KEEP, WAN_CLAIM_NONE);
+	struct wan_txflow *f = NULL;
+
+	wan_sites_reserve(s, S, W, true);
+	passes(s, &f, 5);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	assert_true(wan_sites_reach(s, 2 * SITES_RTT, s->g[S].replaced));
+	s->speaker[0] = A;
+	passes(s, &f, 5);
+	assert_true(wan_sites_granted(s, A) && wan_sites_believes(s, W, A));
+	wan_sites_start(s, S, WAN_CLAIM_SILENT); /* as a new process */
+	wan_sites_reserve(s, S, W, true);
+	wan_sites_claim(s, A, WAN_CLAIM_HOLD);
+	passes(s, &f, 5);
+	wan_sites_run(s, RWY_SEC);
+	wan_sites_kill(s, A);
+	wan_sites_run(s, SITES_DOWN / 2);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	assert_true(wan_sites_reach(s, 2 * SITES_RTT + RWY_MS, wan_sites_granted(s, S)));
+	assert_true(wan_sites_free(s));
+}
+
+/* Keys for a standby that is no more last until the tunnel's own were renewed twice. */
+static void test_reserved_ends(void **state)
+{
+	struct wan_sites *s = begin(WAN_CLAIM_KEEP, WAN_CLAIM_NONE);
+
+	wan_sites_reserve(s, S, W, true);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(sets(s, W, WAN_KEY_RESERVED), 1);
+		wan_sites_run(s, RWY_SEC);
+		wan_sites_keys(s, A, W);
+		wan_sites_run(s, RWY_SEC);
+	}
+	assert_int_equal(sets(s, W, WAN_KEY_RESERVED), 0);
+	assert_true(wan_sites_free(s));
+}
+
+/* A standby that took over and exchanges no keys of its own loses these. Silence costs none. */
+static void test_reserved_without_exchange(void **state)
+{
+	for (unsigned exchanges = 0; exchanges < 2; exchanges++) {
+		struct wan_sites *s = begin(WAN_CLAIM_HOLD, WAN_CLAIM_NONE);
+		rwy_time began;
+
+		wan_sites_reserve(s, S, W, true);
+		wan_sites_run(s, 60 * RWY_SEC);
+		wan_sites_kill(s, A);
+		wan_sites_run(s, SITES_DOWN / 2);
+		wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+		began = s->now;
+		assert_true(wan_sites_reach(s, 2 * SITES_RTT + RWY_MS, wan_sites_granted(s, S)));
+		wan_sites_run(s, 20 * RWY_SEC);
+		assert_true(wan_sites_believes(s, W, S) && wan_sites_believes(s, S, W));
+		if (exchanges)
+			wan_sites_keys(s, S, W);
+		wan_sites_run(s, began + 35 * RWY_SEC - s->now);
+		assert_int_equal(wan_sites_believes(s, W, S), exchanges);
+		assert_int_equal(wan_keys_ready(s->g[W].t), exchanges);
+		assert_int_equal(wan_keys_ready(s->g[S].t), exchanges);
+		wan_sites_keys(s, S, W);
+		wan_sites_run(s, 2 * RWY_SEC);
+		assert_true(wan_sites_believes(s, W, S) && wan_sites_believes(s, S, W));
+		assert_true(wan_sites_free(s));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +244,10 @@ int main(void)
 	    cmocka_unit_test(test_taken),
 	    cmocka_unit_test(test_renewed),
 	    cmocka_unit_test(test_renewed_with_loss),
+	    cmocka_unit_test(test_reserved),
+	    cmocka_unit_test(test_reserved_refused),
+	    cmocka_unit_test(test_reserved_ends),
+	    cmocka_unit_test(test_reserved_without_exchange),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
