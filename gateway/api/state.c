@@ -223,9 +223,9 @@ static json_t *keys_json(const struct gw_app *a, unsigned tunnel)
 	at = (time_t)i.peer_expires;
 	if (at)
 		strftime(expires, sizeof(expires), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "state", gw_keys_state_name(i.state), "since", since,
-	    "cipher", i.state == GW_KEYS_OFF ? "" : aead_alg_name(a->conf->keys.alg), "peer_name",
-	    i.peer_name, "peer_certificate_expires", expires, "problem", i.problem);
+	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "state", gw_keys_state_name(i.state), "since",
+	    since, "cipher", i.state == GW_KEYS_OFF ? "" : aead_alg_name(a->conf->keys.alg), "peer_name",
+	    i.peer_name, "peer_certificate_expires", expires, "problem", i.problem, "standby", i.standby);
 #define X(f, s) json_object_set_new(j, #f, json_integer((json_int_t)i.c.f));
 	GW_KEYS_COUNTERS(X)
 #undef X

@@ -52,6 +52,10 @@ void keys_conn_free(struct gw_keys *k, struct keys_conn *c)
 		c->t->own = NULL;
 	if (c->t && c->t->taken == c)
 		c->t->taken = NULL;
+	if (c->t && c->t->reserve.ask == c)
+		c->t->reserve.ask = NULL;
+	if (c->t && c->t->reserve.give == c)
+		c->t->reserve.give = NULL;
 	c->kx = NULL;
 	c->t = NULL;
 	c->state = KEYS_CONN_FREE;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/keys/exchange.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/keys/bytes.h"
+#include "gateway/keys/exchange_int.h"
 #include "rwy/endian.h"
 
 /* Certificates of a chain of eight and their signatures, in each direction. */
 #define IN_MAX (32u << 10) /* bytes that a peer may send in all */
 
-#define MSG_MAX     24
 #define MSG_VERSION 1
 #define LABEL       "EXPORTER-roceway-keys"
 #define DRAWS_MAX   16 /* secrets of one exchange */
@@ -22,36 +20,15 @@
 	X(MSG_OFFER, 1, 24)                                                                                  \
 	X(MSG_ACCEPT, 2, 16)                                                                                 \
 	X(MSG_REFUSE, 3, 5)                                                                                  \
-	X(MSG_READY, 4, 4)
+	X(MSG_READY, 4, 4)                                                                                   \
+	X(MSG_KEEP, 5, 60)                                                                                   \
+	X(MSG_KEPT, 6, 4)
 
 enum message {
 #define X(e, n, l) e = (n),
 	MESSAGES(X)
 #undef X
 };
-
-struct gw_kx {
-	gnutls_session_t tls;
-	struct gw_cert *cert;
-	enum gw_kx_state state;
-	enum gw_cert_role self;
-	bool peer_closed;
-	const char *name; /* client: of the server */
-	struct gw_kx_offer offer;
-	struct gw_kx_result result;
-	struct gw_bytes in, out;
-	size_t received;
-	uint8_t msg[MSG_MAX]; /* what came of a message */
-	size_t msg_n;
-	unsigned refused;
-	uint8_t draw; /* which secret of the TLS session it is */
-	char why[GW_CERT_WHY];
-	char name_mem[];
-};
-
-static const char priority[] =
-    "%DISABLE_TLS13_COMPAT_MODE:NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:"
-    "+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1";
 
 const char *gw_kx_reason_text(unsigned reason)
 {
@@ -77,84 +54,7 @@ const char *gw_kx_state_name(enum gw_kx_state s)
 	return names[s];
 }
 
-static ssize_t tls_pull(gnutls_transport_ptr_t ptr, void *to, size_t n)
-{
-	struct gw_kx *x = ptr;
-	size_t there = x->in.n - x->in.at;
-
-	if (!there && x->peer_closed)
-		return 0;
-	if (!there) {
-		gnutls_transport_set_errno(x->tls, EAGAIN);
-		return -1;
-	}
-	if (n > there)
-		n = there;
-	memcpy(to, x->in.p + x->in.at, n);
-	x->in.at += n;
-	return (ssize_t)n;
-}
-
-static ssize_t tls_push(gnutls_transport_ptr_t ptr, const void *from, size_t n)
-{
-	struct gw_kx *x = ptr;
-
-	if (gw_bytes_put(&x->out, from, n) != 0) {
-		gnutls_transport_set_errno(x->tls, ENOMEM);
-		return -1;
-	}
-	return (ssize_t)n;
-}
-
-static int tls_ready(gnutls_transport_ptr_t ptr, unsigned ms)
-{
-	const struct gw_kx *x = ptr;
-
-	(void)ms;
-	return x->in.n != x->in.at || x->peer_closed;
-}
-
 /* --- begin and end ---------------------------------------------------------------------------- */
-static int tls_verify(gnutls_session_t s)
-{
-	struct gw_kx *x = gnutls_session_get_ptr(s);
-	enum gw_cert_role peer = x->self == GW_CERT_CLIENT ? GW_CERT_SERVER : GW_CERT_CLIENT;
-
-	return gw_cert_verify(s, peer, x->name, x->why, sizeof(x->why)) ? 0 : GNUTLS_E_CERTIFICATE_ERROR;
-}
-
-static int tls_new(struct gw_kx *x)
-{
-	static const gnutls_datum_t alpn = {(unsigned char *)(uintptr_t)GW_KX_ALPN, sizeof(GW_KX_ALPN) - 1};
-	unsigned flags = x->self == GW_CERT_CLIENT ? GNUTLS_CLIENT : GNUTLS_SERVER;
-
-	if (gnutls_init(&x->tls, flags | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS |
-	                             GNUTLS_NO_AUTO_SEND_TICKET) != 0) {
-		x->tls = NULL;
-		return RWY_ENOMEM;
-	}
-	gnutls_session_set_ptr(x->tls, x);
-	gnutls_transport_set_ptr(x->tls, x);
-	gnutls_transport_set_pull_function(x->tls, tls_pull);
-	gnutls_transport_set_push_function(x->tls, tls_push);
-	gnutls_transport_set_pull_timeout_function(x->tls, tls_ready);
-	gnutls_handshake_set_timeout(x->tls, 0); /* the caller has the clock */
-	gnutls_session_set_verify_function(x->tls, tls_verify);
-	if (gnutls_priority_set_direct(x->tls, priority, NULL) != 0 ||
-	    gnutls_credentials_set(x->tls, GNUTLS_CRD_CERTIFICATE, gw_cert_credentials(x->cert)) != 0 ||
-	    gnutls_alpn_set_protocols(x->tls, &alpn, 1, GNUTLS_ALPN_MANDATORY) != 0)
-		return RWY_ENOMEM;
-	if (x->self == GW_CERT_CLIENT)
-		return gnutls_server_name_set(x->tls, GNUTLS_NAME_DNS, x->name, strlen(x->name)) != 0
-		           ? RWY_ENOMEM
-		           : 0;
-	gnutls_certificate_server_set_request(x->tls, GNUTLS_CERT_REQUIRE);
-	/* A client that knows our CAs would keep back a certificate of another: then we could only
-	 * say that it has none. */
-	gnutls_certificate_send_x509_rdn_sequence(x->tls, 1);
-	return 0;
-}
-
 static int kx_new(struct gw_kx **out, struct gw_cert *cert, enum gw_cert_role self, const char *name)
 {
 	size_t n = name ? strlen(name) + 1 : 0;
@@ -169,7 +69,7 @@ static int kx_new(struct gw_kx **out, struct gw_cert *cert, enum gw_cert_role se
 		memcpy(x->name_mem, name, n);
 		x->name = x->name_mem;
 	}
-	rc = tls_new(x);
+	rc = kx_tls_new(x);
 	if (rc) {
 		gw_kx_free(x);
 		return rc;
@@ -184,6 +84,18 @@ int gw_kx_client(struct gw_kx **out, struct gw_cert *cert, const struct gw_kx_of
 
 	if (!rc)
 		(*out)->offer = *offer;
+	return rc;
+}
+
+int gw_kx_client_keep(struct gw_kx **out, struct gw_cert *cert, uint64_t tunnel,
+    const struct gw_kx_result *keys, const char *name)
+{
+	int rc = gw_kx_client(out, cert, &(struct gw_kx_offer){.tunnel = tunnel}, name);
+
+	if (!rc) {
+		(*out)->result = *keys;
+		(*out)->keep = true;
+	}
 	return rc;
 }
 
@@ -275,7 +187,7 @@ static size_t msg_len(uint8_t type)
 
 /* Type, version, two zero bytes; then what the message says. A message fits one TLS record, and
  * the output takes any. */
-static void msg_send(struct gw_kx *x, uint8_t msg[MSG_MAX], enum message type)
+static void msg_send(struct gw_kx *x, uint8_t msg[KX_MSG_MAX], enum message type)
 {
 	ssize_t rc;
 
@@ -289,13 +201,38 @@ static void msg_send(struct gw_kx *x, uint8_t msg[MSG_MAX], enum message type)
 
 static void offer_send(struct gw_kx *x)
 {
-	uint8_t m[MSG_MAX] = {0};
+	uint8_t m[KX_MSG_MAX] = {0};
 
 	rwy_put64(m + 4, x->offer.tunnel);
 	rwy_put64(m + 12, x->offer.epoch);
 	rwy_put16(m + 20, x->offer.workers);
 	m[22] = (uint8_t)x->offer.alg;
+	m[23] = x->offer.reserve;
 	msg_send(x, m, MSG_OFFER);
+}
+
+static void keep_send(struct gw_kx *x)
+{
+	uint8_t m[KX_MSG_MAX] = {0};
+
+	rwy_put64(m + 4, x->offer.tunnel);
+	rwy_put64(m + 12, x->result.own_epoch);
+	rwy_put64(m + 20, x->result.peer_epoch);
+	memcpy(m + 28, x->result.secret.b, AEAD_SECRET);
+	msg_send(x, m, MSG_KEEP);
+	aead_wipe(m, sizeof(m));
+	aead_wipe(&x->result.secret, sizeof(x->result.secret));
+}
+
+static void keep_get(struct gw_kx *x)
+{
+	const uint8_t *m = x->msg;
+
+	x->offer = (struct gw_kx_offer){.tunnel = rwy_get64(m + 4)};
+	x->result.own_epoch = rwy_get64(m + 12);
+	x->result.peer_epoch = rwy_get64(m + 20);
+	memcpy(x->result.secret.b, m + 28, AEAD_SECRET);
+	aead_wipe(x->msg, sizeof(x->msg));
 }
 
 static void offer_get(struct gw_kx *x)
@@ -305,7 +242,8 @@ static void offer_get(struct gw_kx *x)
 	x->offer = (struct gw_kx_offer){.tunnel = rwy_get64(m + 4),
 	    .epoch = rwy_get64(m + 12),
 	    .workers = rwy_get16(m + 20),
-	    .alg = (enum aead_alg)m[22]};
+	    .alg = (enum aead_alg)m[22],
+	    .reserve = m[23] & 1};
 }
 
 /* Both ends say the same: tunnel, client's epoch, server's, and which of the secrets. */
@@ -363,7 +301,17 @@ static enum gw_kx_event message(struct gw_kx *x)
 		x->state = GW_KX_DECIDES;
 		return GW_KX_EV_ASKED;
 	}
-	if (x->state == GW_KX_OFFERED && type == MSG_ACCEPT) {
+	if (x->state == GW_KX_WAITS_OFFER && type == MSG_KEEP) {
+		keep_get(x);
+		x->keep = true;
+		x->state = GW_KX_INSTALLS;
+		return GW_KX_EV_KEEP;
+	}
+	if (x->state == GW_KX_OFFERED && x->keep && type == MSG_KEPT) {
+		x->state = GW_KX_DONE;
+		return GW_KX_EV_KEPT;
+	}
+	if (x->state == GW_KX_OFFERED && !x->keep && type == MSG_ACCEPT) {
 		x->draw = x->msg[12];
 		return secret_make(x, x->offer.epoch, rwy_get64(x->msg + 4)) ? GW_KX_EV_FAILED
 		                                                             : GW_KX_EV_KEYS;
@@ -393,7 +341,10 @@ static enum gw_kx_event handshake(struct gw_kx *x)
 		return fail_tls(x, rc);
 	if (x->self == GW_CERT_CLIENT) {
 		x->state = GW_KX_OFFERED;
-		offer_send(x);
+		if (x->keep)
+			keep_send(x);
+		else
+			offer_send(x);
 	} else {
 		x->state = GW_KX_WAITS_OFFER;
 	}
@@ -436,7 +387,7 @@ int gw_kx_again(struct gw_kx *x)
 
 void gw_kx_refuse(struct gw_kx *x, enum gw_kx_reason reason)
 {
-	uint8_t m[MSG_MAX] = {0};
+	uint8_t m[KX_MSG_MAX] = {0};
 
 	m[4] = (uint8_t)reason;
 	msg_send(x, m, MSG_REFUSE);
@@ -445,11 +396,11 @@ void gw_kx_refuse(struct gw_kx *x, enum gw_kx_reason reason)
 
 void gw_kx_installed(struct gw_kx *x)
 {
-	uint8_t m[MSG_MAX] = {0};
+	uint8_t m[KX_MSG_MAX] = {0};
 
-	if (x->self == GW_CERT_CLIENT) {
+	if (x->self == GW_CERT_CLIENT || x->keep) {
 		x->state = GW_KX_DONE;
-		msg_send(x, m, MSG_READY);
+		msg_send(x, m, x->keep ? MSG_KEPT : MSG_READY);
 	} else {
 		x->state = GW_KX_WAITS_READY;
 		rwy_put64(m + 4, x->result.own_epoch);

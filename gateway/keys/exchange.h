@@ -9,6 +9,13 @@
  *     server: ACCEPT(epoch), once its workers can open what the client seals; or REFUSE(reason)
  *     client: READY, once its workers can open what the server seals
  *
+ * The standby of a pair (docs/standby.md) cannot reach the server. The active gateway makes an
+ * exchange for it, with the standby's epoch and `reserve`, and before READY gives the standby the
+ * secret by another connection of this kind, over the pair's cable:
+ *
+ *     client: KEEP(tunnel, both epochs, secret)
+ *     server: KEPT, once its workers have the keys; or REFUSE(reason)
+ *
  * Sans-I/O: bytes come in and go out; there is no socket, thread, clock or log here. Memory of an
  * exchange is bounded whatever the peer sends. One thread at a time.
  */
@@ -29,7 +36,7 @@
 /* X(enumerator, name, sentence) */
 #define GW_KX_STATES(X)                                                                                      \
 	X(GW_KX_HANDSHAKE, "handshake", "the TLS handshake is not finished")                                 \
-	X(GW_KX_OFFERED, "offered", "client: the server's answer has not come")                              \
+	X(GW_KX_OFFERED, "offered", "client: the server's answer to OFFER or KEEP has not come")             \
 	X(GW_KX_WAITS_OFFER, "waits-offer", "server: the client has not said which tunnel")                  \
 	X(GW_KX_DECIDES, "decides", "server: the caller accepts or refuses")                                 \
 	X(GW_KX_INSTALLS, "installs", "the caller gives the secret to its workers")                          \
@@ -53,7 +60,8 @@ enum gw_kx_state {
 	X(GW_KX_R_WORKERS, 4, "the peer has another number of workers")                                      \
 	X(GW_KX_R_CIPHER, 5, "the peer has another `keys.cipher`")                                           \
 	X(GW_KX_R_RESOURCE, 6, "the peer has no memory, or a worker of it does not answer")                  \
-	X(GW_KX_R_RATE, 7, "the peer has had too many handshakes for this tunnel")
+	X(GW_KX_R_RATE, 7, "the peer has had too many handshakes for this tunnel")                           \
+	X(GW_KX_R_NO_STANDBY, 8, "the other gateway of the pair is no standby, or another process by now")
 
 enum gw_kx_reason {
 #define X(e, n, s) e = (n),
@@ -69,6 +77,10 @@ enum gw_kx_event {
 	/* client: gw_kx_result to the workers, gw_kx_installed; they seal with it from then on */
 	GW_KX_EV_KEYS,
 	GW_KX_EV_READY, /* server: seal with the keys from now on; the exchange is over */
+	/* server: gw_kx_offer says the tunnel; gw_kx_result to the workers, gw_kx_installed; or
+	 * gw_kx_refuse */
+	GW_KX_EV_KEEP,
+	GW_KX_EV_KEPT,  /* client: the standby's workers have the keys; the exchange is over */
 	GW_KX_EV_FAILED /* gw_kx_why says why */
 };
 
@@ -77,6 +89,13 @@ struct gw_kx_offer {
 	uint64_t epoch;  /* a number that the sender drew at its start */
 	uint16_t workers;
 	enum aead_alg alg;
+	bool reserve; /* for the client's standby, whose epoch this is */
+};
+
+/* A secret, and the epochs of the end that has it and of its peer. */
+struct gw_kx_result {
+	struct aead_secret secret;
+	uint64_t own_epoch, peer_epoch;
 };
 
 struct gw_kx;
@@ -87,6 +106,12 @@ struct gw_kx;
  */
 RWY_MUST_CHECK int gw_kx_client(
     struct gw_kx **out, struct gw_cert *cert, const struct gw_kx_offer *offer, const char *name);
+/*
+ * The same for a secret that another exchange made: keys->own_epoch is the server's, a standby, and
+ * keys->peer_epoch that of the gateway at the tunnel's other end.
+ */
+RWY_MUST_CHECK int gw_kx_client_keep(struct gw_kx **out, struct gw_cert *cert, uint64_t tunnel,
+    const struct gw_kx_result *keys, const char *name);
 /* The same as server. */
 RWY_MUST_CHECK int gw_kx_server(struct gw_kx **out, struct gw_cert *cert);
 void gw_kx_free(struct gw_kx *x); /* NULL is allowed; secrets are wiped */
@@ -127,10 +152,6 @@ RWY_MUST_CHECK int gw_kx_again(struct gw_kx *x);
 void gw_kx_refuse(struct gw_kx *x, enum gw_kx_reason reason);
 
 /* State INSTALLS: the secret, and the epochs of this end and of the peer. */
-struct gw_kx_result {
-	struct aead_secret secret;
-	uint64_t own_epoch, peer_epoch;
-};
 const struct gw_kx_result *gw_kx_result(const struct gw_kx *x);
 /* State INSTALLS: the workers have it. The peer is told. */
 void gw_kx_installed(struct gw_kx *x);

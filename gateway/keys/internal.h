@@ -30,6 +30,7 @@ struct keys_conn {
 	struct gw_kx *kx;
 	struct keys_tun *t; /* NULL: accepted, and the tunnel is not known yet */
 	bool accepted;
+	bool reserve; /* it is for the keys of a standby (reserve.c) */
 	struct rwy_ip local, peer;
 	uint16_t port; /* of our end, where it was accepted */
 	rwy_time deadline;
@@ -49,6 +50,22 @@ struct keys_said {
 	rwy_time at;
 };
 
+/* What a standby's keys are for: its process, and how many exchanges there were before, with the
+ * peer and over the cable. */
+struct keys_reserved {
+	uint64_t epoch, exchanges, of_cable;
+};
+
+/* Keys of the standby for a tunnel, at the active gateway. */
+struct keys_reserve {
+	struct keys_conn *ask;     /* the exchange with the peer; NULL: none */
+	struct keys_conn *give;    /* the secret's way to the standby; NULL: none */
+	struct keys_reserved now;  /* what it is for */
+	struct keys_reserved done; /* the last that succeeded; zeros: none did */
+	rwy_time retry;            /* none begins before */
+	rwy_dur backoff;           /* after a failure */
+};
+
 struct keys_tun {
 	enum gw_keys_state state;
 	struct conf_tunnel conf;
@@ -58,6 +75,8 @@ struct keys_tun {
 	struct keys_listener *listener;
 	struct keys_conn *own;   /* the exchange that this end began; NULL: none */
 	struct keys_conn *taken; /* the peer's that this end accepted; NULL: none */
+	struct keys_reserve reserve;
+	uint64_t peer_epoch; /* of the last exchange */
 	struct gw_cert_peer peer;
 	rwy_time since;   /* of the keys */
 	rwy_time renew;   /* they get old then */
@@ -125,18 +144,37 @@ void keys_conn_event(struct gw_keys *k, uint64_t which, uint32_t events, rwy_tim
 /* Sends what the exchange has to say, and closes the connection then. */
 void keys_conn_last_words(struct gw_keys *k, struct keys_conn *c);
 
+/* problem.c */
+/* A sentence about the tunnel's keys, for the API and, unless it was said lately, for the log. */
+void keys_tun_problem(struct keys_tun *t, const char *why, rwy_time now);
+/* Doubles *backoff, between bounds. Returns when to try again. */
+rwy_time keys_tun_later(rwy_dur *backoff, rwy_time now);
+
 /* tunnel.c: the course of a tunnel's exchanges */
 /* Begins an exchange when it is time. Returns when it wants to be called again. */
 rwy_time keys_tun_tick(struct gw_keys *k, struct keys_tun *t, rwy_time now);
-/* The gateway is no longer hidden (gw_app.pair): an exchange begins at once. */
-void keys_tun_shown(struct keys_tun *t, rwy_time now);
+/* The keys are of no use any more (gw_app.pair has changed): an exchange begins at once. */
+void keys_tun_anew(struct keys_tun *t, rwy_time now);
 /* A connection that this end began is not established in time. It is freed. */
 void keys_tun_unanswered(struct gw_keys *k, struct keys_conn *c, rwy_time now);
 /* The peer's certificate is checked again; keys end if it is not valid. */
 void keys_tun_check(struct gw_keys *k, struct keys_tun *t, rwy_time now);
 
+/* reserve.c: keys for the standby of a pair */
+/* Begins an exchange for it when one is missing. Returns when it wants to be called again. */
+rwy_time keys_reserve_tick(struct gw_keys *k, struct keys_tun *t, rwy_time now);
+/* There is a standby, and it has such keys. */
+bool keys_reserve_done(struct gw_keys *k, const struct keys_tun *t);
+/* The peer asks for keys of its standby, and may have them. */
+void keys_reserve_asked(struct gw_keys *k, struct keys_conn *c, struct keys_tun *t, rwy_time now);
+/* As in keys_conn_ops, for connections with `reserve`, and for GW_KX_EV_KEEP of any. */
+void keys_reserve_event(struct gw_keys *k, struct keys_conn *c, enum gw_kx_event ev, rwy_time now);
+void keys_reserve_failed(struct gw_keys *k, struct keys_conn *c, const char *why, rwy_time now);
+
 /* workers.c: keys for the workers. RWY_EEXIST: do another exchange; RWY_EAGAIN, RWY_ENOMEM. */
 RWY_MUST_CHECK int keys_workers_offer(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r);
+RWY_MUST_CHECK int keys_workers_reserve(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r);
+RWY_MUST_CHECK int keys_workers_keep(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r);
 RWY_MUST_CHECK int keys_workers_use(struct gw_app *app, unsigned tunnel);
 void keys_workers_end(struct gw_app *app, unsigned tunnel);
 /* The tunnel is up on all workers. */

@@ -111,10 +111,9 @@ static bool said(const struct rwy_ip *a)
 
 static void tun_remove(struct gw_keys *k, struct keys_tun *t)
 {
-	if (t->own)
-		keys_conn_free(k, t->own);
-	if (t->taken)
-		keys_conn_free(k, t->taken);
+	for (unsigned i = 0; i < KEYS_CONNS; i++)
+		if (k->conn[i].state != KEYS_CONN_FREE && k->conn[i].t == t)
+			keys_conn_free(k, &k->conn[i]);
 	keys_unlisten(t->listener);
 	gw_cert_peer_drop(&t->peer);
 	memset(t, 0, sizeof(*t));
@@ -173,6 +172,7 @@ void gw_keys_info(const struct gw_app *app, unsigned tunnel, struct gw_keys_info
 	t = &k->tun[tunnel];
 	out->state = t->state;
 	out->since = t->since;
+	out->standby = keys_reserve_done(k, t);
 	out->peer_expires = t->peer.expires;
 	snprintf(out->peer_name, sizeof(out->peer_name), "%s", conf_tunnel_peer_name(&t->conf));
 	memcpy(out->problem, t->problem, sizeof(out->problem));
@@ -224,16 +224,21 @@ static rwy_time conns_tick(struct gw_keys *k, rwy_time now)
 	return next;
 }
 
-/* The standby of a pair cannot reach anybody. It needs keys at once when it takes over. */
+/*
+ * The standby of a pair cannot reach anybody but the active gateway. When it takes over it needs
+ * keys of its own at once. When it had to give up, those that it was given are used up: an exchange
+ * with the active gateway asks for others.
+ */
 static void follow_pair(struct gw_keys *k, rwy_time now)
 {
 	const int pair = atomic_load(&k->app->pair);
 	const bool shown = gw_pair_hides(k->pair) && !gw_pair_hides(pair);
+	const bool hidden = k->pair == GW_PAIR_ASKS && pair == GW_PAIR_HIDES;
 
 	k->pair = pair;
-	for (unsigned i = 0; shown && i < CONF_TUNNELS_MAX; i++)
-		if (!k->tun[i].conf.standby)
-			keys_tun_shown(&k->tun[i], now);
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		if (k->tun[i].conf.standby ? hidden : shown)
+			keys_tun_anew(&k->tun[i], now);
 }
 
 void gw_keys_wake(struct gw_app *app)
@@ -255,7 +260,8 @@ static rwy_time tick(struct gw_keys *k, rwy_time now)
 	}
 	next = conns_tick(k, now);
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
-		next = rwy_time_min(next, keys_tun_tick(k, &k->tun[i], now));
+		next = rwy_time_min(next,
+		    rwy_time_min(keys_tun_tick(k, &k->tun[i], now), keys_reserve_tick(k, &k->tun[i], now)));
 	return rwy_time_min(next, now + IDLE);
 }
 

@@ -34,6 +34,8 @@ enum gw_keys_state {
 	X(failed, "key exchanges that this end began and that failed")                                       \
 	X(refused, "key exchanges of the peer that failed or were refused")                                  \
 	X(crossed, "key exchanges given up because the peer began one at the same time")                     \
+	X(reserved,                                                                                          \
+	    "key sets for a standby: exchanged for this gateway's or the peer's, or given to this one")      \
 	X(ended, "times that keys were wiped because the peer's certificate was not valid any more")
 
 struct gw_keys_counters {
@@ -59,6 +61,7 @@ struct gw_keys_totals {
 struct gw_keys_info {
 	enum gw_keys_state state;
 	rwy_time since;       /* of the keys; 0: there were none */
+	bool standby;         /* this gateway's standby has keys, too (docs/standby.md) */
 	int64_t peer_expires; /* of the peer's certificate, UTC seconds; 0: unknown */
 	char peer_name[CONF_STR];
 	char problem[256]; /* why it has no keys, or why the last exchange failed; "": nothing */

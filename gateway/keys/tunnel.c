@@ -8,12 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/random.h"
 #include "gateway/keys/internal.h"
-#include "rwy/spread.h"
 
-#define BACKOFF_MIN (200 * RWY_MS)
-#define BACKOFF_MAX (5 * RWY_SEC)
 /* A lost SYN costs a second by the kernel's timer, so it is sent anew earlier at first. */
 #define PATIENCE  (250 * RWY_MS)
 #define CROSSED   (1 * RWY_SEC) /* the peer's exchange is given so long */
@@ -22,7 +18,6 @@
 #define QUIET_MAX (60 * RWY_SEC)
 #define LOOK      (500 * RWY_MS) /* so often it is looked whether a tunnel is up */
 #define SECOND    (60 * RWY_SEC) /* the end with the higher address renews so much later */
-#define SAY_AGAIN (60 * RWY_SEC)
 
 static bool lower(const struct keys_tun *t)
 {
@@ -30,42 +25,6 @@ static bool lower(const struct keys_tun *t)
 }
 
 /* --- what the operator sees ------------------------------------------------------------------- */
-const char *gw_keys_state_name(enum gw_keys_state s)
-{
-	static const char *const names[] = {
-#define X(e, n, t) n,
-	    GW_KEYS_STATES(X)
-#undef X
-	};
-
-	return names[s];
-}
-
-/* It was not logged lately. */
-static bool news(struct keys_tun *t, rwy_time now)
-{
-	const uint64_t sentence = rwy_spread_id(t->problem);
-	struct keys_said *s = NULL;
-
-	for (unsigned i = 0; i < KEYS_SAID && !s; i++)
-		if (t->said[i].at && t->said[i].sentence == sentence)
-			s = &t->said[i];
-	if (s && rwy_since(s->at, now) < SAY_AGAIN)
-		return false;
-	if (!s)
-		s = &t->said[t->said_next++ % KEYS_SAID];
-	*s = (struct keys_said){sentence, now};
-	return true;
-}
-
-static void problem(struct keys_tun *t, const char *why, rwy_time now)
-{
-	snprintf(t->problem, sizeof(t->problem), "%s", why);
-	if (news(t, now))
-		gw_log(GW_LOG_WARNING, "keys", "tunnel=%s state=%s event=\"%s\"", t->conf.name,
-		    gw_keys_state_name(t->state), t->problem);
-}
-
 static void say_keys(const struct keys_tun *t, bool first)
 {
 	char until[32] = "";
@@ -80,8 +39,7 @@ static void say_keys(const struct keys_tun *t, bool first)
 /* --- begin ------------------------------------------------------------------------------------ */
 static void retry_later(struct keys_tun *t, rwy_time now)
 {
-	t->backoff = !t->backoff ? BACKOFF_MIN : t->backoff * 2 < BACKOFF_MAX ? t->backoff * 2 : BACKOFF_MAX;
-	t->retry = now + t->backoff / 2 + base_random64() % t->backoff;
+	t->retry = keys_tun_later(&t->backoff, now);
 }
 
 static void begin(struct gw_keys *k, struct keys_tun *t, rwy_time now)
@@ -95,7 +53,7 @@ static void begin(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 
 	if (fd < 0) {
 		t->c.failed++;
-		problem(t, strerror(errno), now);
+		keys_tun_problem(t, strerror(errno), now);
 		retry_later(t, now);
 		return;
 	}
@@ -124,6 +82,10 @@ static void tun_failed(struct gw_keys *k, struct keys_conn *c, const char *why, 
 	struct keys_tun *t = c->t;
 	char text[sizeof(t->problem)];
 
+	if (c->reserve) {
+		keys_reserve_failed(k, c, why, now);
+		return;
+	}
 	/* An unknown client's failure shows at the first tunnel to its address. */
 	for (unsigned i = 0; !t && c->accepted && i < CONF_TUNNELS_MAX; i++)
 		if (k->tun[i].state != GW_KEYS_OFF && rwy_ip_eq(&k->tun[i].remote, &c->peer))
@@ -138,7 +100,7 @@ static void tun_failed(struct gw_keys *k, struct keys_conn *c, const char *why, 
 	} else if (t) {
 		snprintf(text, sizeof(text), c->accepted ? "the peer's exchange: %s" : "%s", why);
 		*(c->accepted ? &t->c.refused : &t->c.failed) += 1;
-		problem(t, text, now);
+		keys_tun_problem(t, text, now);
 		if (!c->accepted)
 			retry_later(t, now);
 	}
@@ -157,6 +119,10 @@ void keys_tun_unanswered(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 {
 	struct keys_tun *t = c->t;
 
+	if (c->reserve) {
+		keys_reserve_failed(k, c, "no answer from its TCP port for keys", now);
+		return;
+	}
 	if (t->patience == KEYS_DEADLINE) {
 		k->ops->failed(k, c,
 		    "no answer from the peer's TCP port for keys (`keys_port`): it does not run, or the path "
@@ -208,6 +174,7 @@ static void install(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 		    now);
 		return;
 	}
+	t->peer_epoch = gw_kx_result(c->kx)->peer_epoch;
 	gw_kx_installed(c->kx);
 	keys_used(k, t, now);
 	t->own = NULL;
@@ -240,7 +207,7 @@ static unsigned objection(
 		return GW_KX_R_WORKERS;
 	if (o->alg != k->app->conf->keys.alg)
 		return GW_KX_R_CIPHER;
-	return t->own && lower(t) ? GW_KX_R_BUSY : 0;
+	return t->own && lower(t) && !o->reserve ? GW_KX_R_BUSY : 0;
 }
 
 static void refuse(struct gw_keys *k, struct keys_conn *c, unsigned reason, rwy_time now)
@@ -281,6 +248,11 @@ static void asked(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 		refuse(k, c, reason, now);
 		return;
 	}
+	if (gw_kx_offer(c->kx)->reserve) {
+		gw_cert_peer_drop(&peer);
+		keys_reserve_asked(k, c, t, now);
+		return;
+	}
 	if (t->own) {
 		t->c.crossed++;
 		keys_conn_free(k, t->own);
@@ -300,14 +272,23 @@ static void asked(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 		refuse(k, c, GW_KX_R_RESOURCE, now);
 		return;
 	}
+	t->peer_epoch = gw_kx_result(c->kx)->peer_epoch;
 	gw_kx_installed(c->kx);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
 static void tun_event(struct gw_keys *k, struct keys_conn *c, enum gw_kx_event ev, rwy_time now)
 {
+	if (c->reserve) {
+		keys_reserve_event(k, c, ev, now);
+		return;
+	}
 	switch (ev) {
 	case GW_KX_EV_NONE:
+	case GW_KX_EV_KEPT:
+		break;
+	case GW_KX_EV_KEEP:
+		keys_reserve_event(k, c, ev, now);
 		break;
 	case GW_KX_EV_ASKED:
 		asked(k, c, now);
@@ -342,7 +323,7 @@ void keys_tun_check(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 		keys_conn_free(k, t->taken);
 	t->state = GW_KEYS_WANTED;
 	t->c.ended++;
-	problem(t, why, now);
+	keys_tun_problem(t, why, now);
 	retry_later(t, now);
 }
 
@@ -356,9 +337,9 @@ static bool silent(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 	return rwy_since(t->heard, now) >= SILENCE;
 }
 
-void keys_tun_shown(struct keys_tun *t, rwy_time now)
+void keys_tun_anew(struct keys_tun *t, rwy_time now)
 {
-	t->retry = t->renew = now; /* older keys are of a claim that the witness refused */
+	t->retry = t->renew = now;
 	t->backoff = t->patience = t->quiet = 0;
 }
 

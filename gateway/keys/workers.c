@@ -3,8 +3,11 @@
 #include "gateway/gw.h"
 #include "gateway/keys/internal.h"
 
+typedef int offer_fn(struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now);
+
 struct call {
 	unsigned tunnel;
+	offer_fn *how;
 	struct wan_secrets secrets;
 	int rc;
 };
@@ -13,7 +16,7 @@ static void offer(struct eng *e, void *arg)
 {
 	struct call *c = arg;
 
-	c->rc = eng_tunnel_keys_offer(e, c->tunnel, &c->secrets, gw_now());
+	c->rc = c->how(e, c->tunnel, &c->secrets, gw_now());
 }
 
 static void use(struct eng *e, void *arg)
@@ -30,9 +33,8 @@ static void end(struct eng *e, void *arg)
 	eng_tunnel_keys_end(e, c->tunnel, gw_now());
 }
 
-int keys_workers_offer(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r)
+static int offer_all(struct gw_app *app, struct call c, const struct gw_kx_result *r)
 {
-	struct call c = {.tunnel = tunnel};
 	int rc = 0;
 
 	for (unsigned w = 0; w < app->workers && !rc; w++) {
@@ -44,6 +46,21 @@ int keys_workers_offer(struct gw_app *app, unsigned tunnel, const struct gw_kx_r
 	}
 	aead_wipe(&c, sizeof(c));
 	return rc;
+}
+
+int keys_workers_offer(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r)
+{
+	return offer_all(app, (struct call){.tunnel = tunnel, .how = eng_tunnel_keys_offer}, r);
+}
+
+int keys_workers_reserve(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r)
+{
+	return offer_all(app, (struct call){.tunnel = tunnel, .how = eng_tunnel_keys_reserve}, r);
+}
+
+int keys_workers_keep(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r)
+{
+	return offer_all(app, (struct call){.tunnel = tunnel, .how = eng_tunnel_keys_keep}, r);
 }
 
 int keys_workers_use(struct gw_app *app, unsigned tunnel)

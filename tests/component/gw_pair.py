@@ -315,15 +315,31 @@ def test_hand_over_to_nobody(folder):
         finish(load, b, one)
 
 
+def keys_of(member):
+    """The keys of the tunnel to gateway B, or {}."""
+    r = roceway(member, "--json", "tunnels")
+    return next((t["keys"] for t in json.loads(r.stdout)["tunnels"] if t["name"] == "far"), {}) if not r.returncode else {}
+
+
+def until(what, condition):
+    end = time.monotonic() + lab.READY
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
 def test_keys(folder):
-    """The standby gets keys when it takes over."""
+    """The standby has keys before it takes over, and its own ones afterwards; so has the next one."""
     with running(folder, keys=True) as (one, two, b, load):
-        assert "keys: tunnel=far" not in two.text(), two.text()  # it does not even try
+        until("keys for gateway 2", lambda: keys_of(one)["standby"])
+        assert keys_of(two)["exchanges"] == 0 and keys_of(two)["reserved"] > 0, keys_of(two)
         one.kill()
         load.more()
         two.until("alone")
+        until("an exchange of gateway 2", lambda: keys_of(two)["exchanges"] > 0)
         one.start().until("ready")
         two.until("paired")
+        until("keys for gateway 1", lambda: keys_of(two)["standby"])
         two.proc.send_signal(signal.SIGSTOP)
         load.more()
         one.until("alone")
@@ -331,6 +347,21 @@ def test_keys(folder):
         two.until("ready")
         load.more()
         finish(load, b, one, two)
+
+
+def test_keys_beforehand(folder):
+    """It takes over with them when no exchange is possible."""
+    with running(folder, keys=True) as (one, two, b, load):
+        until("keys for gateway 2", lambda: keys_of(one)["standby"])
+        lab.sh("ip", "-n", G2, "rule", "add", "pref", "1", "ipproto", "tcp", "prohibit")
+        one.kill()
+        two.until("alone")
+        load.more()
+        assert keys_of(two)["exchanges"] == 0 and keys_of(two)["state"] == "used", keys_of(two)
+        lab.sh("ip", "-n", G2, "rule", "del", "pref", "1")
+        until("an exchange of gateway 2", lambda: keys_of(two)["exchanges"] > 0)
+        load.more()
+        finish(load, b, two)
 
 
 def test_zombie(folder):
@@ -361,12 +392,14 @@ def test_cable(folder, keys=False):
         cable(True)
         serve[0].until("paired")
         (two if serve[0] is one else one).until("ready")
+        if keys:
+            until("keys for the standby", lambda: keys_of(serve[0])["standby"])
         load.more()
         finish(load, b, one, two)
 
 
 def test_cable_keys(folder):
-    """The other one gets keys, too, and asks in vain."""
+    """The other one has keys, too, and asks in vain. It gets others then."""
     test_cable(folder, keys=True)
 
 

@@ -179,6 +179,54 @@ static void test_another_secret(void **state)
 	end();
 }
 
+/* An active gateway gives its standby the secret of an exchange that it made in its name. */
+static void test_standby_keeps(void **state)
+{
+	static const size_t pieces[] = {SIZE_MAX, 17, 1};
+	struct gw_kx_result keys = {.own_epoch = 7, .peer_epoch = 9};
+
+	for (unsigned i = 0; i < AEAD_SECRET; i++)
+		keys.secret.b[i] = (uint8_t)(i + 1);
+	for (unsigned i = 0; i < 4; i++) {
+		certs("a", "b", "ca", NULL);
+		assert_int_equal(gw_kx_client_keep(&kx[C], cert[C], offer.tunnel, &keys, "b.net"), 0);
+		assert_int_equal(gw_kx_server(&kx[S], cert[S]), 0);
+		until(S, GW_KX_EV_KEEP, i < 3 ? pieces[i] : SIZE_MAX);
+		assert_int_equal(gw_kx_offer(kx[S])->tunnel, offer.tunnel);
+		assert_memory_equal(gw_kx_result(kx[S]), &keys, sizeof(keys));
+		if (i == 3) {
+			gw_kx_refuse(kx[S], GW_KX_R_NO_STANDBY);
+			until(C, GW_KX_EV_FAILED, SIZE_MAX);
+			assert_int_equal(gw_kx_refused(kx[C]), GW_KX_R_NO_STANDBY);
+			end();
+			continue;
+		}
+		gw_kx_installed(kx[S]);
+		until(C, GW_KX_EV_KEPT, pieces[i]);
+		for (unsigned e = 0; e < ENDS; e++) {
+			assert_int_equal(gw_kx_state(kx[e]), GW_KX_DONE);
+			for (unsigned k = 0; k < AEAD_SECRET; k++)
+				assert_int_equal(gw_kx_result(kx[e])->secret.b[k], 0);
+		}
+		end();
+	}
+}
+
+/* The exchange itself is as any other; it says what it is for. */
+static void test_reserve(void **state)
+{
+	struct gw_kx_offer o = offer;
+
+	o.reserve = true;
+	certs("a", "b", "ca", NULL);
+	assert_int_equal(gw_kx_client(&kx[C], cert[C], &o, "b.net"), 0);
+	assert_int_equal(gw_kx_server(&kx[S], cert[S]), 0);
+	until(S, GW_KX_EV_ASKED, SIZE_MAX);
+	assert_true(gw_kx_offer(kx[S])->reserve);
+	assert_int_equal(gw_kx_offer(kx[S])->epoch, o.epoch);
+	end();
+}
+
 static void test_refused_by_reason(void **state)
 {
 	certs("a", "b", "ca", NULL);
@@ -514,6 +562,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_both_get_the_secret),
 	    cmocka_unit_test(test_another_secret),
+	    cmocka_unit_test(test_standby_keeps),
+	    cmocka_unit_test(test_reserve),
 	    cmocka_unit_test(test_refused_by_reason),
 	    cmocka_unit_test(test_bad_certificates),
 	    cmocka_unit_test(test_names_and_time),
