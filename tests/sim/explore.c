@@ -39,6 +39,7 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.aead = how->aead;
 	r->cfg.rekey = RWY_MS * (20 + (seed * 7919) % 500);
 	r->cfg.renew = RWY_MS * (200 + (seed * 104729) % 3000);
+	r->cfg.standby_keys = seed % 2;
 	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
 	if (faults & F_SMALL)

@@ -211,6 +211,7 @@ void sim_gateway_start(struct site *s)
 
 	if (!c)
 		abort();
+	s->starts++;
 	eng_cfg_default(c);
 	c->tunnels = 1;
 	c->prefixes = 1;

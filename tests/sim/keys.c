@@ -2,7 +2,8 @@
 /*
  * Keys of the tunnel (F_KEYS). The handshake of the control threads is not played, only what it
  * gives: secrets at both ends, a round trip and a half after both gateways run and the WAN carries,
- * and later the word that the other end has them, which one end may never get. With pairs each gateway that speaks on the WAN has keys of its own.
+ * and later the word that the other end has them, which one end may never get. With pairs each
+ * gateway that speaks on the WAN has keys of its own, and standbys may get theirs beforehand.
  */
 #include "tests/lib/aead_test.h"
 #include "tests/sim/world_int.h"
@@ -45,13 +46,17 @@ static bool speaks(const struct site *s)
 	return runs(s) && eng_standby_info(s->e, &i) && (i.serves || i.asks);
 }
 
+static bool wan_down(const struct world *w)
+{
+	return w->links.link[sim_link_id(SIM_WAN, 0)].down;
+}
+
 /* False: not now. */
-static bool handshake(struct world *w, const struct sim_exchange *x)
+static bool handshake(struct world *w, struct sim_exchange *x)
 {
 	struct aead_secret way[2];
 
-	if (!runs(&w->site[x->of[0]]) || !runs(&w->site[x->of[1]]) ||
-	    w->links.link[sim_link_id(SIM_WAN, 0)].down)
+	if (!runs(&w->site[x->of[0]]) || !runs(&w->site[x->of[1]]) || wan_down(w))
 		return false;
 	secret(w, &way[0]);
 	secret(w, &way[1]);
@@ -61,8 +66,57 @@ static bool handshake(struct world *w, const struct sim_exchange *x)
 		if (eng_tunnel_keys_offer(w->site[x->of[i]].e, 0, &s, w->now) != 0)
 			return false; /* the id is taken: another handshake */
 	}
+	x->sets++;
 	return true;
 }
+
+/* --- keys for standbys ------------------------------------------------------------------------ */
+static struct site *standby_of(struct world *w, const struct sim_exchange *x, unsigned end)
+{
+	return &w->site[x->of[end] ^ 2];
+}
+
+/* What the keys of this end's standby are for: the processes, and the exchange before. */
+static uint64_t needs(struct world *w, const struct sim_exchange *x, unsigned end)
+{
+	return ((uint64_t)standby_of(w, x, end)->starts << 20 | w->site[x->of[!end]].starts) << 20 | x->sets;
+}
+
+static bool can_reserve(struct world *w, const struct sim_exchange *x, unsigned end)
+{
+	const struct site *s = standby_of(w, x, end);
+
+	return x->there && x->sets && runs(s) && !speaks(s) && !wan_down(w) &&
+	       !w->links.link[sim_link_id(SIM_CABLE, s->idx)].down;
+}
+
+/* The standby may not get what was exchanged for it; then there is another exchange. */
+static void reserve(struct world *w, struct sim_exchange *x, unsigned end)
+{
+	struct site *s = standby_of(w, x, end), *other = &w->site[x->of[!end]];
+	struct wan_secrets k, of_other;
+
+	x->reserve_at[end] = RWY_NEVER;
+	if (!can_reserve(w, x, end))
+		return;
+	secret(w, &k.tx);
+	secret(w, &k.rx);
+	of_other = (struct wan_secrets){.tx = k.rx, .rx = k.tx};
+	if (eng_tunnel_keys_reserve(other->e, 0, &of_other, w->now) != 0 || sim_chance(&w->key_rng, .1) ||
+	    eng_tunnel_keys_keep(s->e, 0, &k, w->now) != 0)
+		return;
+	x->reserved[end] = needs(w, x, end);
+}
+
+static void look_reserve(struct world *w, struct sim_exchange *x)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (w->cfg.standby_keys && x->reserve_at[i] == RWY_NEVER && can_reserve(w, x, i) &&
+		    x->reserved[i] != needs(w, x, i))
+			x->reserve_at[i] = w->now + 4 * rtt(w);
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
 
 static void use(struct world *w, struct sim_exchange *x, unsigned end)
 {
@@ -84,8 +138,10 @@ void sim_keys_start(struct world *w)
 {
 	w->keys_look_at = RWY_NEVER;
 	for (unsigned k = 0; k < SIM_GATEWAYS; k++) /* gateways 0 and 2 are site 0's */
-		w->keys[k] = (struct sim_exchange){
-		    .of = {k & 2, 1 + 2 * (k & 1)}, .at = RWY_NEVER, .use_at = {RWY_NEVER, RWY_NEVER}};
+		w->keys[k] = (struct sim_exchange){.of = {k & 2, 1 + 2 * (k & 1)},
+		    .at = RWY_NEVER,
+		    .use_at = {RWY_NEVER, RWY_NEVER},
+		    .reserve_at = {RWY_NEVER, RWY_NEVER}};
 	if (!w->cfg.keys)
 		return;
 	w->key_rng.s = w->cfg.seed ^ 0x6b657973;
@@ -113,7 +169,9 @@ rwy_time sim_keys_next(const struct world *w)
 	for (unsigned k = 0; k < exchanges(w); k++) {
 		const struct sim_exchange *x = &w->keys[k];
 
-		at = rwy_time_min(at, rwy_time_min(x->at, rwy_time_min(x->use_at[0], x->use_at[1])));
+		at = rwy_time_min(at, x->at);
+		for (unsigned i = 0; i < 2; i++)
+			at = rwy_time_min(at, rwy_time_min(x->use_at[i], x->reserve_at[i]));
 	}
 	return at;
 }
@@ -128,15 +186,19 @@ static void look(struct world *w)
 		if (there != x->there)
 			x->at = there ? w->now + 4 * rtt(w) : RWY_NEVER;
 		x->there = there;
+		look_reserve(w, x);
 	}
 	w->keys_look_at = w->now + LOOK;
 }
 
 static void exchange_tick(struct world *w, struct sim_exchange *x)
 {
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
 		if (x->use_at[i] <= w->now)
 			use(w, x, i);
+		if (x->reserve_at[i] <= w->now)
+			reserve(w, x, i);
+	}
 	if (x->at > w->now)
 		return;
 	if (!handshake(w, x)) {

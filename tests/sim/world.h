@@ -54,6 +54,7 @@ struct sim_cfg {
 	bool keys;
 	const struct aead_ops *aead;
 	rwy_dur rekey, renew;
+	bool standby_keys; /* standbys are given keys before they claim the tunnel */
 };
 void sim_cfg_default(struct sim_cfg *c);
 

@@ -23,6 +23,7 @@ struct site {
 	unsigned idx;  /* the site */
 	bool second;   /* of a pair */
 	bool replaced; /* its engine must start again */
+	unsigned starts;
 	uint64_t bufs; /* buffers that the engine holds */
 	rwy_time paused_until;
 	rwy_time next; /* result of the last eng_next() */
@@ -49,6 +50,10 @@ struct sim_exchange {
 	bool there;         /* pairs: both speak on the WAN */
 	rwy_time at;        /* the next exchange */
 	rwy_time use_at[2]; /* when each end learns that the other one has the keys */
+	unsigned sets;
+	/* Keys for the standby of each end: when it gets them, and what it has them for (needs()). */
+	rwy_time reserve_at[2];
+	uint64_t reserved[2];
 };
 
 struct world {

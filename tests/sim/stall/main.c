@@ -32,7 +32,7 @@ static const struct word keys[] = {
     K(gap, W_TIME, 1e3, 1e9),
     K(beat, W_TIME, 1e6, 1e9),
     K(timeout, W_TIME, 1e6, 1e12),
-    K(keys, W_WHOLE, 0, 1),
+    K(keys, W_WHOLE, 0, 2),
     K(nic, W_WHOLE, 0, 1),
     K(both, W_WHOLE, 0, 1),
     K(trace, W_WHOLE, 0, 1),

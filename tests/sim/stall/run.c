@@ -202,6 +202,7 @@ static void world_begin(struct run *r, uint64_t seed)
 	c.ack_mode = ENG_ACK_SITE;
 	c.beat = (rwy_dur)s->beat;
 	c.keys = s->keys != 0;
+	c.standby_keys = s->keys > 1;
 	c.rekey = RWY_SEC;
 	c.renew = 10 * RWY_SEC;
 	c.verbose = s->trace != 0;
