@@ -17,6 +17,7 @@
 /* An answer asks, too, but no sooner: both of a pair may get it, and answers would multiply. */
 #define ASK_EACH     (5 * RWY_MS)
 #define SEEKERS_MEET (5 * RWY_SEC)
+#define SPARE_EACH   (200 * RWY_MS)
 #define DOUBT_EACH   (100 * RWY_MS) /* a forged doubt costs so many HELLOs at most */
 
 void wan_claim_init(struct wan_tunnel *t)
@@ -29,12 +30,38 @@ static bool confirmable(const struct wan_claims *c)
 	return c->n && c->own != WAN_CLAIM_SILENT && c->own != WAN_CLAIM_YIELD;
 }
 
+/* A standby is there, and has no nonce of the witness for its first claim (wan_proof_spare). */
+static bool lacks_spare(const struct wan_tunnel *t)
+{
+	return t->claim.own == WAN_CLAIM_HOLD && t->claim.granted && !t->hs.spare;
+}
+
 bool wan_claim_asks(const struct wan_tunnel *t, rwy_time now)
 {
 	const struct wan_claims *c = &t->claim;
 
+	if (lacks_spare(t) && now >= c->next)
+		return true;
 	return confirmable(c) && (!c->granted || c->doubt) &&
 	       (now >= c->next || rwy_since(c->asked, now) >= ASK_EACH);
+}
+
+/* When the next HELLO goes for a granted claim. At first the peer may show a new nonce unasked. */
+static rwy_time next_granted(const struct wan_tunnel *t, rwy_time now)
+{
+	return lacks_spare(t) ? now + wan_claim_jitter(t, SPARE_EACH) : RWY_NEVER;
+}
+
+void wan_claim_spare(struct wan_tunnel *t, uint64_t nonce, rwy_time now)
+{
+	t->hs.spare = nonce;
+	if (t->claim.granted && !t->claim.doubt)
+		t->claim.next = next_granted(t, now);
+}
+
+bool wan_claim_shows(const struct wan_tunnel *t)
+{
+	return t->claim.own == WAN_CLAIM_HOLD && t->claim.granted;
 }
 
 /* --- out -------------------------------------------------------------------------------------- */
@@ -86,7 +113,7 @@ void wan_claim_sent(struct wan_tunnel *t, rwy_time now)
 
 	c->doubt = false;
 	c->asked = now;
-	c->next = c->granted ? RWY_NEVER : now + wan_claim_jitter(t, c->interval);
+	c->next = c->granted ? next_granted(t, now) : now + wan_claim_jitter(t, c->interval);
 	if (due)
 		c->interval = rwy_time_min(2 * c->interval, REPEAT_MAX);
 }
@@ -107,7 +134,7 @@ void wan_claim_lapse(struct wan_tunnel *t, rwy_time now)
 		ask(c, now);
 }
 
-bool wan_claim_on_held(struct wan_tunnel *t)
+bool wan_claim_on_held(struct wan_tunnel *t, rwy_time now)
 {
 	struct wan_claims *c = &t->claim;
 
@@ -115,7 +142,7 @@ bool wan_claim_on_held(struct wan_tunnel *t)
 		return false;
 	c->granted = true;
 	c->doubt = false;
-	c->next = RWY_NEVER;
+	c->next = next_granted(t, now);
 	return true;
 }
 

@@ -174,7 +174,7 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 		wan_keys_tried(t, now);
 	}
 	if (f.echo == h->spare)
-		h->spare = 0;
+		wan_claim_spare(t, 0, now);
 	put(t, tx, &f, t->hs_path, tries || (h->reply && t->claim.native), tries);
 	h->reply = false;
 	h->sent_at = now;
@@ -333,7 +333,8 @@ static void accept_proof(struct wan_tunnel *t, const struct wan_hs_what *w)
 		wan_rtt_sample(w->p, w->now - h->sent_at, 0, w->now);
 	wan_hs_nonce(t, w->now);
 	h->tries = 0;
-	h->repeats = w->f->flags & WAN_HELLO_WANT ? REPEATS : 0;
+	/* A peer of a pair may want the new nonce for its standby. */
+	h->repeats = w->f->flags & WAN_HELLO_WANT ? REPEATS : wan_claim_shows(t);
 	h->interval = REPEAT_FIRST;
 	t->last_rx = w->p->last_rx = w->now;
 	wan_path_enter(w->p, WAN_PATH_USABLE, w->now);
@@ -414,7 +415,7 @@ void wan_hs_event(struct wan_tunnel *t, enum wan_hs_event ev, const struct wan_h
 /* The engine may have changed the claim meanwhile, in a call by the event. */
 static void granted(struct wan_tunnel *t, uint8_t number, rwy_time now)
 {
-	if (t->claim.n != number || !wan_claim_on_held(t))
+	if (t->claim.n != number || !wan_claim_on_held(t, now))
 		return;
 	/* who confirms it has accepted us */
 	if (wan_hs_up(t))
@@ -433,9 +434,10 @@ static void take(struct wan_tunnel *t, const struct wan_hs_what *w)
 
 	if (f->flags & WAN_HELLO_WANT && !(known && wan_witness_asks_another(t, f)))
 		wan_hs_event(t, known ? WAN_HSE_ASKED : WAN_HSE_OTHER, w);
-	/* It may be an old one, which is no proof to the peer: then it challenges, as ever. */
+	/* It may be an old one, which is no proof to the peer: then it challenges, as ever. The
+	 * one that this end echoes is none either. */
 	if (known)
-		t->hs.spare = f->nonce;
+		wan_claim_spare(t, f->nonce != t->hs.peer_nonce ? f->nonce : 0, w->now);
 	if (proof)
 		wan_hs_event(t, known || !wan_hs_session(t) ? WAN_HSE_PROOF : WAN_HSE_RESTART, w);
 	/* HELLOs sent before that may still be under way: they must not count as proof. */

@@ -54,7 +54,14 @@ rwy_dur wan_claim_jitter(const struct wan_tunnel *t, rwy_dur d);
 /* The claim is granted no longer: the peer fell silent, or is a new one. */
 void wan_claim_lapse(struct wan_tunnel *t, rwy_time now);
 /* An answer to a HELLO with the present claim grants it. True: it was not granted before. */
-bool wan_claim_on_held(struct wan_tunnel *t);
+bool wan_claim_on_held(struct wan_tunnel *t, rwy_time now);
+/*
+ * The peer's nonce that this end has not echoed is this; 0: none. An active gateway whose standby
+ * is ready asks for one when it has none.
+ */
+void wan_claim_spare(struct wan_tunnel *t, uint64_t nonce, rwy_time now);
+/* Such a gateway shows each new nonce of its own, since its peer may be one as well. */
+bool wan_claim_shows(const struct wan_tunnel *t);
 /* An answer says that we may not have the tunnel. True: it proves that. */
 bool wan_claim_on_gone(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_time now);
 /* Changes the claim. True: HELLOs must ask for it, with a new nonce. */

@@ -337,6 +337,38 @@ static void test_proof_late(void **state)
 	assert_true(wan_sites_free(s));
 }
 
+/*
+ * Two gateways that are both active, with a standby, come to have a nonce of each other that is
+ * still good, whatever is lost on the way. Then they are silent about it.
+ */
+static void test_spares(void **state)
+{
+	for (unsigned i = 0; i < 60; i++) {
+		struct wan_sites *s = wan_sites_begin(WAN_CLAIM_HOLD);
+		const int of[2] = {A, W};
+		uint64_t hellos;
+
+		s->loss_ppm = i % 3 * 150000;
+		wan_sites_run(s, i * RWY_MS);
+		wan_sites_claim(s, W, WAN_CLAIM_HOLD);
+		assert_true(
+		    wan_sites_reach(s, 3 * RWY_SEC, wan_sites_granted(s, A) && wan_sites_granted(s, W)));
+		wan_sites_run(s, 3 * RWY_SEC);
+		s->loss_ppm = 0;
+		wan_sites_run(s, RWY_SEC);
+		hellos = s->hellos;
+		wan_sites_run(s, 10 * RWY_SEC);
+		assert_int_equal(s->hellos, hellos);
+		for (unsigned k = 0; k < 2; k++) {
+			struct wan_proof p;
+
+			assert_true(wan_proof_spare(s->g[of[k]].t, &p));
+			assert_int_equal(p.nonce, s->g[of[!k]].t->hs.nonce);
+		}
+		assert_true(wan_sites_free(s));
+	}
+}
+
 /* Both active gateways die at once, and both standbys take over, at once or nearly so. */
 static void test_both_sites(void **state)
 {
@@ -524,6 +556,7 @@ int main(void)
 	    cmocka_unit_test(test_losses),
 	    cmocka_unit_test(test_proof),
 	    cmocka_unit_test(test_proof_late),
+	    cmocka_unit_test(test_spares),
 	    cmocka_unit_test(test_both_sites),
 	    cmocka_unit_test(test_chaos),
 	};
