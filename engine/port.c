@@ -228,6 +228,15 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 		eng_responder_delivered(user, b, now);
 }
 
+static uint32_t tx_executed(void *ctx, void *user)
+{
+	struct eng_tunnel *t = ctx;
+
+	return is_tunnel(t->e, user) || ((struct eng_side *)user)->is_requester
+	           ? 0
+	           : eng_responder_executed(user);
+}
+
 static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
@@ -321,6 +330,7 @@ const struct wan_ops eng_wan_ops = {
     .rx_close = rx_close,
     .tx_acked = tx_acked,
     .tx_delivered = tx_delivered,
+    .tx_executed = tx_executed,
     .tx_reopen = tx_reopen,
     .tx_reset = tx_reset,
     .rx_dgram = rx_dgram,

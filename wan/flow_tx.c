@@ -307,19 +307,11 @@ void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t
 	activate(f);
 }
 
-bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_time now)
+/* The first `count` buffers of the flow are delivered; they were all sent. */
+static void deliver_to(struct wan_txflow *f, uint64_t count, rwy_time now)
 {
-	struct wan_txflow *f = wan_tx_find(t, id);
+	struct wan_tunnel *t = f->t;
 
-	if (!f || f->aborted)
-		return true;
-	uint64_t count = wan_expand(f->base, low);
-
-	if ((int64_t)(count - f->base) <= 0)
-		return true; /* known already */
-	if (count > f->next_send)
-		return false;
-	f->open_acked = true;
 	if (f->acked < count) {
 		f->acked = count;
 		if (!muted(f) && t->cfg.ops->tx_acked)
@@ -333,6 +325,22 @@ bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_ti
 	t->room_made = true;
 	activate(f);
 	close_step(f);
+}
+
+bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_time now)
+{
+	struct wan_txflow *f = wan_tx_find(t, id);
+
+	if (!f || f->aborted)
+		return true;
+	uint64_t count = wan_expand(f->base, low);
+
+	if ((int64_t)(count - f->base) <= 0)
+		return true; /* known already */
+	if (count > f->next_send)
+		return false;
+	f->open_acked = true;
+	deliver_to(f, count, now);
 	return true;
 }
 
@@ -393,12 +401,25 @@ static void rewind_flow(struct wan_txflow *f)
 	f->open_acked = f->close_sent = f->close_acked = false;
 }
 
+/* What the engine knows to be executed is not sent again; DELIVERED was lost with the peer. */
+static void deliver_executed(struct wan_txflow *f, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+	uint32_t n = !muted(f) && t->cfg.ops->tx_executed ? t->cfg.ops->tx_executed(t->cfg.ctx, f->user) : 0;
+
+	if (n && f->base + n <= f->next_send)
+		deliver_to(f, f->base + n, now);
+}
+
 /* The peer has a new epoch and knows none of our flows: everything undelivered is sent again, with
  * new open information. */
 void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 {
 	wan_again_clear(&t->again);
 	t->copies.n = t->detour.q.n = 0;
+	for (uint32_t i = 0; i < t->tx_cap; i++)
+		if (t->tx[i].f)
+			deliver_executed(t->tx[i].f, now);
 	t->tx_out = t->tx_sent = 0;
 	for (uint32_t i = 0; i < t->tx_cap; i++)
 		if (t->tx[i].f)

@@ -61,6 +61,9 @@ struct wan_ops {
 	/* The peer's engine delivered b. Called once per buffer, in order; wan frees b
 	 * afterwards. */
 	void (*tx_delivered)(void *ctx, void *user, const struct rwy_buf *b, rwy_time now);
+	/* The peer restarted. Returns how many of the first buffers in custody are known to be
+	 * delivered; tx_delivered is called for each. May be NULL: none is. */
+	uint32_t (*tx_executed)(void *ctx, void *user);
 	/* The peer restarted and lost its state of this flow; wan retransmits everything
 	 * undelivered. Writes fresh open information and returns its length. */
 	size_t (*tx_reopen)(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now);

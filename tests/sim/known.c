@@ -125,6 +125,9 @@ const struct sim_regression sim_regressions[] = {
     /* a DREQ overtook acknowledged requests; after an outage of more than 5 s they were freed */
     {1, F_CM},
     {6, F_CM | F_OUTAGE},
+    /* ATOMICs whose results the near gateway had were asked for again by a new far gateway, when
+     * the host had forgotten them */
+    {98000922, F_STANDBY | F_NIC},
     /* an RNR NAK with retry 0 ended a connection whose credits would have held it back */
     {13, F_CM | F_NIC | F_RNR},
     /* the same, where the RNR NAK was the host's first answer: many requests went before it */

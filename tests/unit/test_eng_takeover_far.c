@@ -196,6 +196,38 @@ static void test_frozen(void **state)
 
 #define CASE(t) cmocka_unit_test_setup_teardown(t, connected, sp_tear_down)
 
+/*
+ * Host B has the results, and only the word that they arrived did not reach site A. Host A need not
+ * remember them any more, so it is not asked again.
+ */
+static void test_atomic_answered(void **state)
+{
+	const unsigned n = 20;
+
+	for (roce_psn p = FIRST + 1; p <= FIRST + n; p++) {
+		struct rc_mk m = {.opcode = ROCE_RC_FETCH_ADD,
+		    .psn = p,
+		    .dqpn = SH_QPN_A,
+		    .swap_add = 1,
+		    .src = {10, 2, 0, 3},
+		    .dst = {10, 1, 0, 3}};
+
+		sp_host_sends(SP_SITE_B, &m);
+	}
+	sp_run(SP_WAN_WAY + 3 * SP_STEP);
+	sp_link(SP_B_TO_A, SP_HELD);
+	sp_run(SH_SOON);
+	assert_int_equal(host_a.done, n + 1);
+	assert_int_equal(b->responses, n);
+	assert_true(eng_custody_bytes(sp_gw[SP_B].e) > 0);
+	active_dies();
+	all_executed(FIRST + n + 1);
+	assert_int_equal(host_a.again, 0);
+	assert_int_equal(b->responses, n);
+	ask(FIRST + n + 1, ROCE_RC_FETCH_ADD);
+	all_executed(FIRST + n + 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +237,7 @@ int main(void)
 	    CASE(test_atomic_answer_lost),
 	    CASE(test_atomic_undelivered),
 	    CASE(test_frozen),
+	    CASE(test_atomic_answered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
