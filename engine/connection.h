@@ -225,6 +225,8 @@ struct eng_responder {
 	 * the gateway before; 0: not taken over.
 	 */
 	uint64_t taken_over;
+	roce_psn taken_epsn; /* the PSN expected then */
+	rwy_time taken_at;
 	bool marked; /* the next beat acknowledges what is before this PSN */
 	roce_psn mark_psn;
 	roce_msn mark_msn;

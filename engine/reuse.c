@@ -13,6 +13,8 @@
 /* Responses may wait for so long in the receive queue of a slow host. */
 #define ANSWER_IN_FLIGHT RWY_SEC
 #define WIDE             (1 << 14) /* PSNs */
+/* The witness and the hosts have answered by then. */
+#define TAKEOVER_GAP (100 * RWY_MS)
 
 enum answer { NOT_NEW, MAY_BE_NEW };
 
@@ -20,6 +22,7 @@ struct question {
 	const struct eng_responder *rs;
 	const struct roce_pkt *pkt;
 	enum roce_resp_verdict verdict;
+	rwy_time now;
 	/* More than the round trip since the last packet: two hosts may have connected anew. */
 	bool late;
 };
@@ -206,6 +209,18 @@ static bool gap_wide(const struct question *q)
 	return q->verdict == ROCE_RESP_GAP && roce_psn_diff(q->pkt->psn, q->rs->resp.epsn) >= WIDE;
 }
 
+/*
+ * What the host sent before is lost with the gateway that died or handed over. A host that has
+ * begun anew meanwhile sends its first request again.
+ */
+static bool gap_of_takeover(const struct question *q)
+{
+	const struct eng_responder *rs = q->rs;
+
+	return q->verdict == ROCE_RESP_GAP && eng_taken_over(rs) && rs->resp.epsn == rs->taken_epsn &&
+	       rwy_since(rs->taken_at, q->now) < TAKEOVER_GAP;
+}
+
 /* It may also be a retransmission after a timeout. That is rare, so the far host can be asked. */
 static bool late(const struct question *q)
 {
@@ -228,7 +243,7 @@ bool eng_reuse_may_be_new(
 {
 	rwy_dur rtt = rs->side.e->tunnel[rs->side.tunnel].least_rtt;
 	const struct question q = {
-	    .rs = rs, .pkt = pkt, .verdict = v, .late = rtt && now - rs->asked_at > rtt};
+	    .rs = rs, .pkt = pkt, .verdict = v, .now = now, .late = rtt && now - rs->asked_at > rtt};
 
 	for (unsigned i = 0; i < ENG_REUSE_CASE_COUNT; i++)
 		if (cases[i].applies(&q)) {

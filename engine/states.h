@@ -131,6 +131,8 @@
 	X(error_not_sent, NOT_NEW, "a failed connection whose host did not get the error NAK yet")           \
 	X(gap_asked, NOT_NEW, "the far host itself named the PSN that is missing")                           \
 	X(gap_wide, MAY_BE_NEW, "a gap of 2^14 PSNs or more")                                                \
+	X(gap_of_takeover, NOT_NEW,                                                                          \
+	    "a gap soon after this standby took over: the gateway before had the missing packets")           \
 	X(late, MAY_BE_NEW,                                                                                  \
 	    "a gap, duplicate or failed connection, more than a round trip after the last packet")
 

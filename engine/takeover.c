@@ -81,6 +81,8 @@ static bool make_connection(struct eng_stored *s, rwy_time now)
 			    ENG_CAUSE_STORED, now);
 			return false;
 		}
+	rs->taken_epsn = rs->resp.epsn;
+	rs->taken_at = now;
 	roce_resp_served(&rs->resp, s->released);
 	/*
 	 * If this gateway dies before it serves, its next process knows what hosts may have ACKs

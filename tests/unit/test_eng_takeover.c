@@ -95,6 +95,48 @@ static void test_asks_no_more(void **state)
 	assert_int_equal(sp_gw[SP_A2].asked, asked);
 }
 
+/*
+ * All is delivered, and the host's next two requests were lost with the gateway. Its third one, a
+ * round trip later, seems to begin a new connection. It goes on by the NAK that asked for them.
+ */
+static void test_gap(void **state)
+{
+	unsigned gaps;
+
+	sh_connect();
+	sh_active_dies();
+	sh_taken(1);
+	sp_run(SH_SOON);
+	gaps = sh_b.gaps;
+	sh_request(8);
+	for (roce_psn p = 6; p < 10; p++) {
+		sh_ask(p, ROCE_RC_SEND_ONLY);
+		sp_run(2 * SP_STEP);
+		assert_true(sh_acked(p)); /* at once: nobody asks host B first */
+	}
+	sp_run(SH_SOON);
+	sh_all_executed(10);
+	assert_int_equal(sh_b.gaps, gaps);
+}
+
+/* But a host that does not follow the NAKs has begun anew. */
+static void test_gap_of_new_connection(void **state)
+{
+	sh_connect();
+	sh_active_dies();
+	sh_taken(1);
+	sp_run(SH_SOON);
+	sh_b.epsn = 1000; /* so has host B */
+	sh_b.done = 0;
+	for (unsigned i = 0; i < 12; i++) {
+		sh_request(1000);
+		sp_run(5 * RWY_MS);
+	}
+	sp_run(RWY_SEC);
+	assert_true(sh_acked(1000));
+	assert_int_equal(sh_executed(1000), 1);
+}
+
 static void test_ack_not_sent(void **state)
 {
 	sh_connect();
@@ -345,6 +387,8 @@ int main(void)
 	    CASE(test_ack_at_once),
 	    CASE(test_asks_again),
 	    CASE(test_asks_no_more),
+	    CASE(test_gap),
+	    CASE(test_gap_of_new_connection),
 	    CASE(test_ack_not_sent),
 	    CASE(test_delivered_twice),
 	    CASE(test_not_copied),
