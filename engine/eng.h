@@ -176,9 +176,10 @@ struct eng_sb {
 	struct wan_proof proof;
 	/* Terms: of this gateway and of the other one; 0: it did not serve. */
 	uint64_t term, other_term;
-	bool stuck;       /* a copy could not be made */
-	bool whole;       /* PAIRING: the standby has everything */
-	rwy_time copy_at; /* after that: no copies before this */
+	rwy_time paths_at; /* PAIRED: when the standby is told again what paths carry */
+	bool stuck;        /* a copy could not be made */
+	bool whole;        /* PAIRING: the standby has everything */
+	rwy_time copy_at;  /* after that: no copies before this */
 	/*
 	 * after a takeover: when hosts are asked again, RWY_NEVER: no more; and how long until then
 	 */

@@ -129,11 +129,19 @@ struct eng_sb_msg {
 	uint8_t state;          /* enum eng_sb_state of the sender; NONE: this is a note */
 	uint64_t term;          /* in which the sender serves, or served last; 0: it did not */
 	struct wan_proof proof; /* of the witness; zeros: none */
-	const uint8_t *note;    /* points into the message */
+	const uint8_t *note;    /* points into the message; NULL: it is none */
 	uint32_t note_len;
+	const uint8_t *paths; /* the same, of rates of paths */
+	uint32_t paths_len;
 };
 /* False: it is malformed. b stays the caller's, and holds the note. */
 bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m);
+/*
+ * Tells the standby what the tunnels' paths carry; the standby notes it for its own tunnels, which
+ * begin with that when it takes over (wan_resume_set).
+ */
+void eng_sb_tell_paths(struct eng *e, rwy_time now);
+void eng_sb_hear_paths(struct eng *e, const struct eng_sb_msg *m);
 
 /* --- standby_port.c --- */
 extern const struct wan_ops eng_standby_ops; /* the callbacks of the pair's tunnel */

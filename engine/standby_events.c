@@ -12,7 +12,8 @@
 
 #define WALK_SIDES 256            /* looked at in one turn */
 #define TAKE_AGAIN (100 * RWY_MS) /* other tunnels than the witness's, while they refuse */
-#define COPY_AGAIN RWY_SEC        /* after a copy could not be made */
+#define PATHS_EACH (100 * RWY_MS)
+#define COPY_AGAIN RWY_SEC /* after a copy could not be made */
 
 /*
  * After a takeover a host may wait for ACKs that died, or for its timer after packets that died. So
@@ -66,8 +67,10 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 	e->c.drop_tunnel_msg += !good;
 	if (ours && m.note && e->ops->standby_note)
 		e->ops->standby_note(e->ctx, m.note, m.note_len, now);
+	if (ours && m.paths && !eng_sb_serves(e))
+		eng_sb_hear_paths(e, &m);
 	rwy_buf_free(&e->bufs, b);
-	if (!ours || m.note || (e->sb.state == ENG_SB_ASKING && now < e->sb.deaf_until))
+	if (!ours || m.note || m.paths || (e->sb.state == ENG_SB_ASKING && now < e->sb.deaf_until))
 		return;
 	/* It asks again: it may have forgotten what it was told, or have not believed it. */
 	if (m.state == ENG_SB_ASKING && e->sb.state != ENG_SB_ASKING)
@@ -220,6 +223,10 @@ void eng_sb_tick(struct eng *e, rwy_time now)
 		ask_hosts(e, now);
 	eng_copy_tick(e, now);
 	eng_sb_tell(e, now);
+	if (e->sb.state == ENG_SB_PAIRED && now >= e->sb.paths_at) {
+		e->sb.paths_at = now + PATHS_EACH;
+		eng_sb_tell_paths(e, now);
+	}
 }
 
 rwy_time eng_sb_next(const struct eng *e)
@@ -233,6 +240,8 @@ rwy_time eng_sb_next(const struct eng *e)
 	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
 		return rwy_time_min(e->now + RWY_MS / 10, e->sb.at);
 	next = rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
+	if (e->sb.state == ENG_SB_PAIRED)
+		next = rwy_time_min(next, e->sb.paths_at);
 	if (e->sb.state == ENG_SB_ASKING && e->tunnel[e->cfg.standby.tunnel].up)
 		next = rwy_time_min(next, e->sb.said_at + e->sb.silence);
 	return next;

@@ -12,9 +12,13 @@
 #define STATE_LEN 17
 #define PROOF_LEN 33
 #define NOTE_HDR  9
+/* Instead of a state: rates of paths follow, each with its tunnel's id, its number, rate, RTT. */
+#define PATHS     254
+#define PATH_LEN  25
+#define PATHS_MAX 32
 
 /* Returns a message to the process that is at the other end now; NULL: none, or no memory. */
-static struct rwy_buf *message(struct eng *e, enum eng_sb_state state, uint32_t len, rwy_time now)
+static struct rwy_buf *message(struct eng *e, uint8_t state, uint32_t len, rwy_time now)
 {
 	struct eng_tunnel *t = &e->tunnel[e->cfg.standby.tunnel];
 	uint8_t info[WAN_OPEN_MAX];
@@ -34,17 +38,16 @@ static struct rwy_buf *message(struct eng *e, enum eng_sb_state state, uint32_t 
 	b->len = len;
 	b->kind = RWY_BUF_CTRL;
 	rwy_put64(b->data, wan_peer_epoch(t->wan));
-	b->data[8] = (uint8_t)state;
+	b->data[8] = state;
 	return b;
 }
 
-/* *p is the witness's latest proof. True: the standby does not have it. */
-static bool proof_to_tell(const struct eng *e, struct wan_proof *p)
+/* *p is the witness's latest proof. False: there is none. */
+static bool proof_of(const struct eng *e, struct wan_proof *p)
 {
 	unsigned w = e->sb.state == ENG_SB_PAIRED ? eng_sb_witness(e) : ENG_SB_NO_WITNESS;
 
-	return w != ENG_SB_NO_WITNESS && wan_proof_spare(e->tunnel[w].wan, p) &&
-	       (p->nonce != e->sb.proof.nonce || p->epoch != e->sb.proof.epoch);
+	return w != ENG_SB_NO_WITNESS && wan_proof_spare(e->tunnel[w].wan, p);
 }
 
 /* The other gateway may have lost this one, and with it what it was told, unnoticed here. */
@@ -59,12 +62,12 @@ static bool asks_again(struct eng *e, rwy_time now)
 void eng_sb_tell(struct eng *e, rwy_time now)
 {
 	struct wan_proof p = {0};
-	bool told = e->sb.said == e->sb.state + 1u && !asks_again(e, now), proof = proof_to_tell(e, &p);
+	bool told = e->sb.said == e->sb.state + 1u && !asks_again(e, now), proof = proof_of(e, &p);
 	struct rwy_buf *b;
 
-	if (told && !proof)
+	if (told && (!proof || (p.nonce == e->sb.proof.nonce && p.epoch == e->sb.proof.epoch)))
 		return;
-	b = message(e, (enum eng_sb_state)e->sb.state, proof ? PROOF_LEN : STATE_LEN, now);
+	b = message(e, e->sb.state, proof ? PROOF_LEN : STATE_LEN, now);
 	if (!b)
 		return; /* again with the next turn */
 	rwy_put64(b->data + NOTE_HDR, e->sb.term);
@@ -90,6 +93,52 @@ int eng_standby_note(struct eng *e, const void *bytes, uint32_t len, rwy_time no
 	return 0;
 }
 
+/* Appends the paths of a tunnel to v[n]. Returns the number then. */
+static unsigned paths_of(const struct eng *e, unsigned tunnel, uint8_t *v, unsigned n, rwy_time now)
+{
+	struct wan_tunnel *t = e->tunnel[tunnel].wan;
+	struct wan_resume r;
+
+	for (unsigned i = 0; i < wan_paths(t) && n < PATHS_MAX; i++) {
+		uint8_t *p = v + n * PATH_LEN;
+
+		if (!wan_resume_of(t, i, &r, now))
+			continue;
+		rwy_put64(p, e->cfg.tunnel[tunnel].wan.tunnel_id);
+		p[8] = (uint8_t)i;
+		rwy_put64(p + 9, r.rate_Bps);
+		rwy_put64(p + 17, (uint64_t)r.rtt);
+		n++;
+	}
+	return n;
+}
+
+void eng_sb_tell_paths(struct eng *e, rwy_time now)
+{
+	uint8_t v[PATHS_MAX * PATH_LEN];
+	struct rwy_buf *b;
+	unsigned n = 0;
+
+	/* Of very many tunnels those that come first. */
+	for (unsigned i = 0; i < e->cfg.tunnels && n < PATHS_MAX; i++)
+		if (e->tunnel[i].wan && e->tunnel[i].up && !eng_sb_is_pair(e, i))
+			n = paths_of(e, i, v, n, now);
+	b = n ? message(e, PATHS, NOTE_HDR + n * PATH_LEN, now) : NULL;
+	if (!b)
+		return;
+	memcpy(b->data + NOTE_HDR, v, (size_t)n * PATH_LEN);
+	wan_tx_send(e->tunnel[e->cfg.standby.tunnel].mgmt, b, now);
+}
+
+void eng_sb_hear_paths(struct eng *e, const struct eng_sb_msg *m)
+{
+	for (const uint8_t *p = m->paths; p < m->paths + m->paths_len; p += PATH_LEN)
+		for (unsigned i = 0; i < e->cfg.tunnels; i++)
+			if (e->tunnel[i].wan && e->cfg.tunnel[i].wan.tunnel_id == rwy_get64(p))
+				wan_resume_set(e->tunnel[i].wan, p[8],
+				    &(struct wan_resume){rwy_get64(p + 9), (rwy_dur)rwy_get64(p + 17)});
+}
+
 bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m)
 {
 	if (b->len < NOTE_HDR)
@@ -99,6 +148,11 @@ bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m)
 		m->note = b->data + NOTE_HDR;
 		m->note_len = b->len - NOTE_HDR;
 		return m->note_len && m->note_len <= ENG_NOTE_MAX;
+	}
+	if (m->state == PATHS) {
+		m->paths = b->data + NOTE_HDR;
+		m->paths_len = b->len - NOTE_HDR;
+		return m->paths_len && m->paths_len % PATH_LEN == 0;
 	}
 	if ((b->len != STATE_LEN && b->len != PROOF_LEN) || m->state >= ENG_SB_STATE_COUNT)
 		return false;

@@ -26,6 +26,7 @@
 
 #include "rwy/hash.h"
 #include "wan/hello.h"
+#include "wan/resume.h"
 #include "wan/tunnel.h"
 
 #define INTERVAL_MIN    (100 * RWY_MS)
@@ -178,7 +179,8 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	put(t, tx, &f, t->hs_path, tries || (h->reply && t->claim.native), tries);
 	h->reply = false;
 	h->sent_at = now;
-	h->sent_n++;
+	if (!h->sent_n++)
+		h->first_at = now;
 	if (timer || claim)
 		t->hs_path = (uint8_t)(t->hs_path + 1u < t->paths ? t->hs_path + 1u : 0);
 	if (wan_claim_asks(t, now))
@@ -345,6 +347,10 @@ static void hs_meet(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
 	accept_proof(t, w);
 	peer_set(t, w);
+	for (unsigned i = 0; i < t->paths; i++) {
+		wan_resume_begin(&t->path[i], rwy_since(t->hs.first_at, w->now), w->now);
+		wan_path_pace(&t->path[i]);
+	}
 	wan_tx_wake_all(t);
 	report(t, false, w->now);
 	schedule(t, w->now);

@@ -5,6 +5,7 @@
  * reorder.c has the time after which a datagram is lost, rtt.c the round trips.
  */
 #include "rwy/prefetch.h"
+#include "wan/resume.h"
 #include "wan/tunnel.h"
 
 #define CONTROL_MOST    256u /* bytes: without data it is an acknowledgement or a question */
@@ -324,6 +325,7 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct wa
 		wan_measure_on_ack(&p->measure,
 		    p->delivered - a->rs.delivered >= (uint64_t)MEASURE_MIN * p->mtu ? c.rate_Bps : 0,
 		    c.app_limited, now);
+	wan_resume_check(p, now);
 	wan_path_pace(p);
 	if (p->t->paths > 1)
 		wan_rest_on_ack(p, &c, now);
@@ -462,6 +464,7 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 			loss_average(p, 0, l.n);
 			congest_note(p, 0, (int32_t)l.n, 0, 0, now);
 			p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
+			wan_resume_check(p, now);
 			wan_path_pace(p);
 		}
 	}

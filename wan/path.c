@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wan/resume.h"
 #include "wan/tunnel.h"
 
 #define MAP_FIRST 4096u /* entries of a new map of sent datagrams */
@@ -29,6 +30,7 @@ void wan_path_pace(struct wan_path *p)
 	struct cc_answer a;
 
 	p->t->c.cc_nonsense += cc_guard_ask(cfg->cc, p->cc, &limits, &a);
+	wan_resume_raise(p, &limits, &a);
 	wan_pace_set(&p->pace, a.rate_Bps);
 	p->rate_Bps = a.rate_Bps;
 	p->cwnd = a.window;

@@ -93,6 +93,18 @@ enum wan_path_state {
 	WAN_PATH_USABLE,   /* the peer answered */
 };
 
+/* The rate that an earlier process had on the path (resume.c). */
+struct wan_resuming {
+	struct wan_resume from; /* rate 0: none */
+	bool waits;             /* the tunnel is up, and no round trip is known yet */
+	bool active;            /* it counts, until then */
+	rwy_time until;
+	uint64_t sent_n, lost_n; /* counts of the path when it began */
+	/* the mean rate here, in bytes a second, and where its next sample begins */
+	uint64_t mean_Bps, sample;
+	rwy_time sample_at;
+};
+
 struct wan_path {
 	struct wan_tunnel *t;
 	uint8_t id;
@@ -152,7 +164,8 @@ struct wan_path {
 
 	struct wan_fec_path fec;
 	struct wan_pace pace;
-	uint64_t rate_Bps;           /* last answer of congestion control, clamped */
+	uint64_t rate_Bps; /* last answer of congestion control, clamped */
+	struct wan_resuming resume;
 	rwy_time cc_next, cc_ticked; /* timer of congestion control: next call, last call */
 
 	/* Received. */

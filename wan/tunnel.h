@@ -46,8 +46,9 @@ struct wan_hs {
 	uint8_t repeats; /* repetitions left of the answer to a peer that may not believe us yet */
 	rwy_time next;   /* RWY_NEVER: nothing to do */
 	rwy_dur interval;
-	rwy_time sent_at;
-	uint32_t sent_n; /* HELLOs with this nonce */
+	rwy_time sent_at;  /* of the last HELLO */
+	rwy_time first_at; /* of the first HELLO with the present nonce */
+	uint32_t sent_n;   /* HELLOs with this nonce */
 };
 
 /* Claims of a pair of gateways, ours and the peer's: claim.c. */

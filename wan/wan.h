@@ -418,6 +418,18 @@ void wan_proof_use(struct wan_tunnel *t, const struct wan_proof *p);
 /* The epoch of the peer that is believed; 0: none is known. */
 uint64_t wan_peer_epoch(const struct wan_tunnel *t);
 
+/*
+ * What a path carried, for the standby of a pair: its own tunnel begins with that rate for some
+ * round trips. wan_resume_of: false: nothing is known; call it every 100 ms or less often, `path`
+ * is below wan_paths(). wan_resume_set: before the tunnel has come up; else nothing happens.
+ */
+struct wan_resume {
+	uint64_t rate_Bps; /* bytes a second on the wire */
+	rwy_dur rtt;       /* the smallest */
+};
+bool wan_resume_of(struct wan_tunnel *t, unsigned path, struct wan_resume *out, rwy_time now);
+void wan_resume_set(struct wan_tunnel *t, unsigned path, const struct wan_resume *from);
+
 /* The smallest round trip of any path, ns; 0 before the first sample. Cheap. */
 rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 

@@ -6,6 +6,8 @@
 #include "tests/lib/eng_site_hosts.h"
 
 #include "engine/store.h"
+#include "rwy/endian.h"
+#include "wan/tunnel.h"
 
 #define STATE_LEN 17 /* of a message with a state */
 #define NOTE_HDR  9
@@ -105,6 +107,49 @@ static void test_notes(void **state)
 	sp_kill(SP_A2);
 	sp_reach(SP_A1, "alone", SP_WAIT);
 	assert_int_equal(eng_standby_note(sp_gw[SP_A1].e, text, sizeof(text), sp_now), RWY_EAGAIN);
+}
+
+static const struct wan_resuming *resume_of(unsigned gw)
+{
+	return &sp_gw[gw].e->tunnel[SP_WAN].wan->path[0].resume;
+}
+
+/* The active gateway tells what paths carry. Of a path or tunnel that is not here it counts for
+ * nothing, and so does what the standby says. */
+static void test_paths(void **state)
+{
+	struct {
+		uint8_t hdr[NOTE_HDR];
+		uint8_t path[2][25];
+	} m = {0};
+
+	sh_connect();
+	for (roce_psn p = 6; p < 40; p++)
+		sh_request(p);
+	assert_true(resume_of(SP_A2)->from.rate_Bps > 0);
+	assert_in_range(resume_of(SP_A2)->from.rtt, 2 * SP_WAN_WAY, 4 * SP_WAN_WAY);
+	assert_int_equal(resume_of(SP_A1)->from.rate_Bps, 0);
+	for (unsigned gw = SP_A1; gw <= SP_A2; gw++) {
+		uint64_t id = sp_gw[gw].e->cfg.tunnel[SP_WAN].wan.tunnel_id;
+
+		rwy_put64(m.hdr, epoch_of(!gw));
+		m.hdr[8] = 254;
+		for (unsigned i = 0; i < 2; i++) {
+			rwy_put64(m.path[i], id + !i); /* the first one is no tunnel's */
+			m.path[i][8] = i ? 7 : 0;      /* nor is there such a path */
+			rwy_put64(m.path[i] + 9, 12345);
+			rwy_put64(m.path[i] + 17, RWY_MS);
+		}
+		wan_tx_send(cable(gw)->mgmt, message(gw, &m, sizeof(m), RWY_BUF_CTRL), sp_now);
+		sp_run(2 * RWY_MS);
+		assert_int_not_equal(resume_of(!gw)->from.rate_Bps, 12345);
+		m.path[1][8] = 0;
+		wan_tx_send(cable(gw)->mgmt, message(gw, &m, sizeof(m), RWY_BUF_CTRL), sp_now);
+		sp_run(2 * RWY_MS);
+		assert_int_equal(resume_of(!gw)->from.rate_Bps == 12345, gw == SP_A1);
+	}
+	still_paired();
+	assert_int_equal(bad(SP_A1) + bad(SP_A2), 0);
 }
 
 /* They were for the process before this one. */
@@ -381,6 +426,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    CASE(test_malformed_state),
 	    CASE(test_notes),
+	    CASE(test_paths),
 	    CASE(test_stale_state),
 	    CASE(test_states_count),
 	    cmocka_unit_test(test_two_serve),
