@@ -192,6 +192,12 @@ struct eng_sb {
 	uint32_t cursor;    /* a walk over all connections: the next table slot */
 	/* tunnels that are still to be taken from the other gateway, a bit each */
 	uint64_t taking;
+	/*
+	 * For reports. The event at work; plus 1, those that made it take over, serve, and lose its
+	 * standby; when.
+	 */
+	uint8_t event, taken, took_by, lost_by;
+	rwy_time took_at, lost_at;
 	struct eng_stored *stored;
 	uint32_t stored_n;
 	struct eng_responder *copies;   /* all with copies */

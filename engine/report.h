@@ -177,8 +177,12 @@ struct eng_standby_info {
 	rwy_time since;            /* the latest change of `state` */
 	bool serves, site;         /* site: mode `site` is in effect: ACKs wait for the standby */
 	bool asks;                 /* it does not serve, and asks a witness for a tunnel */
-	uint32_t flows;            /* connections with copies, or stored */
-	uint64_t bytes;            /* of copies under way, or stored */
+	uint64_t term;             /* in which it serves; else that of the other one, if it knows */
+	/* Events by which it came to serve, and lost its standby; "": it did not. When. */
+	const char *took_by, *lost_by;
+	rwy_time took_at, lost_at;
+	uint32_t flows; /* connections with copies, or stored */
+	uint64_t bytes; /* of copies under way, or stored */
 };
 /* False: it is not one of a pair. */
 bool eng_standby_info(const struct eng *e, struct eng_standby_info *out);

@@ -90,9 +90,29 @@ static void pass_answers(struct eng *e, rwy_time now)
 	}
 }
 
+/* For reports: why this gateway serves, and why it has no standby any more. */
+static void note_why(struct eng *e, enum eng_sb_state to, rwy_time now)
+{
+	const uint8_t by = (uint8_t)(e->sb.event + 1);
+
+	if (to == ENG_SB_TAKING)
+		e->sb.taken = by;
+	if (to <= ENG_SB_LOSING && !eng_sb_serves(e)) {
+		e->sb.took_by = e->sb.state == ENG_SB_TAKING ? e->sb.taken : by;
+		e->sb.took_at = now;
+		e->sb.lost_by = 0;
+	}
+	if ((to == ENG_SB_ALONE && eng_sb_copies(e)) || to == ENG_SB_LOSING) {
+		e->sb.lost_by = by;
+		e->sb.lost_at = now;
+	}
+}
+
 static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 {
 	bool served = eng_sb_serves(e), spoke = eng_sb_speaks(e);
+
+	note_why(e, to, now);
 
 	eng_log(e, to == ENG_SB_PAIRED || to == ENG_SB_READY ? 2 : 1, "standby=%s before=%s",
 	    eng_sb_names[to], eng_sb_names[e->sb.state]);
@@ -346,5 +366,6 @@ void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now)
 {
 	assert(table[e->sb.state][ev]);
 	e->seen.standby[e->sb.state][ev]++;
+	e->sb.event = (uint8_t)ev;
 	table[e->sb.state][ev](e, now);
 }

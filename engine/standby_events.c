@@ -275,6 +275,12 @@ static bool asks(enum wan_claim c)
 	return c != WAN_CLAIM_SILENT && c != WAN_CLAIM_YIELD;
 }
 
+static const char *const event_names[] = {
+#define X(e, n, s) [e] = n,
+    ENG_SB_EVENTS(X)
+#undef X
+};
+
 bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 {
 	bool stores = !eng_sb_serves(e);
@@ -284,6 +290,11 @@ bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 	    .since = e->sb.since,
 	    .serves = !stores,
 	    .site = e->sb.state == ENG_SB_PAIRED,
+	    .term = stores && e->sb.other_term > e->sb.term ? e->sb.other_term : e->sb.term,
+	    .took_by = e->sb.took_by ? event_names[e->sb.took_by - 1] : "",
+	    .lost_by = e->sb.lost_by ? event_names[e->sb.lost_by - 1] : "",
+	    .took_at = e->sb.took_at,
+	    .lost_at = e->sb.lost_at,
 	    .flows = stores ? e->sb.stored_n : 0,
 	    .bytes = e->mem.kind[stores ? ENG_MEM_STORED : ENG_MEM_COPIES]};
 	for (const struct eng_responder *rs = e->sb.copies; rs; rs = rs->copy->all_next)

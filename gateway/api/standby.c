@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const names[] = {
 #define X(e, n, s) [e] = n,
@@ -16,6 +17,14 @@ static const char *const names[] = {
 static const char *const sentences[] = {
 #define X(e, n, s) [e] = (s),
     ENG_SB_STATES(X)
+#undef X
+};
+
+static const struct {
+	const char *name, *sentence;
+} events[] = {
+#define X(e, n, s) [e] = {n, s},
+    ENG_SB_EVENTS(X)
 #undef X
 };
 
@@ -37,7 +46,7 @@ static enum pair pair_ask(struct gw_app *app, struct eng_standby_info *out)
 {
 	struct ask a = {.is = false};
 
-	*out = (struct eng_standby_info){.state = "", .other = ""};
+	*out = (struct eng_standby_info){.state = "", .other = "", .took_by = "", .lost_by = ""};
 	if (!app->workers || conf_standby(app->conf) < 0)
 		return PAIR_NONE;
 	if (gw_call(app, 0, ask, &a) != 0 || !a.is)
@@ -63,6 +72,20 @@ static bool whole(const struct eng_standby_info *i)
 	return s == ENG_SB_PAIRED || s == ENG_SB_READY;
 }
 
+/* What made this gateway serve, or lose its standby, and when; null: nothing did. */
+static json_t *event_json(const struct gw_app *a, const char *by, rwy_time at)
+{
+	char when[32] = "";
+
+	for (unsigned i = 0; *by && i < sizeof(events) / sizeof(events[0]); i++)
+		if (!strcmp(events[i].name, by)) {
+			api_utc(a, at, when);
+			return json_pack("{s:s, s:s, s:s, s:f}", "by", by, "meaning", events[i].sentence,
+			    "at", when, "seconds", (double)rwy_since(at, gw_now()) / 1e9);
+		}
+	return json_null();
+}
+
 json_t *api_standby_json(const struct api_req *req)
 {
 	const struct gw_app *a = req->app;
@@ -76,11 +99,13 @@ json_t *api_standby_json(const struct api_req *req)
 	if (i.since)
 		api_utc(a, i.since, since);
 	s = state_of(&i);
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:b, s:b, s:I, s:I}", "tunnel",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:o}", "tunnel",
 	    a->conf->tunnel[conf_standby(a->conf)].name, "state", i.state, "meaning",
 	    s < ENG_SB_STATE_COUNT ? sentences[s] : "", "other", i.other, "since", since, "seconds",
 	    i.since ? (double)rwy_since(i.since, gw_now()) / 1e9 : 0.0, "serves", i.serves, "site", i.site,
-	    "degraded", !whole(&i), "flows", (json_int_t)i.flows, "bytes", (json_int_t)i.bytes);
+	    "degraded", !whole(&i), "flows", (json_int_t)i.flows, "bytes", (json_int_t)i.bytes, "epoch",
+	    (json_int_t)i.term, "serves_by", event_json(a, i.took_by, i.took_at), "lost_by",
+	    event_json(a, i.lost_by, i.lost_at));
 }
 
 void api_standby(const struct api_req *req, struct api_reply *reply)

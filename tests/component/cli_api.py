@@ -512,11 +512,14 @@ def test_standby():
     with Server("conf=conf/samples/pair.yaml") as s:
         j = s.get("/v1/standby")["standby"]
         assert 90 <= j.pop("seconds") < 150 and j.pop("since").startswith("2023-11-16T"), j
+        by = j.pop("serves_by")
+        assert 120 <= by.pop("seconds") < 180 and by.pop("at").startswith("2023-11-16T") and by == {"by": "silent", "meaning": "the other gateway is silent"}, by
         assert j == {"tunnel": "pair", "state": "paired", "meaning": "it serves; the standby has all that hosts have ACKs for", "other": "ready",
-                     "serves": True, "site": True, "degraded": False, "flows": 3, "bytes": 1 << 20}, j
+                     "serves": True, "site": True, "degraded": False, "flows": 3, "bytes": 1 << 20, "epoch": 7, "lost_by": None}, j
         assert s.get("/v1/status")["standby"]["state"] == "paired"
         text = s.cli("standby").stdout
-        assert re.search(r"^state +paired for .*\nmeaning +it serves; .*\nother +ready\ntunnel +pair\nserves +yes\nsite +in effect", text, re.M), text
+        assert re.search(r"^state +paired for .*\nmeaning +it serves; .*\nother +ready\ntunnel +pair\nserves +yes\nepoch +7\nsince +2 min \d+ s ago, silent: the other gateway is silent\nsite +in effect", text, re.M), text
+        assert "lost" not in text, text
         fits(text)
         assert re.search(r"^standby +paired for 9\d\.\d s, the other gateway is ready$", s.cli("status").stdout, re.M)
         metrics = s.request("/metrics")[2]
@@ -527,6 +530,7 @@ def test_standby():
     with Server("conf=conf/samples/pair.yaml", "down=1") as s:
         checks = {c["name"]: c for c in s.get("/healthz", 503)["checks"]}
         assert not checks["standby"]["ok"], checks
+        assert "stuck: a copy could not be made, or the standby refused it" in " ".join(s.cli("standby").stdout.split())
         assert {c["name"]: c["ok"] for c in s.get("/readyz", 503)["checks"]}["standby"]  # it serves all the same
         assert "could not take over" in s.cli("standby").stdout and "roceway_standby_degraded 1" in s.request("/metrics")[2]
         assert "NO TAKEOVER WITHOUT LOSS" in s.cli("status").stdout

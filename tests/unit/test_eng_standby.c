@@ -438,6 +438,54 @@ static void test_hand_over_frozen(void **state)
 	assert_true(sp_gw[SP_A2].serves);
 }
 
+/* --- what is said of it ------------------------------------------------------------------------- */
+
+static struct eng_standby_info info_of(unsigned gw)
+{
+	struct eng_standby_info i;
+
+	assert_true(eng_standby_info(sp_gw[gw].e, &i));
+	return i;
+}
+
+/* Who asks learns why a gateway serves, why it has no standby, and which of two served last. */
+static void test_reasons(void **state)
+{
+	const uint64_t first = info_of(SP_A1).term;
+	struct eng_standby_info i;
+	rwy_time was = sp_now;
+
+	assert_string_equal(info_of(SP_A1).took_by, "granted"); /* it started alone */
+	assert_string_equal(info_of(SP_A1).lost_by, "");
+	assert_string_equal(info_of(SP_A2).took_by, "");
+	assert_int_equal(info_of(SP_A2).term, first);
+	sp_kill(SP_A1);
+	sp_reach(SP_A2, "alone", LONG);
+	i = info_of(SP_A2);
+	assert_string_equal(i.took_by, "silent");
+	assert_true(i.took_at > was && i.took_at <= sp_now);
+	assert_int_equal(i.term, first + 1);
+	sp_start(SP_A1);
+	sp_reach(SP_A2, "paired", LONG);
+	assert_true(eng_standby_hand_over(sp_gw[SP_A2].e, sp_now));
+	sp_reach(SP_A1, "alone", SH_SOON);
+	assert_string_equal(info_of(SP_A1).took_by, "yields");
+	assert_int_equal(info_of(SP_A1).term, first + 2);
+	sp_reach(SP_A2, "replaced", SH_SOON);
+	assert_string_equal(info_of(SP_A2).took_by, "silent"); /* as before: it is history */
+	sp_kill(SP_A2);
+	sp_start(SP_A2);
+	sp_reach(SP_A1, "paired", LONG);
+	was = sp_now;
+	sp_kill(SP_A2);
+	sp_reach(SP_A1, "alone", LONG);
+	i = info_of(SP_A1);
+	assert_string_equal(i.lost_by, "silent");
+	assert_true(i.lost_at > was && i.lost_at <= sp_now);
+	assert_string_equal(i.took_by, "yields");
+	assert_int_equal(i.term, first + 2);
+}
+
 static int begin_paired(void **state)
 {
 	int r = sp_set_up_paired(state);
@@ -470,6 +518,7 @@ int main(void)
 	    PAIRED(test_hand_over_standby_restarts),
 	    PAIRED(test_hand_over_without_witness),
 	    PAIRED(test_hand_over_frozen),
+	    PAIRED(test_reasons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,18 @@
 /* roceway standby: the gateway as one of a pair. */
 #include "tools/roceway/roceway.h"
 
+/* What made it serve, or lose its standby. */
+static void print_event(const char *name, const json_t *e)
+{
+	char text[160];
+
+	if (!json_is_object(e))
+		return;
+	snprintf(
+	    text, sizeof(text), "%s ago, %s: %s", say_time(jn(e, "seconds")), js(e, "by"), js(e, "meaning"));
+	print_fact(name, 8, text);
+}
+
 static void print_standby(const json_t *s)
 {
 	const char *other = js(s, "other");
@@ -11,6 +23,9 @@ static void print_standby(const json_t *s)
 	printf("other     %s\n", *other ? other : "silent");
 	printf("tunnel    %s\n", js(s, "tunnel"));
 	printf("serves    %s\n", jb(s, "serves") ? "yes" : "no");
+	printf("epoch     %lld\n", ji(s, "epoch"));
+	print_event(jb(s, "serves") ? "since" : "served", json_object_get(s, "serves_by"));
+	print_event("lost", json_object_get(s, "lost_by"));
 	printf("site      %s\n",
 	    jb(s, "site") ? "in effect: both gateways have what is acknowledged" : "as `near` now");
 	printf("%s  %lld connections, %s\n", jb(s, "serves") ? "copies  " : "stored  ", ji(s, "flows"),
@@ -41,5 +56,6 @@ const struct cli_cmd cmd_standby = {.name = "standby",
     .more =
         "state is this gateway's, other is what the other gateway last said of itself; docs/standby.md has\n"
         "the states. paired and ready are good; in all others the pair has no standby, or not all copies.\n"
-        "copies are on their way to the other gateway, stored are those that are kept for it.\n",
+        "epoch counts who serves: the one that begins adds one. since says what made it serve, lost what\n"
+        "made it lose its standby. copies are on their way to the other gateway, stored are kept for it.\n",
     .run = run_standby};

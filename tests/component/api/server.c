@@ -511,6 +511,11 @@ bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 	    .since = fake.app.start + UPTIME - 90 * RWY_SEC,
 	    .serves = true,
 	    .site = !fake.down,
+	    .term = 7,
+	    .took_by = "silent",
+	    .took_at = fake.app.start + UPTIME - 120 * RWY_SEC,
+	    .lost_by = fake.down ? "stuck" : "",
+	    .lost_at = fake.app.start + UPTIME - 90 * RWY_SEC,
 	    .flows = fake.down ? 0 : 3,
 	    .bytes = fake.down ? 0 : 1 << 20};
 	return true;
