@@ -33,7 +33,7 @@ $(if $(wildcard controller/main.c),$(eval all: $(BUILD)/bin/roceway-controller))
 STORE_TEST := $(filter $(BUILD)/tests/unit/test_store%,$(UNIT_BIN))
 $(STORE_TEST): $(call obj,$(wildcard tests/lib/store/*.c)) $(STORE_LIB) $(BASE_LIB)
 $(STORE_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl sqlite3) -lpthread
-$(filter $(BUILD)/tests/unit/test_model%,$(UNIT_BIN)): $(MODEL_LIB)
+$(filter $(BUILD)/tests/unit/test_model% $(BUILD)/tests/unit/test_plan_standby,$(UNIT_BIN)): $(MODEL_LIB)
 # Fuzzes clients' JSON.
 $(BUILD)/tests/fuzz/fuzz_ctlr_json: $(MODEL_LIB)
 $(BUILD)/tests/fuzz/fuzz_ctlr_json: LDFLAGS_ALL += -ljansson

@@ -11,6 +11,7 @@
 #include "controller/job/jobs.h"
 #include "controller/job/split.h"
 #include "controller/server/endpoint.h"
+#include "controller/state/pair.h"
 
 #define GW   ROLE_GATEWAY
 #define OP   ROLE_OPERATOR
@@ -26,7 +27,7 @@ const struct ctlr_endpoint ctlr_endpoints[] = {
     {"PUT", "/v1/gateways/{}", GW, "", ctlr_api_gateway_put},
     {"DELETE", "/v1/gateways/{}", GW | OP, "", ctlr_api_gateway_delete},
     {"POST", "/v1/gateways/{}/lease", GW, "", ctlr_api_lease_post},
-    {"GET", "/v1/gateways/{}/document", GW | OP, "after wait_ms", ctlr_api_document_get},
+    {"GET", "/v1/gateways/{}/document", GW | OP, "after wait_ms member", ctlr_api_document_get},
     {"POST", "/v1/gateways/{}/sessions", GW, "", ctlr_api_session_post},
     {"POST", "/v1/gateways/{}/links", GW, "", ctlr_api_link_post},
     {"GET", "/v1/links", READ, "limit after", ctlr_api_link_list},
@@ -76,6 +77,7 @@ void ctlr_free(struct ctlr *c)
 	ctlr_jobs_free(c);
 	ctlr_tenants_free(c);
 	ctlr_hosts_free(c);
+	ctlr_pairs_free(c);
 	ctlr_state_free(c);
 	ctlr_reservations_free(c);
 	ctlr_writer_free(c);

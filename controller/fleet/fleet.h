@@ -25,8 +25,17 @@ ctlr_handler ctlr_api_routes_get;      /* routes.c */
 ctlr_handler ctlr_api_redirects_get;   /* redirect.c */
 ctlr_handler ctlr_api_host_lease_post; /* host.c */
 
-/* True if `lease` is the gateway's present one; else the reply is a 409. */
+/* True if `lease` is the gateway's present one, or a member's; else the reply is a 409. */
 bool ctlr_gateway_lease_holds(struct ctlr_req *r, const struct ctlr_gateway *g, uint64_t lease);
+struct ctlr_change;
+/* Adds the record of a gateway that is up; g: as it is known, or NULL. */
+void ctlr_gateway_put(struct ctlr_change *ch, const char *name, const struct ctlr_gateway *g,
+    const struct model_registration *reg, uint64_t lease, const char *owner);
+uint64_t ctlr_gateway_new_lease(void); /* random, not 0 */
+/* Takes what it said with its lease. */
+void ctlr_gateway_heard(struct ctlr *c, struct ctlr_gateway *g, const struct model_lease *m);
+/* Replies that the lease is renewed. */
+void ctlr_gateway_renewed(struct ctlr *c, struct ctlr_req *r, const struct ctlr_gateway *g);
 /* The document's generation: the last revision that changed it. */
 uint64_t ctlr_document_generation(const struct ctlr *c, const struct ctlr_gateway *g);
 /* The gateway's document; the caller owns it. NULL: out of memory. */

@@ -4,14 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "controller/fleet/fleet.h"
+#include "controller/fleet/pair.h"
 #include "controller/job/jobs.h"
 #include "controller/server/req.h"
 #include "controller/state/change.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
+#include "controller/state/pair.h"
 #include "controller/state/work.h"
 
 /* Slots of the table of gateways that a tick checks; a larger table is checked less often. */
@@ -50,43 +51,56 @@ static void reply_registered(void *ctx, int rc, uint64_t rev)
 	        (json_int_t)ctlr_document_generation(r->c, g)));
 }
 
-static bool registration_same(const struct ctlr *c, const struct ctlr_gateway *g, const json_t *json)
+static bool registration_same(
+    const struct ctlr *c, const struct ctlr_gateway *g, const struct model_registration *reg)
 {
 	json_t *has = mdl_write(&model_registration_table, &g->reg);
-	const bool equal = g->up && !strcmp(g->owner, c->conf->name) && json_equal(has, json);
+	json_t *says = mdl_write(&model_registration_table, reg);
+	const bool equal = g->up && !strcmp(g->owner, c->conf->name) && json_equal(has, says);
 
 	json_decref(has);
+	json_decref(says);
 	return equal;
+}
+
+/* A gateway that is none of a pair. */
+static enum ctlr_outcome register_alone(
+    struct ctlr *c, struct ctlr_req *r, struct ctlr_gateway *g, const struct model_registration *reg)
+{
+	const struct ctlr_pair *p = ctlr_pair_of(c, r->arg[0]);
+	struct ctlr_change *ch;
+	char key[STORE_KEY_MAX];
+
+	if (p && !ctlr_pair_may_end(r, p))
+		return REQ_DONE;
+	if (g && !p && registration_same(c, g, reg)) {
+		reply_registered(r, 0, c->rev);
+		return REQ_DONE;
+	}
+	ch = ctlr_change_new(NULL, NULL);
+	ctlr_gateway_put(ch, r->arg[0], g, reg, ctlr_gateway_new_lease(), c->conf->name);
+	if (p) {
+		snprintf(key, sizeof(key), "pair/%s", p->name);
+		ctlr_change_cmp(ch, key, p->mod_rev);
+		ctlr_change_del(ch, key);
+	}
+	return ctlr_req_commit_then(r, ch, reply_registered);
 }
 
 enum ctlr_outcome ctlr_api_gateway_put(struct ctlr *c, struct ctlr_req *r)
 {
 	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	struct model_registration reg;
-	char key[STORE_KEY_MAX];
-	struct ctlr_change *ch;
-	uint64_t lease = 0;
-	json_t *canonical;
+	enum ctlr_outcome outcome;
 
 	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_read(r, &model_registration_table, &reg, NULL))
 		return REQ_DONE;
-	canonical = mdl_write(&model_registration_table, &reg);
+	if (reg.has_pair)
+		outcome = ctlr_pair_register(c, r, g, &reg);
+	else
+		outcome = register_alone(c, r, g, &reg);
 	mdl_free(&model_registration_table, &reg);
-	if (g && registration_same(c, g, canonical)) {
-		json_decref(canonical);
-		reply_registered(r, 0, c->rev);
-		return REQ_DONE;
-	}
-	while (!lease)
-		if (getrandom(&lease, sizeof(lease), 0) != sizeof(lease))
-			lease = 0;
-	record_key(key, r->arg[0]);
-	ch = ctlr_change_new(NULL, NULL);
-	ctlr_change_cmp(ch, key, g ? g->mod_rev : 0);
-	ctlr_change_put(ch, key,
-	    json_pack("{s:o, s:o, s:s, s:s}", "registration", canonical, "lease",
-	        json_sprintf("%016" PRIx64, lease), "owner", c->conf->name, "state", "up"));
-	return ctlr_req_commit_then(r, ch, reply_registered);
+	return outcome;
 }
 
 enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
@@ -108,6 +122,10 @@ enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 	record_key(key, g->name);
 	ctlr_change_cmp(ch, key, g->mod_rev);
 	ctlr_change_del(ch, key);
+	if (ctlr_pair_of(c, g->name)) {
+		snprintf(key, sizeof(key), "pair/%s", g->name);
+		ctlr_change_del(ch, key);
+	}
 	ctlr_change_put(ch, "touch/", json_object()); /* others' documents lose its tunnels */
 	for (struct ctlr_tunnel *t = g->tunnel; t && ctlr_change_ops(ch) < STORE_OPS_MAX;
 	     t = t->next[ctlr_tunnel_side(t, g)])
@@ -138,7 +156,9 @@ static void take_over_gateway(struct ctlr *c, struct ctlr_gateway *g)
 
 bool ctlr_gateway_lease_holds(struct ctlr_req *r, const struct ctlr_gateway *g, uint64_t lease)
 {
-	if (g->lease == lease && g->up)
+	const struct ctlr_pair *p = g->reg.has_pair ? ctlr_pair_of(r->c, g->name) : NULL;
+
+	if (g->up && (p ? ctlr_pair_by_lease(p, lease) >= 0 : g->lease == lease))
 		return true;
 	ctlr_req_fail(r, 409, "lease", "lease: %s: register again",
 	    g->lease == lease ? "it has run out" : "it is not the present one");
@@ -146,32 +166,33 @@ bool ctlr_gateway_lease_holds(struct ctlr_req *r, const struct ctlr_gateway *g, 
 	return false;
 }
 
-static void lease_apply(struct ctlr *c, struct ctlr_gateway *g, const struct model_lease *m)
+static void lease_apply(
+    struct ctlr *c, struct ctlr_req *r, struct ctlr_gateway *g, const struct model_lease *m)
 {
 	const bool news = m->has_refused && m->generation_refused != g->refused;
 
-	g->heard = ctlr_now();
-	g->expires = g->heard + ctlr_gateway_ttl_ms(c) * RWY_MS;
-	g->running = m->generation_running;
-	g->load = m->load;
-	g->refused = m->has_refused ? m->generation_refused : 0;
-	snprintf(g->refusal, sizeof(g->refusal), "%s", m->has_refused && m->refusal ? m->refusal : "");
+	ctlr_gateway_heard(c, g, m);
 	if (news)
 		ctlr_event(c, EVENT_ERROR, "gateway", g->name, "refuses generation %" PRIu64 ": %s",
 		    g->refused, g->refusal);
-	COUNT(c, leases);
+	take_over_gateway(c, g);
+	ctlr_gateway_renewed(c, r, g);
 }
 
 enum ctlr_outcome ctlr_api_lease_post(struct ctlr *c, struct ctlr_req *r)
 {
 	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
+	struct ctlr_pair *p;
 	struct model_lease m;
 
 	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_read(r, &model_lease_table, &m, NULL))
 		return REQ_DONE;
+	p = g && g->reg.has_pair ? ctlr_pair_of(c, g->name) : NULL;
 	if (!g) {
 		ctlr_req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
-	} else if (strcmp(m.boot_id, g->reg.boot_id) != 0) {
+	} else if (!ctlr_pair_lease_fits(r, p, &m)) {
+		;
+	} else if (strcmp(m.boot_id, ctlr_pair_boot_of(p, &m, g)) != 0) {
 		ctlr_req_fail(r, 409, "boot_id", "boot_id: another start has registered: register again");
 		ctlr_event(c, EVENT_WARNING, "refused", g->name, "a lease of another start");
 	} else if (m.generation_running > c->rev) {
@@ -180,11 +201,10 @@ enum ctlr_outcome ctlr_api_lease_post(struct ctlr *c, struct ctlr_req *r)
 		ctlr_event(c, EVENT_WARNING, "refused", g->name,
 		    "runs generation %" PRIu64 ", which was never issued", m.generation_running);
 	} else if (ctlr_gateway_lease_holds(r, g, m.lease)) {
-		lease_apply(c, g, &m);
-		take_over_gateway(c, g);
-		ctlr_req_reply(r, 200,
-		    json_pack("{s:I, s:I}", "ttl_ms", (json_int_t)ctlr_gateway_ttl_ms(c), "generation",
-		        (json_int_t)ctlr_document_generation(c, g)));
+		if (p)
+			ctlr_pair_lease(c, r, g, p, &m);
+		else
+			lease_apply(c, r, g, &m);
 	}
 	mdl_free(&model_lease_table, &m);
 	return REQ_DONE;
@@ -194,18 +214,22 @@ enum ctlr_outcome ctlr_api_lease_post(struct ctlr *c, struct ctlr_req *r)
 
 void ctlr_gateway_end_poll(struct ctlr *c, struct ctlr_gateway *g)
 {
-	struct ctlr_req *r = g->poll;
+	for (unsigned k = 0; k < CTLR_MEMBERS; k++) {
+		struct ctlr_req *r = g->poll[k];
 
-	g->poll = NULL;
-	ctlr_req_fail(r, 404, "", "gateway %s has been removed", g->name);
-	ctlr_req_finish(r);
+		g->poll[k] = NULL;
+		if (!r)
+			continue;
+		ctlr_req_fail(r, 404, "", "gateway %s has been removed", g->name);
+		ctlr_req_finish(r);
+	}
 }
 
-static void end_poll(struct ctlr_gateway *g)
+static void end_poll(struct ctlr_gateway *g, unsigned k)
 {
-	struct ctlr_req *r = g->poll;
+	struct ctlr_req *r = g->poll[k];
 
-	g->poll = NULL;
+	g->poll[k] = NULL;
 	ctlr_req_finish(r);
 }
 
@@ -213,12 +237,15 @@ enum ctlr_outcome ctlr_api_document_get(struct ctlr *c, struct ctlr_req *r)
 {
 	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	uint64_t wait;
+	unsigned k;
 
 	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_number(r, "after", 0, INT64_MAX, 0, &r->after) ||
 	    !ctlr_req_number(r, "wait_ms", 0, MODEL_WAIT_MAX_MS, 0, &wait))
 		return REQ_DONE;
 	if (!g)
 		return ctlr_req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
+	if (!ctlr_pair_poll_of(r, g, &k))
+		return REQ_DONE;
 	if (r->after > c->rev)
 		return ctlr_req_fail(
 		    r, 409, "after", "after: %" PRIu64 " was never issued: ask with after=0", r->after);
@@ -229,11 +256,11 @@ enum ctlr_outcome ctlr_api_document_get(struct ctlr *c, struct ctlr_req *r)
 	r->status = 304;
 	if (!wait || r->who.role != ROLE_GATEWAY)
 		return REQ_DONE;
-	if (g->poll)
-		end_poll(g);
+	if (g->poll[k])
+		end_poll(g, k);
 	if (!r->until) /* set in an earlier run of this handler otherwise */
 		r->until = ctlr_now() + wait * RWY_MS;
-	g->poll = r;
+	g->poll[k] = r;
 	return REQ_WAIT;
 }
 
@@ -261,6 +288,7 @@ static void on_expired(void *ctx, int rc, uint64_t rev)
 		g->missed++;
 		/* a job changed meanwhile: try again at once; a failing store gets a pause */
 		g->expires = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : RWY_SEC / 4);
+		ctlr_pair_not_down(e->c, g);
 	}
 	free(e);
 }
@@ -289,6 +317,7 @@ static void expire_gateways(struct ctlr *c, struct ctlr_gateway **g, unsigned n,
 		record_key(key, g[i]->name);
 		ctlr_change_cmp(ch, key, g[i]->mod_rev);
 		ctlr_change_put(ch, key, gateway_record(g[i], g[i]->owner, false));
+		ctlr_pair_down(c, ch, g[i]);
 		g[i]->changing = true;
 		COUNT(c, expired);
 	}
@@ -298,6 +327,10 @@ static void expire_gateways(struct ctlr *c, struct ctlr_gateway **g, unsigned n,
 
 static bool lease_ran_out(const struct ctlr *c, const struct ctlr_gateway *g, rwy_time now)
 {
+	const struct ctlr_pair *p = g->reg.has_pair ? ctlr_pair_of(c, g->name) : NULL;
+
+	if (p)
+		return g->up && now >= g->expires && !g->changing && ctlr_pair_ran_out(c, p, now);
 	return g->up && now >= g->expires && !g->changing &&
 	       (!strcmp(g->owner, c->conf->name) || !ctlr_replica_alive(c, g->owner));
 }
@@ -314,8 +347,11 @@ static void check_gateway(struct ctlr *c, struct ctlr_gateway *g, struct due *d,
 
 	if (lease_ran_out(c, g, now) && d->n[alone] < EXPIRE_MAX) /* if full, the next tick */
 		d->g[alone][d->n[alone]++] = g;
-	if (g->poll && now >= g->poll->until)
-		end_poll(g);
+	for (unsigned k = 0; k < CTLR_MEMBERS; k++)
+		if (g->poll[k] && now >= g->poll[k]->until)
+			end_poll(g, k);
+	if (g->reg.has_pair)
+		ctlr_pair_tick(c, g, now);
 }
 
 void ctlr_gateway_tick(struct ctlr *c, rwy_time now)
@@ -325,11 +361,12 @@ void ctlr_gateway_tick(struct ctlr *c, rwy_time now)
 	struct ctlr_gateway *g;
 
 	while ((g = ctlr_work_next(c, CTLR_WORK_DOCUMENT)))
-		if (g->poll && ctlr_document_generation(c, g) > g->poll->after) {
-			/* its thread makes the document, outside this tick */
-			ctlr_req_resume(g->poll);
-			g->poll = NULL;
-		}
+		for (unsigned k = 0; k < CTLR_MEMBERS; k++)
+			if (g->poll[k] && ctlr_document_generation(c, g) > g->poll[k]->after) {
+				/* its thread makes the document, outside this tick */
+				ctlr_req_resume(g->poll[k]);
+				g->poll[k] = NULL;
+			}
 	for (size_t i = 0; i < SWEEP && i < m->slots; i++)
 		for (struct ctlr_map_node *n = m->slot[c->swept_gateways++ & (m->slots - 1)]; n; n = n->next)
 			check_gateway(c, (struct ctlr_gateway *)n, &d, now);
@@ -375,6 +412,8 @@ json_t *ctlr_gateway_json(struct ctlr *c, const struct ctlr_gateway *g)
 			    json_object_get(j, "load"), "links", json_integer((json_int_t)g->load.links));
 	}
 	json_decref(reg);
+	if (g->reg.has_pair)
+		ctlr_pair_add(c, g, j);
 	return j;
 }
 

@@ -10,6 +10,7 @@
 #include "controller/server/req.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/flow.h"
+#include "controller/state/pair.h"
 #include "controller/state/relay_link.h"
 
 static void session_key(char key[MDL_NAME + MDL_ID], const char *gateway, const char *id)
@@ -76,7 +77,7 @@ static bool complete(struct ctlr_req *r, const struct model_session_report *m)
 }
 
 static struct ctlr_session *session_open(
-    struct ctlr *c, struct ctlr_gateway *g, const struct model_session *m)
+    struct ctlr *c, struct ctlr_gateway *g, uint8_t member, const struct model_session *m)
 {
 	char key[MDL_NAME + MDL_ID];
 	struct ctlr_session *s;
@@ -98,6 +99,7 @@ static struct ctlr_session *session_open(
 		return NULL;
 	}
 	s->gateway = g;
+	s->member = member;
 	s->next = g->session;
 	if (g->session)
 		g->session->prev = s;
@@ -124,7 +126,7 @@ static struct ctlr_session *session_open(
 }
 
 static void session_take(
-    struct ctlr *c, struct ctlr_gateway *g, const struct model_session *m, json_t *decisions)
+    struct ctlr *c, struct ctlr_gateway *g, uint8_t member, const struct model_session *m, json_t *decisions)
 {
 	char key[MDL_NAME + MDL_ID];
 	struct ctlr_session *s;
@@ -139,7 +141,7 @@ static void session_take(
 			ctlr_session_free(c, s);
 		return;
 	}
-	s = session_open(c, g, m);
+	s = session_open(c, g, member, m);
 	j = json_pack("{s:s}", "id", m->id);
 	if (s)
 		decision_add(j, s);
@@ -161,9 +163,16 @@ enum ctlr_outcome ctlr_api_session_post(struct ctlr *c, struct ctlr_req *r)
 	if (!g)
 		ctlr_req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
 	else if (complete(r, &m) && ctlr_gateway_lease_holds(r, g, m.has_lease ? m.lease : g->lease)) {
+		const struct ctlr_pair *p = g->reg.has_pair ? ctlr_pair_of(c, g->name) : NULL;
+		const int member = p ? ctlr_pair_by_lease(p, m.has_lease ? m.lease : g->lease) : 0;
+
 		decisions = json_array();
 		for (unsigned i = 0; i < m.sessions.n; i++)
-			session_take(c, g, &((const struct model_session *)m.sessions.at)[i], decisions);
+			session_take(c, g, (uint8_t)member, &((const struct model_session *)m.sessions.at)[i],
+			    decisions);
+		/* It has taken over: these are the same connections. */
+		if (p && ctlr_pair_serving(p) == member)
+			ctlr_gateway_drop_sessions(c, g, !member);
 		ctlr_req_reply(r, 200, json_pack("{s:o}", "decisions", decisions));
 		ctlr_metrics_decision(r->c, rwy_since(r->came, ctlr_now()));
 	}

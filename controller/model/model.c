@@ -35,6 +35,12 @@
 		.item = kind                                                                                 \
 	}
 
+#define OPTIONAL(s, m, has, table)                                                                           \
+	{                                                                                                    \
+		.name = #m, .type = MDL_OBJECT, .flags = MDL_PRESENCE, .offset = OFF(s, m), .of = &(table),  \
+		.aux = OFF(s, has)                                                                           \
+	}
+
 #define BPS_MAX   MODEL_BPS_MAX
 #define US_MAX    3600000000u
 #define GEN_MAX   ((uint64_t)INT64_MAX)
@@ -103,6 +109,12 @@ static const struct mdl_table relay_table = {
 static const struct mdl_field model_caps_field[] = {CAP(rocev2), CAP(tcp), CAP(quic), CAP(relay)};
 TABLE(model_caps, "capabilities");
 
+static const struct mdl_field model_member_field[] = {
+    KIND(model_member, member, REQ, MDL_NAMED),
+    KIND(model_member, configuration, REQ, MDL_HEX),
+};
+static TABLE(model_member, "one of a pair");
+
 static const struct mdl_field model_registration_field[] = {
     KIND(model_registration, boot_id, REQ, MDL_IDENT),
     KIND(model_registration, site, REQ, MDL_NAMED),
@@ -115,6 +127,7 @@ static const struct mdl_field model_registration_field[] = {
         .flags = REQ,
         .offset = OFF(model_registration, capabilities),
         .of = &model_caps_table},
+    OPTIONAL(model_registration, pair, has_pair, model_member_table),
 };
 TABLE(model_registration, "a registration");
 
@@ -128,6 +141,28 @@ static const struct mdl_field model_load_field[] = {
     INT(model_load, links, 0, 0, UINT32_MAX),
 };
 static TABLE(model_load, "load");
+
+static const struct mdl_field model_pair_event_field[] = {
+    WORD(model_pair_event, by, REQ, MODEL_PAIR_EVENTS),
+    INT(model_pair_event, age_ms, REQ, 0, GEN_MAX),
+};
+static TABLE(model_pair_event, "an event");
+
+static const struct mdl_field model_standby_field[] = {
+    KIND(model_standby, member, REQ, MDL_NAMED),
+    WORD(model_standby, state, REQ, MODEL_PAIR_STATES),
+    {.name = "other",
+        .type = MDL_WORD,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_standby, other),
+        .words = MODEL_PAIR_STATES,
+        .aux = OFF(model_standby, has_other)},
+    INT(model_standby, epoch, REQ, 0, GEN_MAX),
+    INT(model_standby, age_ms, REQ, 0, GEN_MAX),
+    OPTIONAL(model_standby, served, has_served, model_pair_event_table),
+    OPTIONAL(model_standby, lost, has_lost, model_pair_event_table),
+};
+static TABLE(model_standby, "one of a pair");
 
 static const struct mdl_field model_lease_field[] = {
     KIND(model_lease, lease, REQ, MDL_HEX),
@@ -145,6 +180,7 @@ static const struct mdl_field model_lease_field[] = {
         .flags = REQ,
         .offset = OFF(model_lease, load),
         .of = &model_load_table},
+    OPTIONAL(model_lease, pair, has_pair, model_standby_table),
 };
 TABLE(model_lease, "a lease");
 

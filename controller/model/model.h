@@ -19,6 +19,11 @@
 #define MODEL_HOLD_MS     60000u /* default of split.hold_ms */
 #define MODEL_MASTER_PORT 29500u /* PyTorch's */
 
+/* Of one of a pair of gateways; the order is that of plan_standby_state and plan_standby_event. */
+#define MODEL_PAIR_STATES "alone copying pairing paired losing yielding asking storing ready taking replaced"
+#define MODEL_PAIR_EVENTS                                                                                    \
+	"serves copied loses stores takes asks yields silent walked granted refused over stuck timer order"
+
 enum model_carrier { MODEL_NATIVE, MODEL_TCP, MODEL_QUIC };
 enum model_class { MODEL_INTERNET, MODEL_DETERMINISTIC, MODEL_RESERVED };
 enum model_event { MODEL_OPENED, MODEL_CLOSED, MODEL_LOAD };
@@ -53,6 +58,11 @@ struct model_caps {
 	} relay;
 };
 
+struct model_member { /* of a pair (docs/standby.md) */
+	char member[MDL_NAME];
+	uint64_t configuration; /* a digest of what both have in their files */
+};
+
 struct model_registration {
 	char boot_id[MDL_ID], site[MDL_NAME];
 	char *version;
@@ -60,11 +70,27 @@ struct model_registration {
 	struct mdl_list wan;   /* char[MDL_ADDR] */
 	struct mdl_list ports; /* struct model_port */
 	struct model_caps capabilities;
+	bool has_pair; /* it is one of a pair */
+	struct model_member pair;
 };
 
 struct model_load {
 	uint64_t sessions, rate_bps, cpu_ppm, custody_ppm;
 	uint64_t links; /* of a relay: open ones */
+};
+
+struct model_pair_event {
+	uint8_t by; /* index into MODEL_PAIR_EVENTS */
+	uint64_t age_ms;
+};
+
+struct model_standby { /* one of a pair */
+	char member[MDL_NAME];
+	uint8_t state, other; /* indices into MODEL_PAIR_STATES */
+	bool has_other;       /* false: the other one is silent */
+	uint64_t epoch, age_ms;
+	bool has_served, has_lost; /* since its start it came to serve; it lost its standby */
+	struct model_pair_event served, lost;
 };
 
 struct model_lease {
@@ -75,6 +101,8 @@ struct model_lease {
 	uint64_t generation_refused;
 	char *refusal;
 	struct model_load load;
+	bool has_pair;
+	struct model_standby pair;
 };
 
 struct model_session {

@@ -239,11 +239,12 @@ void ctlr_http_refuse(struct ctlr *c)
 	c->http->stopping = true;
 	CTLR_MAP_EACH(&c->gateways, g)
 	{
-		if (g->poll) {
-			ctlr_req_fail(g->poll, 503, "", "the controller stops");
-			ctlr_req_finish(g->poll);
-			g->poll = NULL;
-		}
+		for (unsigned k = 0; k < CTLR_MEMBERS; k++)
+			if (g->poll[k]) {
+				ctlr_req_fail(g->poll[k], 503, "", "the controller stops");
+				ctlr_req_finish(g->poll[k]);
+				g->poll[k] = NULL;
+			}
 	}
 	for (struct ctlr_req *r = c->polls, *next; r; r = next) {
 		next = r->next;

@@ -93,6 +93,9 @@ char *ctlr_metrics_text(struct ctlr *c)
 #undef X
 	put_gauge(f, "gateways", "gateways known", (double)c->gateways.n);
 	put_gauge(f, "gateways_up", "gateways whose lease runs", c->up);
+	put_gauge(f, "pairs", "gateways that are pairs", (double)c->pairs.n);
+	put_gauge(f, "pairs_protected", "pairs of which the other gateway could take over without loss",
+	    c->pairs_protected);
 	put_gauge(f, "tunnels", "tunnels between gateways", (double)c->tunnels.n);
 	put_gauge(f, "sessions", "open sessions", (double)c->sessions.n);
 	put_gauge(f, "flows", "address pairs with sessions", (double)c->flows.n);

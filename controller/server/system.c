@@ -9,6 +9,7 @@
 #include "controller/server/req.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
+#include "controller/state/pair.h"
 
 enum ctlr_outcome ctlr_api_event_list(struct ctlr *c, struct ctlr_req *r)
 {
@@ -23,10 +24,12 @@ enum ctlr_outcome ctlr_api_event_list(struct ctlr *c, struct ctlr_req *r)
 enum ctlr_outcome ctlr_api_health_get(struct ctlr *c, struct ctlr_req *r)
 {
 	return ctlr_req_reply(r, c->store_rc ? 503 : 200,
-	    json_pack("{s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "ok", !c->store_rc, "version", RWY_VERSION,
-	        "replica", c->conf->name, "store", c->store_rc ? store_strerror(c->store_rc) : "ok",
-	        "revision", (json_int_t)c->rev, "gateways", (json_int_t)c->gateways.n, "gateways_up",
-	        (json_int_t)c->up, "sessions", (json_int_t)c->sessions.n));
+	    json_pack("{s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "ok", !c->store_rc,
+	        "version", RWY_VERSION, "replica", c->conf->name, "store",
+	        c->store_rc ? store_strerror(c->store_rc) : "ok", "revision", (json_int_t)c->rev, "gateways",
+	        (json_int_t)c->gateways.n, "gateways_up", (json_int_t)c->up, "sessions",
+	        (json_int_t)c->sessions.n, "pairs", (json_int_t)c->pairs.n, "pairs_protected",
+	        (json_int_t)c->pairs_protected, "pair_problems", ctlr_pairs_problems(c)));
 }
 
 enum ctlr_outcome ctlr_api_metrics_get(struct ctlr *c, struct ctlr_req *r)

@@ -11,6 +11,7 @@
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
 #include "controller/state/flow.h"
+#include "controller/state/pair.h"
 #include "controller/state/work.h"
 
 static json_t *read_record(struct ctlr *c, const struct store_kv *kv)
@@ -39,15 +40,6 @@ bool ctlr_tunnel_is_ours(const struct ctlr *c, const struct ctlr_tunnel *t)
 }
 
 /* --- gateways --------------------------------------------------------------------------------- */
-
-/* The time when a gateway's lease runs out. After a start it includes the grace: the gateway must
- * first notice that this controller is back. */
-static rwy_time lease_expiry(const struct ctlr *c)
-{
-	const rwy_dur term = ctlr_gateway_ttl_ms(c) * RWY_MS;
-
-	return ctlr_now() + (c->loaded ? term : rwy_time_max(term, c->conf->grace));
-}
 
 static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
@@ -89,16 +81,16 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 		return;
 	}
 	was_up = g->up;
-	if (g->mod_rev && strcmp(g->reg.boot_id, reg.boot_id) != 0)
-		while (g->session) /* the gateway started anew and reports its sessions again */
-			ctlr_session_free(c, g->session);
+	/* the gateway started anew and reports its sessions again; of a pair each member does */
+	if (g->mod_rev && !reg.has_pair && strcmp(g->reg.boot_id, reg.boot_id) != 0)
+		ctlr_gateway_drop_sessions(c, g, CTLR_ALL_MEMBERS);
 	mdl_free(&model_registration_table, &g->reg);
 	g->reg = reg;
 	g->lease = strtoull(mdl_text_of(j, "lease"), NULL, 16);
 	snprintf(g->owner, sizeof(g->owner), "%.31s", mdl_text_of(j, "owner"));
 	g->up = !strcmp(mdl_text_of(j, "state"), "up");
 	g->mod_rev = kv->mod_rev;
-	g->expires = lease_expiry(c);
+	g->expires = ctlr_lease_expiry(c);
 	ctlr_gateway_set_site(c, g, s);
 	c->up += g->up;
 	c->up -= was_up;
@@ -348,10 +340,11 @@ static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	CTLR_MAP_EACH(&c->gateways, g)
 	{ /* its gateways have one term to find another replica */
 		if (!strcmp(g->owner, name)) {
-			g->expires = lease_expiry(c);
+			g->expires = ctlr_lease_expiry(c);
 			ctlr_work_add(c, g, CTLR_WORK_TUNNELS);
 		}
 	}
+	ctlr_pair_owner_gone(c, name);
 }
 
 /* --- all records ------------------------------------------------------------------------------ */
@@ -389,6 +382,7 @@ static const struct {
     {"guard/", guard_apply, 1},
     {"job/", other_job, 1},
     {"link/", link_apply, 3},
+    {"pair/", ctlr_pair_apply, 1},
     {"replica/", replica_apply, 1},
     {"site/", site_apply, 1},
     {"tenant/", other_tenant, 1},

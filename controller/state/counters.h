@@ -19,6 +19,9 @@
 	X(registrations, "registrations taken")                                                              \
 	X(host_leases, "leases renewed by the agents of hosts")                                              \
 	X(leases, "leases renewed")                                                                          \
+	X(takeovers, "takeovers in pairs of gateways that nobody ordered")                                   \
+	X(takeovers_planned, "hand-overs in pairs of gateways")                                              \
+	X(pair_conflicts, "times that gateways of a pair contradicted each other, or were refused as one")   \
 	X(expired, "leases that ran out")                                                                    \
 	X(documents, "documents sent")                                                                       \
 	X(sessions_opened, "sessions reported as opened")                                                    \

@@ -33,6 +33,9 @@
 #include "controller/store/store.h"
 #include "rwy/time.h"
 
+#define CTLR_MEMBERS     2 /* gateways of a pair, pair.h */
+#define CTLR_ALL_MEMBERS CTLR_MEMBERS
+
 #define CTLR_TICK_MS 20 /* longest delay before an expired lease is noticed or a poll answered */
 
 struct ctlr;
@@ -101,7 +104,8 @@ struct ctlr_gateway {
 	struct ctlr_work_link work[CTLR_WORK_KINDS];
 	bool changing;   /* a change of its record is submitted and not yet applied */
 	unsigned missed; /* failed attempts to store the end of its lease */
-	struct ctlr_req *poll;
+	/* of one of a pair at its index, else at 0 */
+	struct ctlr_req *poll[CTLR_MEMBERS];
 };
 
 struct ctlr_link { /* a measurement by one end, for one carrier */
@@ -163,6 +167,7 @@ struct ctlr_session {
 	struct ctlr_map_node node;
 	char key[MDL_NAME + MDL_ID]; /* "GATEWAY:ID" */
 	struct ctlr_gateway *gateway;
+	uint8_t member;                   /* of a pair: index of the one that reported it */
 	struct ctlr_session *next, *prev; /* in the gateway's list */
 	struct ctlr_flow *flow;           /* NULL: no decision */
 	const char *reason;               /* why there is no decision */
@@ -251,8 +256,8 @@ struct ctlr {
 	struct ctlr_events *events; /* event.c */
 
 	pthread_mutex_t lock;
-	struct ctlr_map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routes,
-	    reservations, reserved, pinned, containers, hosts, relay_links, detours;
+	struct ctlr_map gateways, pairs, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas,
+	    routes, reservations, reserved, pinned, containers, hosts, relay_links, detours;
 	struct ctlr_lpm lpm;  /* (VNI, prefix) -> struct ctlr_site */
 	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant; fleet/tenant.c */
 	struct plan_book *book;
@@ -260,7 +265,8 @@ struct ctlr {
 	uint64_t guard_rev; /* of the key that every change of sites, tenants and jobs compares */
 	uint64_t touch_rev; /* of the last change that concerns all documents */
 	unsigned up;
-	unsigned least; /* sites whose weights follow their gateways' loads */
+	unsigned pairs_protected; /* pairs of gateways: the other one could take over */
+	unsigned least;           /* sites whose weights follow their gateways' loads */
 	uint32_t push_id;
 	int store_rc; /* result of the last call */
 	bool loaded;
@@ -303,6 +309,9 @@ void ctlr_site_drop_unused(struct ctlr *c, struct ctlr_site *s); /* frees it if 
 struct ctlr_gateway *ctlr_gateway_need(struct ctlr *c, const char *name);
 /* Moves the gateway to a site; NULL: to none. */
 void ctlr_gateway_set_site(struct ctlr *c, struct ctlr_gateway *g, struct ctlr_site *s);
+/* Frees the sessions that a member of a pair reported, or with CTLR_ALL_MEMBERS all of them. g may
+ * be NULL. */
+void ctlr_gateway_drop_sessions(struct ctlr *c, struct ctlr_gateway *g, unsigned member);
 /* Frees the gateway with its tunnels and sessions. */
 void ctlr_gateway_free(struct ctlr *c, struct ctlr_gateway *g);
 /* The name of the tunnel of two gateways, in any order: "GATEWAY/GATEWAY". */
@@ -341,6 +350,9 @@ void ctlr_state_free(struct ctlr *c); /* frees all objects; jobs and tenants are
 
 int ctlr_load_all(struct ctlr *c); /* reads and applies everything; takes the lock */
 void ctlr_apply_record(struct ctlr *c, const struct store_kv *kv); /* locked */
+/* When a lease that begins now runs out. After a start it includes the grace: gateways must first
+ * notice that this controller is back. */
+rwy_time ctlr_lease_expiry(const struct ctlr *c);
 /* True if the replica's lease is valid. Locked. */
 bool ctlr_replica_alive(const struct ctlr *c, const char *name);
 /* True if this replica decides about the tunnel: the first of its gateways that is up talks to

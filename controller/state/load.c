@@ -65,6 +65,7 @@ static void all_applied(struct ctlr *c, struct load *l, uint64_t rev)
 		ctlr_apply_record(c, &s->kv);
 	sweep_missing(c, l, &c->tunnels, "tunnel/", rev);
 	sweep_missing(c, l, &c->gateways, "gateway/", rev);
+	sweep_missing(c, l, &c->pairs, "pair/", rev);
 	sweep_missing(c, l, &c->jobs, "job/", rev);
 	sweep_missing(c, l, &c->tenants, "tenant/", rev);
 	sweep_missing(c, l, &c->pushes, "link/", rev);

@@ -70,12 +70,22 @@ void ctlr_gateway_set_site(struct ctlr *c, struct ctlr_gateway *g, struct ctlr_s
 		ctlr_site_drop_unused(c, old);
 }
 
+void ctlr_gateway_drop_sessions(struct ctlr *c, struct ctlr_gateway *g, unsigned member)
+{
+	struct ctlr_session *s = g ? g->session : NULL, *next;
+
+	for (; s; s = next) {
+		next = s->next;
+		if (member == CTLR_ALL_MEMBERS || s->member == member)
+			ctlr_session_free(c, s);
+	}
+}
+
 void ctlr_gateway_free(struct ctlr *c, struct ctlr_gateway *g)
 {
-	if (g->poll)
+	if (g->poll[0] || g->poll[1])
 		c->ops->gateway_removed(c, g);
-	while (g->session)
-		ctlr_session_free(c, g->session);
+	ctlr_gateway_drop_sessions(c, g, CTLR_ALL_MEMBERS);
 	for (struct ctlr_tunnel *t = g->tunnel, *next; t; t = next) {
 		next = t->next[ctlr_tunnel_side(t, g)];
 		ctlr_tunnel_free(c, t);
@@ -230,4 +240,11 @@ uint32_t ctlr_gateway_ttl_ms(const struct ctlr *c)
 	const uint64_t lease = c->conf->lease / RWY_MS, spread = c->gateways.n * 3000 / c->conf->heartbeats;
 
 	return (uint32_t)(lease > spread ? lease : spread);
+}
+
+rwy_time ctlr_lease_expiry(const struct ctlr *c)
+{
+	const rwy_dur term = ctlr_gateway_ttl_ms(c) * RWY_MS;
+
+	return ctlr_now() + (c->loaded ? term : rwy_time_max(term, c->conf->grace));
 }

@@ -23,6 +23,9 @@ from ctlr.networks import (  # noqa: E402, F401
     test_a_job_gets_tunnels_of_its_network, test_a_network_that_fails_leaves_nothing_behind, test_the_white_papers_job_over_its_three_sites,
     test_a_tunnel_that_a_network_lost_is_made_again, test_two_networks_between_two_sites_are_placed_together,
     test_what_was_granted_and_not_kept_is_given_back_after_a_crash, test_whatever_happens_the_network_has_what_the_jobs_say, two_replicas_and_a_network)
+from ctlr.pairs import (  # noqa: E402, F401
+    pairs_and_replicas, test_a_pair_is_one_gateway, test_a_standby_that_is_lost_is_said_to_be, test_a_takeover_is_told, test_members_that_cannot_be_are_refused,
+    test_pairs_are_there_again_after_a_restart, test_who_lies_is_found_out)
 from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_wrong_permits_are_refused  # noqa: E402, F401
 from ctlr.shapes import (  # noqa: E402, F401
     test_jobs_of_one_pair_go_to_all_gateways, test_a_job_names_dscp_and_carrier, test_an_operator_sets_detours, test_a_job_preempts_those_of_a_lower_priority, test_a_refused_job_is_told_when_it_would_fit, test_bursts_become_a_rate,
@@ -46,7 +49,7 @@ EXPIRING = {
     "test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step", "test_gateways_that_are_lost_at_once_are_one_step",
     "test_a_job_that_does_not_fit_any_more_is_broken_until_it_does", "test_gateways_have_time_to_come_back_after_a_start",
     "test_named_queue_pairs_have_a_pair_of_gateways_each", "test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported",
-    "test_a_lost_relay_is_said_to_be_lost", "test_hosts_keep_leases", "two_replicas", "two_replicas_and_a_job"}
+    "test_a_lost_relay_is_said_to_be_lost", "test_hosts_keep_leases", "test_a_standby_that_is_lost_is_said_to_be", "pairs_and_replicas", "two_replicas", "two_replicas_and_a_job"}
 # Tests of clients that are too slow.
 DRIBBLING = {"test_a_client_that_dribbles_is_cut_off", "test_a_client_that_does_not_read_is_cut_off"}
 NAMES = {"name": "nobody", "site_a": "a", "site_b": "b", "source": "net", "first": "gw-a1", "second": "gw-b1", "host": "host-1", "id": "gw-a1:1"}
@@ -245,9 +248,10 @@ def wrongs(value, schema):
 
 
 BODIES = [
-    ("PUT", "/v1/gateways/{name}", "nobody", "Registration", registration("a", 9)),
+    ("PUT", "/v1/gateways/{name}", "nobody", "Registration", {**registration("a", 9), "pair": {"member": "one", "configuration": "0123456789abcdef"}}),
     ("POST", "/v1/gateways/{name}/lease", "nobody", "Lease",
-     {"lease": "0123456789abcdef", "boot_id": "b", "generation_running": 1, "generation_refused": 1, "refusal": "x", "load": LOAD}),
+     {"lease": "0123456789abcdef", "boot_id": "b", "generation_running": 1, "generation_refused": 1, "refusal": "x", "load": LOAD,
+      "pair": {"member": "one", "state": "paired", "other": "ready", "epoch": 1, "age_ms": 1, "served": {"by": "silent", "age_ms": 1}, "lost": {"by": "stuck", "age_ms": 1}}}),
     ("POST", "/v1/gateways/{name}/sessions", "nobody", "SessionReport", {"lease": "0123456789abcdef", "sessions": [
         {"id": "1", "event": "opened", "vni": 1, "source": "10.1.0.5", "destination": "10.2.0.5", "source_qpn": 1, "destination_qpn": 2, "udp_port": 3,
          "tunnel": "t", "bytes": 1, "link": "00000000000000ff", "relay": "10.1.0.254"}]}),
@@ -1208,7 +1212,7 @@ def sqlite_test(name):
 
 def broken():
     results = []
-    for name in ("store_is_down", "two_replicas", "two_replicas_and_a_job", "two_replicas_and_a_network"):
+    for name in ("store_is_down", "two_replicas", "two_replicas_and_a_job", "two_replicas_and_a_network", "pairs_and_replicas"):
         with temporary() as d:
             etcd = Etcd(Path(d) / "etcd")
             w = World(name, d, etcd.yaml())

@@ -342,6 +342,26 @@ class Gateway:
         return out["decisions"]
 
 
+class Member(Gateway):
+    """One of a pair."""
+
+    def __init__(self, client, name, site, n, member, **more):
+        super().__init__(client, name, site, n, boot=f"boot-{member}", **more)
+        self.member = member
+        self.reg["pair"] = {"member": member, "configuration": "0123456789abcdef"}
+
+    def say(self, state, other=None, epoch=1, served=None, lost=None, age_ms=5, want=200, **change):
+        self.said = {"member": self.member, "state": state, "epoch": epoch, "age_ms": age_ms, **({"other": other} if other else {}),
+                     **{k: {"by": v, "age_ms": age_ms} for k, v in (("served", served), ("lost", lost)) if v}}
+        return self.renew(want, pair=self.said, **change)
+
+    def document(self, after=0, wait_ms=0, want=200):
+        out = self.client.get(self.path(f"/document?after={after}&wait_ms={wait_ms}&member={self.member}"), want)
+        if want == 200:
+            self.generation = out["generation"]
+        return out
+
+
 def until(what, seconds=60):
     """Asks until it is so."""
     end = time.monotonic() + seconds
