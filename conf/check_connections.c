@@ -23,16 +23,10 @@ static int check_timeouts(rwy_dur min, rwy_dur max, const struct conf_node *map,
 	    "expected at least `ack_timeout_min`, %s, for `ack_timeout_max`, found `%s`", want, found);
 }
 
-/* A control center's part of the configuration is checked without the list of its URLs. */
-static bool has_controller(const struct conf *c)
-{
-	return c->controller.urls || *c->controller.ca;
-}
-
 static int check_admission(const struct conf *c, enum tenant_admission admission, const struct conf_node *map,
     struct conf_error *err)
 {
-	if (admission != TENANT_ADMISSION_CONTROLLER || has_controller(c))
+	if (admission != TENANT_ADMISSION_CONTROLLER || conf_has_controller(c))
 		return 0;
 	return conf_fail_at(err, node_of(map, "admission", "admission"),
 	    "expected `open` or `cm` for `admission` without `controller.urls`, found `controller`");

@@ -132,7 +132,7 @@ static int check_gateway(const struct ctx *x, unsigned s)
 
 	for (unsigned i = 0; i < c->tunnels; i++)
 		others += i != s && *c->tunnel[i].name;
-	if (!others)
+	if (!others && !conf_has_controller(c)) /* else it names others, maybe later */
 		return conf_fail_at(x->err, at(x, s, "standby"),
 		    "expected another tunnel beside `%s`: the gateway at its other end is the pair's "
 		    "witness, "
@@ -147,11 +147,6 @@ static int check_gateway(const struct ctx *x, unsigned s)
 		    "have "
 		    "to decide together, found `%u`",
 		    c->tunnel[s].name, c->workers);
-	if (c->controller.urls)
-		return conf_fail_at(x->err, at_top(x, "controller", "urls"),
-		    "expected no `controller` with tunnel `%s` of a pair: it would know both gateways by one "
-		    "name",
-		    c->tunnel[s].name);
 	return 0;
 }
 
@@ -164,6 +159,11 @@ int conf_check_standby(
 
 	for (unsigned i = 0; i < c->tunnels && !rc; i++)
 		rc = check_alone(x, i);
+	if (!rc && first < 0 && *c->controller.member)
+		return conf_fail_at(err, at_top(x, "controller", "member"),
+		    "expected a tunnel with `standby: true` beside `member`, the name of one of a pair, "
+		    "found "
+		    "none");
 	if (rc || first < 0)
 		return rc;
 	const unsigned s = (unsigned)first;

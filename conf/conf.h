@@ -146,6 +146,7 @@ struct conf_controller {
 	/* for the control center's tunnels: "auto" or a kernel's name */
 	char tcp_cc[CONF_NAME];
 	char document[CONF_STR]; /* file that keeps the last document */
+	char member[CONF_NAME];  /* its name as one of a pair; "": of its address on the cable */
 };
 
 /* An entry of the relay's access list: these hosts may connect to those. */

@@ -362,6 +362,10 @@ const struct conf_key conf_keys[] = {
         .text = "`tcp_congestion_control` of the control center's tunnels. The gateway reports it, and "
                 "the control center predicts TCP from it; `auto`: those of the two that the kernel "
                 "allows."},
+    {"controller.member", CONF_T_NAME, 1, CONF_NAME - 1, "", C(controller.member),
+        .text = "Name of this gateway as one of a pair, which tells the two apart: they have one "
+                "`gateway.name`. Left out: `local` of the pair's own tunnel, with `-` for `:`. "
+                "docs/standby.md."},
     {"controller.document", CONF_T_PATH, 2, CONF_STR - 1, "/var/lib/roceway/document.json",
         C(controller.document),
         .text = "File of the controller's last document, which runs after a start while no controller "

@@ -206,6 +206,11 @@ RWY_MUST_CHECK int conf_check_api(const struct conf *c, const struct conf_node *
 /* Checks the siblings of a file. */
 RWY_MUST_CHECK int conf_check_siblings(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
+/* A control center's part of the configuration is checked without the list of its URLs. */
+static inline bool conf_has_controller(const struct conf *c)
+{
+	return c->controller.urls || *c->controller.ca;
+}
 /* Checks the tunnel of a pair, with what it needs of ports and other keys; root: NULL, or a text
  * that the first `own` tunnels of c are not in. */
 RWY_MUST_CHECK int conf_check_standby(

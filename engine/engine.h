@@ -68,6 +68,7 @@ struct eng_tunnel_cfg {
 	char name[ENG_NAME_MAX];
 	uint16_t weight;    /* its share of address pairs among tunnels with the same prefix */
 	uint64_t peer;      /* rwy_spread_id of the gateway at its other end; 0: not known */
+	bool late;          /* it comes and goes: the witness's only if all do */
 	struct wan_cfg wan; /* the engine sets ctx, ops, bufs and fec_code, the caller the rest */
 };
 
@@ -87,7 +88,7 @@ struct eng_timers {
  */
 struct eng_standby_cfg {
 	bool on;
-	uint8_t tunnel; /* number of the pair's own tunnel; the lowest other one is the witness's */
+	uint8_t tunnel; /* number of the pair's own tunnel; eng_sb_witness(): the witness's */
 	rwy_dur wait;   /* after the start: the other gateway is waited for so long */
 };
 

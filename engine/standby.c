@@ -193,10 +193,11 @@ static void sb_copy(struct eng *e, rwy_time now)
 static void sb_alone(struct eng *e, rwy_time now)
 {
 	bool taken = e->sb.state == ENG_SB_TAKING, asked = e->sb.state == ENG_SB_ASKING;
+	unsigned w = eng_sb_witness(e);
 
 	if (taken) /* the witness's tunnel is ours; the others are still the active gateway's */
-		for (unsigned i = eng_sb_witness(e) + 1; i < e->cfg.tunnels; i++)
-			e->sb.taking |= (uint64_t)(e->tunnel[i].wan && !eng_sb_is_pair(e, i)) << i;
+		for (unsigned i = 0; i < e->cfg.tunnels; i++)
+			e->sb.taking |= (uint64_t)(e->tunnel[i].wan && !eng_sb_is_pair(e, i) && i != w) << i;
 	enter(e, ENG_SB_ALONE, now);
 	end_copies(e, now);
 	if (asked)

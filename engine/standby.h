@@ -55,13 +55,25 @@ static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 /* --- standby.c: the table --- */
 #define ENG_SB_NO_WITNESS ENG_TUNNELS_MAX /* there is no tunnel but the pair's */
 extern const char *const eng_sb_names[ENG_SB_STATE_COUNT];
-/* The first tunnel that is not the pair's own, or ENG_SB_NO_WITNESS. */
+/*
+ * The tunnel of the witness, or ENG_SB_NO_WITNESS: the first one that is not the pair's own. Where
+ * all come and go their numbers depend on what was before, and both gateways must choose the same:
+ * then it is the one with the smallest id.
+ */
 static inline unsigned eng_sb_witness(const struct eng *e)
 {
-	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		if (e->tunnel[i].wan && !eng_sb_is_pair(e, i))
+	const struct eng_tunnel_cfg *cfg = e->cfg.tunnel;
+	unsigned w = ENG_SB_NO_WITNESS;
+
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		if (!e->tunnel[i].wan || eng_sb_is_pair(e, i))
+			continue;
+		if (!cfg[i].late)
 			return i;
-	return ENG_SB_NO_WITNESS;
+		if (w == ENG_SB_NO_WITNESS || cfg[i].wan.tunnel_id < cfg[w].wan.tunnel_id)
+			w = i;
+	}
+	return w;
 }
 /*
  * eng_sb_claim() makes claim c of one tunnel, eng_sb_claim_all() of each tunnel the claim that the

@@ -256,6 +256,7 @@ static void status_take(struct plan_standby_status *s, const struct model_lease 
 	    .served_by = say->served.by,
 	    .lost_by = say->lost.by,
 	    .refuses = m->has_refused,
+	    .configuration = say->configuration,
 	    .epoch = say->epoch,
 	    .since_ms = ago(now_ms, say->age_ms),
 	    .served_ms = ago(now_ms, say->served.age_ms),

@@ -111,7 +111,6 @@ TABLE(model_caps, "capabilities");
 
 static const struct mdl_field model_member_field[] = {
     KIND(model_member, member, REQ, MDL_NAMED),
-    KIND(model_member, configuration, REQ, MDL_HEX),
 };
 static TABLE(model_member, "one of a pair");
 
@@ -150,6 +149,7 @@ static TABLE(model_pair_event, "an event");
 
 static const struct mdl_field model_standby_field[] = {
     KIND(model_standby, member, REQ, MDL_NAMED),
+    KIND(model_standby, configuration, REQ, MDL_HEX),
     WORD(model_standby, state, REQ, MODEL_PAIR_STATES),
     {.name = "other",
         .type = MDL_WORD,

@@ -60,7 +60,6 @@ struct model_caps {
 
 struct model_member { /* of a pair (docs/standby.md) */
 	char member[MDL_NAME];
-	uint64_t configuration; /* a digest of what both have in their files */
 };
 
 struct model_registration {
@@ -86,8 +85,9 @@ struct model_pair_event {
 
 struct model_standby { /* one of a pair */
 	char member[MDL_NAME];
-	uint8_t state, other; /* indices into MODEL_PAIR_STATES */
-	bool has_other;       /* false: the other one is silent */
+	uint64_t configuration; /* a digest of what both have in their files */
+	uint8_t state, other;   /* indices into MODEL_PAIR_STATES */
+	bool has_other;         /* false: the other one is silent */
 	uint64_t epoch, age_ms;
 	bool has_served, has_lost; /* since its start it came to serve; it lost its standby */
 	struct model_pair_event served, lost;

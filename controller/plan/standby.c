@@ -71,7 +71,8 @@ bool plan_standby_status_differs(const struct plan_standby_status *a, const stru
 	return a->state != b->state || a->has_other != b->has_other ||
 	       (a->has_other && a->other != b->other) || a->has_served != b->has_served ||
 	       (a->has_served && a->served_by != b->served_by) || a->has_lost != b->has_lost ||
-	       (a->has_lost && a->lost_by != b->lost_by) || a->refuses != b->refuses || a->epoch != b->epoch;
+	       (a->has_lost && a->lost_by != b->lost_by) || a->refuses != b->refuses ||
+	       a->epoch != b->epoch || a->configuration != b->configuration;
 }
 
 /* --- who serves ------------------------------------------------------------------------------- */

@@ -72,6 +72,7 @@ struct plan_standby_status {
 	bool has_served, has_lost;  /* it came to serve; it lost its standby */
 	uint8_t served_by, lost_by; /* enum plan_standby_event: by what */
 	bool refuses;               /* the controller's document */
+	uint64_t configuration;     /* a digest */
 	uint64_t epoch;
 	uint64_t after; /* the same process said this higher epoch before; 0: it did not */
 	uint64_t since_ms, served_ms, lost_ms;

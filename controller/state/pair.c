@@ -47,31 +47,38 @@ static void add_word(char out[96], const char *word)
 	snprintf(out + n, 96 - n, "%s%s", n ? ", " : "", word);
 }
 
-void ctlr_pair_differ(
-    const struct model_registration *a, const struct model_registration *b, bool all, char out[96])
+/* In what the members differ: "wan, version"; `bars`: only what keeps one from taking over. */
+static void differ(const struct ctlr_pair *p, char all[96], char bars[96])
 {
 	static const char *const words[] = {"site", "lan", "wan", "capabilities"};
-	json_t *x = mdl_write(&model_registration_table, a), *y = mdl_write(&model_registration_table, b);
+	const struct model_registration *a = &p->member[0].reg, *b = &p->member[1].reg;
+	const struct plan_member *m = p->p.m;
+	json_t *x, *y;
 
-	*out = 0;
+	*all = *bars = 0;
+	if (!m[0].up || !m[1].up)
+		return;
+	x = mdl_write(&model_registration_table, a);
+	y = mdl_write(&model_registration_table, b);
 	for (unsigned i = 0; x && y && i < sizeof(words) / sizeof(words[0]); i++)
 		if (!json_equal(json_object_get(x, words[i]), json_object_get(y, words[i])))
-			add_word(out, words[i]);
-	if (a->pair.configuration != b->pair.configuration)
-		add_word(out, "configuration");
-	if (all && a->version && b->version && strcmp(a->version, b->version) != 0)
-		add_word(out, "version");
+			add_word(bars, words[i]);
 	json_decref(x);
 	json_decref(y);
+	if (m[0].said && m[1].said && m[0].st.configuration != m[1].st.configuration)
+		add_word(bars, "configuration");
+	memcpy(all, bars, 96);
+	if (strcmp(a->version, b->version) != 0)
+		add_word(all, "version");
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static json_t *status_json(const struct plan_standby_status *s)
 {
-	json_t *j = json_pack("{s:s, s:I, s:I, s:I, s:b}", "state", plan_standby_state_name(s->state),
-	    "epoch", (json_int_t)s->epoch, "after", (json_int_t)s->after, "since_ms", (json_int_t)s->since_ms,
-	    "refuses", s->refuses);
+	json_t *j = json_pack("{s:s, s:o, s:I, s:I, s:I, s:b}", "state", plan_standby_state_name(s->state),
+	    "configuration", json_sprintf("%016" PRIx64, s->configuration), "epoch", (json_int_t)s->epoch,
+	    "after", (json_int_t)s->after, "since_ms", (json_int_t)s->since_ms, "refuses", s->refuses);
 
 	if (s->has_other)
 		json_object_set_new(j, "other", json_string(plan_standby_state_name(s->other)));
@@ -126,12 +133,14 @@ static bool word_of(const json_t *j, const char *key, const char *(*name)(uint8_
 
 static bool status_read(const json_t *j, struct plan_standby_status *s)
 {
-	*s = (struct plan_standby_status){.epoch = mdl_number_of(j, "epoch"),
-	    .after = mdl_number_of(j, "after"),
-	    .since_ms = mdl_number_of(j, "since_ms"),
-	    .served_ms = mdl_number_of(j, "served_ms"),
-	    .lost_ms = mdl_number_of(j, "lost_ms"),
-	    .refuses = json_is_true(json_object_get(j, "refuses"))};
+	*s =
+	    (struct plan_standby_status){.configuration = strtoull(mdl_text_of(j, "configuration"), NULL, 16),
+	        .epoch = mdl_number_of(j, "epoch"),
+	        .after = mdl_number_of(j, "after"),
+	        .since_ms = mdl_number_of(j, "since_ms"),
+	        .served_ms = mdl_number_of(j, "served_ms"),
+	        .lost_ms = mdl_number_of(j, "lost_ms"),
+	        .refuses = json_is_true(json_object_get(j, "refuses"))};
 	s->has_other = word_of(j, "other", plan_standby_state_name, &s->other);
 	s->has_served = word_of(j, "served_by", plan_standby_event_name, &s->served_by);
 	s->has_lost = word_of(j, "lost_by", plan_standby_event_name, &s->lost_by);
@@ -265,15 +274,10 @@ static void events(struct ctlr *c, const struct ctlr_pair *was, const struct ctl
 
 static void judge(struct ctlr_pair *p)
 {
-	char differ[96] = "";
-	const bool both = p->p.m[0].up && p->p.m[1].up;
+	char bars[96];
 
-	*p->differ = 0;
-	if (both) {
-		ctlr_pair_differ(&p->member[0].reg, &p->member[1].reg, true, p->differ);
-		ctlr_pair_differ(&p->member[0].reg, &p->member[1].reg, false, differ);
-	}
-	plan_standby_judge(&p->p, differ, &p->verdict);
+	differ(p, p->differ, bars);
+	plan_standby_judge(&p->p, bars, &p->verdict);
 }
 
 /* A process that is still the same keeps what is not stored of it. */

@@ -47,10 +47,6 @@ int ctlr_pair_member(const struct ctlr_pair *p, const char *member);
 int ctlr_pair_by_lease(const struct ctlr_pair *p, uint64_t lease);
 /* The member that says that it serves, and is believed; -1: none. */
 int ctlr_pair_serving(const struct ctlr_pair *p);
-/* In what two registrations differ, for people: "wan, version"; "": in nothing. Without `all`, what
- * does not keep one from taking over is left out: the version. */
-void ctlr_pair_differ(
-    const struct model_registration *a, const struct model_registration *b, bool all, char out[96]);
 /* The pair as its record has it; the caller owns it. */
 json_t *ctlr_pair_json(const struct ctlr_pair *p);
 /* Applies a record; kv->value NULL: it was deleted. */

@@ -45,7 +45,10 @@ static void ask_lease(struct agent *a)
 	json_t *body = json_pack("{s:s, s:s, s:I, s:o}", "lease", a->lease, "boot_id", a->cfg.boot_id,
 	    "generation_running", (json_int_t)(a->unknown ? 0 : a->st.generation), "load",
 	    a->ops->load(a->ctx));
+	json_t *pair = a->ops->pair ? a->ops->pair(a->ctx) : NULL;
 
+	if (pair)
+		json_object_set_new(body, "pair", pair);
 	if (body && a->st.refused)
 		json_object_set_new(body, "generation_refused", json_integer((json_int_t)a->st.refused));
 	if (body && *a->st.why)
@@ -55,10 +58,12 @@ static void ask_lease(struct agent *a)
 
 static void ask_document(struct agent *a)
 {
-	char path[200];
+	const bool one_of_two = a->cfg.member && *a->cfg.member;
+	char path[240];
 
-	snprintf(path, sizeof(path), "/v1/gateways/%s/document?after=%" PRIu64 "&wait_ms=%" PRIu32,
-	    a->cfg.name, a->after, a->cfg.poll_ms);
+	snprintf(path, sizeof(path), "/v1/gateways/%s/document?after=%" PRIu64 "&wait_ms=%" PRIu32 "%s%s",
+	    a->cfg.name, a->after, a->cfg.poll_ms, one_of_two ? "&member=" : "",
+	    one_of_two ? a->cfg.member : "");
 	if (!agent_req_begin(a, &a->poll, REQ_DOCUMENT, "GET", path, NULL, a->cfg.poll_ms + POLL_GRACE_MS))
 		agent_give_up(a, "document: out of memory");
 }
@@ -102,6 +107,8 @@ static void due(struct agent *a, uint64_t now)
 		ask_document(a);
 	if (a->st.state != AGENT_REGISTERED || a->req.what != REQ_NONE)
 		return;
+	if (now >= a->sessions_at && a->ops->pair_news && a->ops->pair_news(a->ctx))
+		a->lease_at = 0; /* before sessions: it may serve since now */
 	if (now >= a->lease_at)
 		ask_lease(a);
 	else

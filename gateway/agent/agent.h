@@ -22,6 +22,10 @@ struct agent_ops {
 	/* Request bodies, freed by the caller; NULL: memory is short. */
 	json_t *(*registration)(void *ctx);
 	json_t *(*load)(void *ctx);
+	/* Of one of a pair of gateways: how it is, NULL if it is none; whether that is something
+	 * else than pair() said last, to be told at once. Both functions may be NULL. */
+	json_t *(*pair)(void *ctx);
+	bool (*pair_news)(void *ctx);
 	/* An array; NULL: nothing to report. */
 	json_t *(*links)(void *ctx);
 	/* The next sessions to report, an array of at most 1000; NULL: none for now. */
@@ -41,6 +45,7 @@ struct agent_cfg {
 	unsigned urls;
 	const char *ca, *certificate, *key; /* files */
 	const char *name, *boot_id;
+	const char *member;  /* of a pair; NULL or "": it is none */
 	uint64_t generation; /* generation that runs already; 0: none */
 	uint32_t links_ms;   /* interval of link reports */
 	uint32_t poll_ms;    /* longest wait of a poll */

@@ -5,4 +5,5 @@ $(BUILD)/tests/ctrl_agent: $(call obj,tests/component/agent/main.c gateway/agent
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) $(shell $(PC) --libs libcurl jansson) -lpthread
+$(BUILD)/tests/unit/test_ctrl_pair: $(call obj,gateway/agent/pair.c)
 $(BUILD)/tests/unit/test_ctrl_document: $(call obj,gateway/agent/document.c gateway/agent/document_fields.c gateway/agent/keep.c)

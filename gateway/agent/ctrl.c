@@ -10,6 +10,7 @@
 
 #include "gateway/agent/internal.h"
 #include "gateway/agent/keep.h"
+#include "gateway/agent/pair.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "gateway/control/change_lock.h"
@@ -208,6 +209,8 @@ static void log_line(void *ctx, int level, const char *msg)
 
 static const struct agent_ops ops = {.registration = ctrl_registration,
     .load = ctrl_load,
+    .pair = ctrl_pair,
+    .pair_news = ctrl_pair_news,
     .links = ctrl_links,
     .sessions = ctrl_sessions,
     .resync = ctrl_resync,
@@ -231,6 +234,7 @@ static int agent_start(struct gw_ctrl *k, uint64_t generation)
 	int rc;
 
 	snprintf(k->boot_id, sizeof(k->boot_id), "%016" PRIx64, base_random64());
+	ctrl_member(k->app->conf, k->member);
 	agent_cfg_default(&cfg);
 	cfg.url = (const char *const *)c->url;
 	cfg.urls = c->urls;
@@ -239,6 +243,7 @@ static int agent_start(struct gw_ctrl *k, uint64_t generation)
 	cfg.key = c->key;
 	cfg.name = k->app->conf->name;
 	cfg.boot_id = k->boot_id;
+	cfg.member = k->member;
 	cfg.generation = generation;
 	rc = agent_new(&k->agent, &cfg, &ops, k);
 	if (rc)

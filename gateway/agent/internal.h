@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to ctrl.c and report.c. */
+/* Private to ctrl.c, pair.c and report.c. */
 #ifndef GATEWAY_AGENT_INTERNAL_H
 #define GATEWAY_AGENT_INTERNAL_H
 
@@ -13,6 +13,11 @@
 /* A scan of all sessions besides the workers' rings. */
 enum ctrl_scan { SCAN_NONE, SCAN_OPEN, SCAN_LOAD };
 
+struct ctrl_standby {
+	struct eng_standby_info i;
+	bool is; /* one of a pair, and i is what its worker said */
+};
+
 struct gw_ctrl {
 	struct gw_app *app;
 	struct agent *agent;
@@ -20,6 +25,10 @@ struct gw_ctrl {
 	char boot_id[17];
 	char (*tunnel)[2][CONF_NAME]; /* tunnels of the document, with their peers */
 	unsigned tunnels;
+
+	/* pair.c */
+	char member[CONF_NAME];      /* its name as one of a pair; "": it is none */
+	struct ctrl_standby standby; /* as the control center was told */
 
 	/* report.c */
 	enum ctrl_scan scan;

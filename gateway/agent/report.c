@@ -94,12 +94,16 @@ json_t *ctrl_registration(void *ctx)
 {
 	const struct gw_ctrl *k = ctx;
 	const struct conf *c = k->app->conf;
-	json_t *lan = json_array(), *wan = json_array(), *ports = json_array();
+	json_t *lan = json_array(), *wan = json_array(), *ports = json_array(), *o;
+	const int pair = conf_standby(c);
 	uint64_t most = 0;
 
 	for (unsigned p = 0; p < c->ports; p++) {
 		const struct conf_port *port = &c->port[p];
 		struct gw_port_stats s;
+
+		if (pair >= 0 && !strcmp(port->name, c->tunnel[pair].port))
+			continue; /* the cable to the other gateway of the pair */
 		const uint64_t bps = gw_port_stats_get(k->app, p, &s) ? 0 : (uint64_t)s.speed_mbps * 1000000;
 
 		for (unsigned a = 0; a < port->addrs; a++)
@@ -114,9 +118,12 @@ json_t *ctrl_registration(void *ctx)
 	}
 	if (c->controller.bandwidth_Bps)
 		most = 8 * c->controller.bandwidth_Bps;
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "site", c->controller.site, "version",
+	o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "site", c->controller.site, "version",
 	    k->app->version, "lan", lan, "wan", wan, "ports", ports, "capabilities",
 	    capabilities(c, most ? most : DEFAULT_BPS));
+	if (*k->member)
+		json_object_set_new(o, "pair", json_pack("{s:s}", "member", k->member));
+	return o;
 }
 
 /* --- load ------------------------------------------------------------------------------------ */

@@ -68,6 +68,7 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	memcpy(e->name, t->name, sizeof(e->name));
 	e->weight = t->weight;
 	e->peer = *t->peer ? rwy_spread_id(t->peer) : 0;
+	e->late = t->shared;
 	wan_cfg_default(&e->wan);
 	share = paths_fill(&e->wan, c, t);
 	e->wan.epoch = base_random64();

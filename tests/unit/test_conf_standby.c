@@ -58,8 +58,8 @@ static const struct conf_bad bad[] = {
     {13, "     standby: true, standby_wait: 1ms}", 0, "for `standby_wait`, found `1ms`"},
     {13, "     standby: false}", 12, "expected `prefixes`"},
     {15, "relay: {addresses: [10.1.0.1]}", 13, "expected no `standby` beside `relay`"},
-    {15, "controller: {urls: ['https://c'], ca: /c, certificate: /d, key: /k, site: a}", 0,
-        "expected no `controller` with tunnel `pair` of a pair"},
+    {13, "     standby: false, prefixes: [10.3.0.0/24]}\ncontroller: {member: x}", 14,
+        "expected a tunnel with `standby: true` beside `member`"},
     {15, "tenants: [{name: t, vni: 5, prefixes: [{prefix: 10.9.0.0/24, at: pair}]}]", 0,
         "expected another tunnel than `pair`, which leads to the other gateway of the pair"},
 };
@@ -79,6 +79,13 @@ static void test_alone(void **state)
 	assert_int_equal(conf_parse(&c, none, strlen(none), "x.yaml", &err), RWY_EINVAL);
 	assert_int_equal(err.line, 13);
 	assert_non_null(strstr(err.msg, "expected another tunnel beside `pair`"));
+	free(text);
+	/* A control center names others. */
+	text = conf_change(none, 15,
+	    "controller: {urls: ['https://c'], ca: /c, certificate: /d, key: /k, site: a, member: rack-1}");
+	c = conf_good(text);
+	assert_string_equal(c->controller.member, "rack-1");
+	conf_free(c);
 	free(none);
 	free(text);
 }

@@ -3,6 +3,7 @@
  * A pair of gateways (engine/standby.h): which of them serves. test_eng_standby_acks.c has what waits
  * for copies, test_eng_takeover.c what the standby makes of them.
  */
+#include "engine/standby.h"
 #include "tests/lib/eng_site_hosts.h"
 
 #define LONG (10 * RWY_SEC)
@@ -438,6 +439,39 @@ static void test_hand_over_frozen(void **state)
 	assert_true(sp_gw[SP_A2].serves);
 }
 
+/* --- the witness -------------------------------------------------------------------------------- */
+
+/* Tunnels of a control center get other numbers at the two: both choose the same all the same. */
+static void test_witness(void **state)
+{
+	static struct eng a, b;
+	static const struct {
+		unsigned at;
+		uint64_t id;
+	} mine[] = {{1, 70}, {2, 30}, {5, 90}}, other[] = {{4, 70}, {6, 30}, {1, 90}};
+	struct wan_tunnel *some = sp_gw[SP_A1].e->tunnel[SP_CABLE].wan;
+
+	a.cfg.standby.on = b.cfg.standby.on = true;
+	a.cfg.tunnels = b.cfg.tunnels = 8;
+	a.tunnel[0].wan = b.tunnel[0].wan = some; /* the pair's own */
+	assert_int_equal(eng_sb_witness(&a), ENG_SB_NO_WITNESS);
+	for (unsigned i = 0; i < 3; i++) {
+		a.tunnel[mine[i].at].wan = b.tunnel[other[i].at].wan = some;
+		a.cfg.tunnel[mine[i].at].late = b.cfg.tunnel[other[i].at].late = true;
+		a.cfg.tunnel[mine[i].at].wan.tunnel_id = mine[i].id;
+		b.cfg.tunnel[other[i].at].wan.tunnel_id = other[i].id;
+	}
+	assert_int_equal(eng_sb_witness(&a), 2);
+	assert_int_equal(eng_sb_witness(&b), 6);
+	a.tunnel[2].wan = b.tunnel[6].wan = NULL; /* it is removed */
+	assert_int_equal(eng_sb_witness(&a), 1);
+	assert_int_equal(eng_sb_witness(&b), 4);
+	a.tunnel[7].wan = b.tunnel[7].wan = some; /* of the file */
+	a.cfg.tunnel[7].wan.tunnel_id = b.cfg.tunnel[7].wan.tunnel_id = 99;
+	assert_int_equal(eng_sb_witness(&a), 7);
+	assert_int_equal(eng_sb_witness(&b), 7);
+}
+
 /* --- what is said of it ------------------------------------------------------------------------- */
 
 static struct eng_standby_info info_of(unsigned gw)
@@ -518,6 +552,7 @@ int main(void)
 	    PAIRED(test_hand_over_standby_restarts),
 	    PAIRED(test_hand_over_without_witness),
 	    PAIRED(test_hand_over_frozen),
+	    PAIRED(test_witness),
 	    PAIRED(test_reasons),
 	};
 

@@ -246,6 +246,7 @@ static void test_differs(void **state)
 	DIFFERS(has_lost, true);
 	DIFFERS(refuses, true);
 	DIFFERS(epoch, 3);
+	DIFFERS(configuration, 1);
 }
 
 int main(void)

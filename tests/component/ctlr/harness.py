@@ -348,10 +348,10 @@ class Member(Gateway):
     def __init__(self, client, name, site, n, member, **more):
         super().__init__(client, name, site, n, boot=f"boot-{member}", **more)
         self.member = member
-        self.reg["pair"] = {"member": member, "configuration": "0123456789abcdef"}
+        self.reg["pair"], self.configuration = {"member": member}, "0123456789abcdef"
 
     def say(self, state, other=None, epoch=1, served=None, lost=None, age_ms=5, want=200, **change):
-        self.said = {"member": self.member, "state": state, "epoch": epoch, "age_ms": age_ms, **({"other": other} if other else {}),
+        self.said = {"member": self.member, "configuration": self.configuration, "state": state, "epoch": epoch, "age_ms": age_ms, **({"other": other} if other else {}),
                      **{k: {"by": v, "age_ms": age_ms} for k, v in (("served", served), ("lost", lost)) if v}}
         return self.renew(want, pair=self.said, **change)
 

@@ -93,6 +93,12 @@ def test_a_pair_is_one_gateway(w):
         t.join(30)
     assert [len(d["tenants"]) for d in answers] == [1, 1], answers
     one.client.get(one.path("/document?after=0"), 404)  # which of the two?
+    # what is said again is not stored again
+    commits = metric(w, "commits_total")
+    for _ in range(5):
+        one.say("paired", "ready", served="granted"), two.say("ready", "paired")
+        time.sleep(0.1)
+    assert metric(w, "commits_total") == commits, (commits, metric(w, "commits_total"))
     # a load counts once: that of the one that serves
     one.say("paired", "ready", load={"sessions": 7, "rate_bps": 10, "cpu_ppm": 1, "custody_ppm": 1})
     two.say("ready", "paired", load={"sessions": 3, "rate_bps": 5, "cpu_ppm": 1, "custody_ppm": 1})
@@ -168,7 +174,7 @@ def test_members_that_cannot_be_are_refused(w):
     one.lease = two.lease
     assert one.say("paired", want=409)["field"] == "lease"
     b, = w.gateways("gw-b1")
-    b.renew(409, pair={"member": "m1", "state": "alone", "epoch": 1, "age_ms": 1})
+    b.renew(409, pair={"member": "m1", "configuration": "0" * 16, "state": "alone", "epoch": 1, "age_ms": 1})
     w.op.delete("/v1/gateways/gw-a1")
     w.op.get("/v1/gateways/gw-a1", 404)
     assert w.op.get("/v1/health")["pairs"] == 0
@@ -211,13 +217,12 @@ def test_who_lies_is_found_out(w):
     p = until(lambda: (p := pair(w))["protected"] and p)
     assert p["differ"] == "version" and w.op.get("/v1/gateways/gw-a1")["version"] == "0.1.0", p
     one.register(wan=["192.0.2.99:4793"])
-    one.reg["pair"]["configuration"] = "f" * 16
-    one.register()
+    one.configuration = "f" * 16
     one.say("ready", "paired", 8)
     p = until(lambda: (p := pair(w))["reason"] == "differ" and p["differ"].startswith("wan, conf") and p)
     assert p["differ"] == "wan, configuration, version" and not p["protected"] and "differ in wan, configuration" in p["why"], p
     assert w.op.get("/v1/gateways/gw-a1")["wan"] == ["192.0.2.11:4793"]  # a standby changes nothing
-    one.reg["pair"]["configuration"] = "0123456789abcdef"
+    one.configuration = "0123456789abcdef"
     one.register(wan=["192.0.2.11:4793"], version="0.1.0")
     one.say("ready", "paired", 8, generation_refused=1, refusal="no room")
     p = until(lambda: (p := pair(w))["reason"] == "refuses" and p)
