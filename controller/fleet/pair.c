@@ -325,11 +325,12 @@ static void pair_write(struct ctlr *c, const struct ctlr_gateway *g, struct ctlr
 void ctlr_pair_lease(struct ctlr *c, struct ctlr_req *r, struct ctlr_gateway *g, struct ctlr_pair *p,
     const struct model_lease *l)
 {
-	const int k = ctlr_pair_member(p, l->pair.member), serves = ctlr_pair_serving(p);
+	const int k = ctlr_pair_member(p, l->pair.member);
 	struct ctlr_member *m = &p->member[k];
 	const struct plan_member *it = &p->p.m[k];
 	const bool news = l->has_refused && l->generation_refused != m->refused;
 	struct plan_standby_status says;
+	struct ctlr_pair will = *p; /* as it is when this is stored */
 
 	m->heard = ctlr_now();
 	m->expires = m->heard + ctlr_gateway_ttl_ms(c) * RWY_MS;
@@ -341,7 +342,8 @@ void ctlr_pair_lease(struct ctlr *c, struct ctlr_req *r, struct ctlr_gateway *g,
 		ctlr_event(c, EVENT_ERROR, "gateway", g->name, "%s refuses generation %" PRIu64 ": %s",
 		    it->name, m->refused, m->refusal);
 	status_take(&says, l, ctlr_wall_ms());
-	if (plan_standby_state_serves(says.state) && (serves == k || serves < 0))
+	plan_standby_settle(&will.p, (unsigned)k, &says);
+	if (ctlr_pair_serving(&will) == k)
 		ctlr_gateway_heard(c, g, l);
 	m->wants =
 	    !it->said || plan_standby_status_differs(&it->st, &says) || strcmp(m->owner, c->conf->name) != 0;

@@ -15,10 +15,11 @@ from pathlib import Path
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import cases  # noqa: E402
-from ctlr.harness import CA, Controller, Gateway, temporary, until  # noqa: E402
+from ctlr.harness import CA, Controller, Gateway, Member, temporary, until  # noqa: E402
 
 SITES = {"hohhot": (1, 40_840_000, 111_750_000), "guiyang": (2, 26_650_000, 106_630_000), "shanghai": (3, 31_230_000, 121_470_000)}
 LINKS = {("hohhot", "guiyang"): (38_000, 120), ("hohhot", "shanghai"): (27_000, 0), ("guiyang", "shanghai"): (31_000, 14_000)}
+PAIRS = ["guiyang-1", "shanghai-2"]
 EVIL = "<img src=x onerror=document.title='broken'>"
 world = None
 
@@ -40,7 +41,12 @@ class World:
             self.operator.put(f"/v1/sites/{name}", {"prefixes": [f"10.{n}.0.0/16"], "location": name.title(), "latitude_udeg": lat, "longitude_udeg": lon}, 201)
             for i in (1, 2):
                 gw = f"{name}-{i}"
-                g = Gateway(self.controller.client(ca.issue(gw, "gateway")), gw, name, 10 * n + i, bandwidth=(40 if i == 1 else 10) * 10**9)
+                more = {"bandwidth": (40 if i == 1 else 10) * 10**9}
+                client = self.controller.client(ca.issue(gw, "gateway"))
+                if gw in PAIRS:
+                    self.gateways[gw] = self.pair(ca, gw, name, 10 * n + i, **more)
+                    continue
+                g = Gateway(client, gw, name, 10 * n + i, **more)
                 g.register()
                 g.document()
                 g.renew(load={"sessions": 8 * i, "rate_bps": 3_200_000_000 * i, "cpu_ppm": 210_000 * i, "custody_ppm": 12_000})
@@ -70,6 +76,23 @@ class World:
         self.gateways["hohhot-1"].open(*((f"10.1.0.{i}", f"10.3.0.{i}") for i in range(20, 32)))
         self.relays(ca)
         self.operator.put("/v1/sites/shanghai", {**self.site("shanghai"), "location": EVIL})
+
+    def pair(self, ca, gw, site, n, **more):
+        """Of one the standby took over and has no standby itself yet; the other one is whole."""
+        one, two = (Member(self.controller.client(ca.context(gw)), gw, site, n, m, **more) for m in ("rack-1", "rack-2"))
+        for m in one, two:
+            m.register()
+            m.document()
+        one.say("paired", "ready", 6, served="granted")
+        two.say("ready", "paired", 6)
+        until(lambda: self.operator.get(f"/v1/gateways/{gw}")["pair"]["protected"])
+        load = {"sessions": 9, "rate_bps": 4_100_000_000, "cpu_ppm": 230_000, "custody_ppm": 11_000}
+        if gw == PAIRS[1]:
+            two.say("alone", None, 7, served="silent", load=load)
+            until(lambda: self.operator.get(f"/v1/gateways/{gw}")["pair"]["serves"] == "rack-2")
+            return two
+        one.say("paired", "ready", 6, served="granted", load=load)
+        return one
 
     def relays(self, ca):
         """Two, with a link that both report, one that only one does yet, and a host."""
@@ -132,6 +155,19 @@ def test_network():
 def test_gateways():
     said = shown("gateways", *world.gateways, "40.0 Gbit/s", "3.20 Gbit/s", "21.0 %")
     assert said.count(" up ") >= 6
+    shown("gateways", "Pair", "protected", "rack-1 serves, rack-2 ready", "not protected", "rack-1 silent, rack-2 serves", "4.10 Gbit/s")
+
+
+def test_pairs():
+    """Which of the two serves, why the other one could not take over, and what happened."""
+    for view in "network", "gateways":
+        shown(view, "1 of 2 pairs protected")
+    shown("network", "Pairs that are not protected", "shanghai-2", "rack-2 is alone: rack-1 is silent")
+    shown("gateways/shanghai-2", "not protected", "rack-2 is alone: rack-1 is silent", "rack-2", "Epoch 7", "the one that served was silent",
+          "takeover: rack-2 serves instead of rack-1 since", "epoch 7 after 6")
+    shown("gateways/guiyang-1", "protected", "rack-1 serves, and rack-2 has everything", "ready", "paired")
+    said = shown("gateways/guiyang-2", "192.0.2.22:4793", "What happened")
+    assert "The two of the pair" not in said, said
 
 
 def test_tunnels():
@@ -174,7 +210,7 @@ def test_relays():
 
 
 def test_events():
-    shown("events", "hohhot-1", "train")
+    shown("events", "hohhot-1", "train", "takeover: rack-2 serves instead of rack-1")
 
 
 def test_nobody_answers():
@@ -195,7 +231,7 @@ def test_nobody_answers():
     assert not re.search(r'id="trouble"[^>]* hidden', dom) and "refused" in text(dom), text(dom)[:400]
 
 
-PICTURES = ["network", "gateways", "tunnels", "sessions", "session", "relays", "tenants", "jobs", "links", "events"]
+PICTURES = ["network", "gateways", "pair", "tunnels", "sessions", "session", "relays", "tenants", "jobs", "links", "events"]
 code = 0
 
 
@@ -204,7 +240,7 @@ def save(directory):
     world.operator.put("/v1/sites/shanghai", {**world.site("shanghai"), "location": "Shanghai"})
 
     def picture(name):
-        chromium(f"sessions/{one}" if name == "session" else name, f"--screenshot={directory}/page-{name}.png")
+        chromium({"session": f"sessions/{one}", "pair": f"gateways/{PAIRS[1]}"}.get(name, name), f"--screenshot={directory}/page-{name}.png")
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(picture, PICTURES))
 

@@ -3,6 +3,7 @@
 // A few tunnels are drawn one by one; of many, those between two sites share a line.
 import * as f from './format.js';
 import { s } from './dom.js';
+import { unprotected } from './pairs.js';
 
 const W = 1200;
 const H = 560;
@@ -97,7 +98,7 @@ export function graph(sites, gateways, tunnels) {
       s('text', { x: p.x, y: top + 20, 'text-anchor': 'middle', 'font-weight': 600 }, p.site.name),
       s('text', { x: p.x, y: top + 37, 'text-anchor': 'middle', class: 'dim' },
         `${p.site.location ? `${p.site.location.slice(0, 16)}, ` : ''}${up}/${here.length} up`),
-      shown.map((g) => s('circle', { class: `gw ${g.state === 'up' ? (g.refusal ? 'warn' : 'good') : 'bad'}`, r: 6.5, cx: dot.get(g.name).x, cy: dot.get(g.name).y },
+      shown.map((g) => s('circle', { class: `gw ${g.state === 'up' ? (g.refusal || unprotected(g) ? 'warn' : 'good') : 'bad'}`, r: 6.5, cx: dot.get(g.name).x, cy: dot.get(g.name).y },
         s('title', null, `${g.name}: ${g.state}`))));
   });
   const pairs = between(tunnels).filter((p) => p[0].sites.every((x) => at.has(x)));

@@ -46,7 +46,7 @@ async function draw(first) {
     const [status, [title, ...nodes]] = await Promise.all([get('/v1/health', signal),
       at.id !== null && details[at.name] ? details[at.name](at.id, signal) : views[at.name](first ? at.rest : null, signal)]);
     if (signal.aborted) return;
-    health.textContent = `${status.gateways_up} of ${status.gateways} gateways up, ${status.sessions} sessions, ${status.replica} ${status.version}, store ${status.store}`;
+    health.textContent = `${status.gateways_up} of ${status.gateways} gateways up, ${status.pairs ? `${status.pairs_protected} of ${status.pairs} pairs protected, ` : ''}${status.sessions} sessions, ${status.replica} ${status.version}, store ${status.store}`;
     health.className = status.ok ? '' : 'bad';
     document.title = `${title} – Roceway`;
     if (first || !busy()) main.replaceChildren(h('h1', null, title), ...nodes.flat(Infinity).filter(Boolean));

@@ -5,6 +5,7 @@ import { empty, facts, h, pill } from './dom.js';
 import * as f from './format.js';
 import { graph, tunnelKind } from './graph.js';
 import { remember, spark } from './history.js';
+import { gateway, pairCell, pairProblems, pairSort } from './pairs.js';
 import { setFilter, table } from './table.js';
 
 const col = (name, of, show, kind) => ({ name, of, show, num: kind === 'num', wide: kind === 'wide' });
@@ -16,17 +17,19 @@ async function network(rest, signal) {
   if (!sites.length) return ['Network', empty('No sites yet. PUT /v1/sites/NAME adds one; gateways then register by themselves.')];
   const lost = gws.items.filter((g) => g.state !== 'up');
   return ['Network', h('div', { class: 'card' }, graph(sites, gws.items, tuns.items),
-    h('div', { class: 'legend' }, [['good', 'up'], ['warn', 'loses 1 % or more, or a document was refused'], ['bad', 'lost']].map(([k, t]) => h('span', null, h('b', { class: k }), t)),
+    h('div', { class: 'legend' }, [['good', 'up'], ['warn', 'loses 1 % or more, a document was refused, or a pair is not protected'], ['bad', 'lost']].map(([k, t]) => h('span', null, h('b', { class: k }), t)),
       h('span', null, 'Thicker: more bandwidth'), gws.more || tuns.more ? h('span', { class: 'warn' }, 'Only the first gateways and tunnels are drawn') : null)),
+  pairProblems(gws.items),
   lost.length ? [h('h2', null, 'Lost gateways'), h('p', null, lost.slice(0, 50).map((g) => [h('a', { href: `#/gateways?${encodeURIComponent(g.name)}` }, g.name), ' ']))] : null];
 }
 
 const gatewayState = (g) => (g.state !== 'up' ? pill('lost', 'bad') : g.refusal ? pill('refused', 'warn') : pill('up', 'good'));
 
-function gatewayColumns() {
+function gatewayColumns(items) {
+  const pair = items.some((g) => g.pair) ? [col('Pair', pairSort, pairCell)] : [];
   const cap = (g, c) => g.capabilities && g.capabilities[c] && g.capabilities[c].bandwidth_bps;
   return [
-    col('Gateway', (g) => g.name), col('Site', (g) => g.site), col('State', (g) => g.state, gatewayState),
+    col('Gateway', (g) => g.name, (g) => h('a', { href: `#/gateways/${encodeURIComponent(g.name)}` }, g.name)), col('Site', (g) => g.site), col('State', (g) => g.state, gatewayState), ...pair,
     number('Sessions', (g) => g.load && g.load.sessions, f.count), number('Carries', (g) => g.load && g.load.rate_bps, f.rate),
     number('CPU', (g) => g.load && g.load.cpu_ppm, f.percent), number('Custody', (g) => g.load && g.load.custody_ppm, f.percent),
     number('RoCEv2', (g) => cap(g, 'rocev2'), f.rate), number('TCP', (g) => cap(g, 'tcp'), f.rate),
@@ -39,7 +42,7 @@ function gatewayColumns() {
 async function gateways(rest, signal) {
   if (rest) setFilter('gateways', rest);
   const { items, more } = await list('/v1/gateways', 'gateways', signal);
-  return ['Gateways', table('gateways', gatewayColumns(), items, { more, none: 'No gateway has registered yet.' })];
+  return ['Gateways', table('gateways', gatewayColumns(items), items, { more, none: 'No gateway has registered yet.' })];
 }
 
 async function tunnels(rest, signal) {
@@ -185,4 +188,4 @@ async function events(rest, signal) {
 }
 
 export const views = { network, gateways, tunnels, sessions, relays, tenants, jobs, links, events };
-export const details = { sessions: explain, jobs: job };
+export const details = { gateways: gateway, sessions: explain, jobs: job };

@@ -115,7 +115,8 @@ def test_a_takeover_is_told(w):
     protected(w, one, two, 4)
     assert one.open(("10.1.0.5", "10.2.0.5"))[0]["tunnel"] == "gw-b1"
     doc, far = two.document(), b.document()
-    two.say("alone", None, 5, served="silent", age_ms=200)
+    two.say("alone", None, 5, served="silent", age_ms=200, load={"sessions": 3, "rate_bps": 5, "cpu_ppm": 1, "custody_ppm": 1})
+    assert w.op.get("/v1/gateways/gw-a1")["load"]["sessions"] == 3
     p = until(lambda: (p := pair(w))["serves"] == "m2" and p)
     assert p["epoch"] == 5 and not p["protected"] and p["reason"] == "no-standby" and "m2 is alone: m1 is silent" in p["why"], p
     assert "state" not in p["members"][0] and p["members"][0]["lease"] == "up", p  # it may be dead: what it said last counts no more
