@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import cases  # noqa: E402
-from ctlr.harness import CA, Controller, Gateway, free_port, temporary, until  # noqa: E402
+from ctlr.harness import CA, Controller, Gateway, Member, free_port, temporary, until  # noqa: E402
 
 WIDTH = 100
 TRIES = 10
@@ -29,7 +29,7 @@ class World:
         self.ca.issue("ctl", "controller", "127.0.0.1")
         self.foreign.issue("op", "operator")
         self.context = {name: self.ca.issue(name, role) for name, role in [
-            ("op", "operator"), ("sched", "scheduler"), ("net", "network"), ("gw-a1", "gateway"), ("gw-a2", "gateway"), ("gw-b1", "gateway")]}
+            ("op", "operator"), ("sched", "scheduler"), ("net", "network"), ("gw-a1", "gateway"), ("gw-a2", "gateway"), ("gw-b1", "gateway"), ("gw-c", "gateway")]}
         (directory / "paths.json").write_text(json.dumps({"paths": [
             {"first": "a", "second": "b", "edge": "pe-1", "name": name, "bandwidth_bps": bps, "delay_us": 15_500, "jitter_us": 40}
             for name, bps in (("north", 6 * 10**9), ("south", 3 * 10**9))]}))
@@ -220,6 +220,32 @@ def test_a_job_with_its_plan():
     run("--job nobody", 1, ["there is no job nobody"])
     run("--job huge", 1, ["there is no job huge"])
     run("--job train gw-a1:s0", 2, ["one word too many"])
+
+
+# --- gateways ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pair_of_gateways():
+    """Which one serves since when and why, and what the other one is."""
+    one, two = (Member(world.controllers[0].client(world.context["gw-c"]), "gw-c", "c", 31, m) for m in ("rack-1", "rack-2"))
+    for m in one, two:
+        m.register()
+    told(run("--gateway gw-c"), "gateway gw-c", "pair not protected", "serves nobody says so", "epoch none", "rack-1 up - - -")
+    one.say("paired", "ready", 3, served="granted")
+    two.say("ready", "paired", 3)
+    until(lambda: world.op.get("/v1/gateways/gw-c")["pair"]["protected"])
+    told(run("--gateway gw-c"), "pair protected because rack-1 serves, and rack-2 has everything", "serves rack-1", "epoch 3, since 20", "rack-2 up ready paired 3")
+    two.say("alone", None, 4, served="silent", lost="stuck")
+    until(lambda: world.op.get("/v1/gateways/gw-c")["pair"]["serves"] == "rack-2")
+    told(run("--gateway gw-c"), "pair not protected because rack-2 is alone: a copy could not be made, or was refused; rack-1 is silent", "serves rack-2",
+         "warning takeover: rack-2 serves instead of rack-1", "epoch 4 after 3: the one that served was silent")
+    assert json.loads(run("--gateway gw-c --json"))["pair"]["epoch"] == 4
+    text = run("--gateway gw-a1")
+    told(text, "gateway gw-a1", "site a", "state up", "is the present one")
+    assert "pair" not in text and "MEMBER" not in text, text
+    run("--gateway nobody", 1, ["there is no gateway nobody"])
+    run("--gateway gw-c --job train", 2, ["exclude each other"])
+    run("--gateway gw-c gw-a1:s0", 2, ["one word too many for --gateway"])
 
 
 # --- errors ---------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roceway explain: why the control center decided as it did about a session or a job. It looks in
- * all replicas that --controller names, since each knows the sessions that were reported to it.
- * explain_text.c and explain_job.c print the answer.
+ * roceway explain: why the control center decided as it did about a session or a job, and how it
+ * stands with a gateway. It looks in all replicas that --controller names, since each knows the
+ * sessions that were reported to it. explain_text.c, explain_job.c and explain_gateway.c print the
+ * answer.
  */
 #include "tools/roceway/explain.h"
 
@@ -10,13 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE       1000
-#define SHOWN_MAX  20 /* sessions listed when several match */
-#define EVENTS_MAX 5
-#define LIMIT_MAX  (1 << 30)
+#define PAGE        1000
+#define SHOWN_MAX   20 /* sessions listed when several match */
+#define EVENTS_MAX  5
+#define PAIR_EVENTS 12
+#define LIMIT_MAX   (1 << 30)
 
 static const struct cli_opt opts[] = {
     CONTROL_OPTS{"job", "NAME", "explain a job's plan instead"},
+    {"gateway", "NAME", "a gateway instead: of a pair, which one serves and why"},
     {"vni", "N", "only sessions of this VNI"},
     {"limit", "N", "list at most N sessions (default 100), or all"},
     {NULL, NULL, NULL},
@@ -109,8 +112,8 @@ static json_t *record_find(struct control *k, const char *page, const char *what
 	return NULL;
 }
 
-/* The events with that name, from the first replica that answers. The caller frees them. */
-static json_t *events_of(struct control *k, const char *name)
+/* The last events with that name, from the first replica that answers. The caller frees them. */
+static json_t *events_of(struct control *k, const char *name, size_t most)
 {
 	json_t *all = json_array(), *j = NULL, *list, *e;
 	char page[128];
@@ -135,7 +138,7 @@ static json_t *events_of(struct control *k, const char *name)
 			break;
 		after = next;
 	}
-	while (json_array_size(all) > EVENTS_MAX)
+	while (json_array_size(all) > most)
 		json_array_remove(all, 0);
 	return all;
 }
@@ -261,7 +264,7 @@ static int explain_id(const struct cli *cli, struct control *k, const char *id)
 	if (cli->json) {
 		print_json(x);
 	} else {
-		events = events_of(k, js(json_object_get(x, "decision"), "tunnel"));
+		events = events_of(k, js(json_object_get(x, "decision"), "tunnel"), EVENTS_MAX);
 		explain_print(x, events);
 		json_decref(events);
 	}
@@ -302,19 +305,22 @@ static int explain_pair(const struct cli *cli, struct control *k, const struct w
 	return EXIT_ERROR;
 }
 
-static int explain_job(const struct cli *cli, struct control *k, const char *name)
+/* Explains what has a name, a page of its own and events: a job, a gateway. */
+static int explain_named(const struct cli *cli, struct control *k, const char *what, const char *name,
+    void (*print)(const json_t *j, const json_t *events), size_t most)
 {
 	json_t *j, *events;
-	char page[1024];
+	char page[1024], pages[32];
 
-	api_page_of(page, sizeof(page), "/v1/jobs/", name);
-	j = record_find(k, page, "job", name);
+	snprintf(pages, sizeof(pages), "/v1/%ss/", what);
+	api_page_of(page, sizeof(page), pages, name);
+	j = record_find(k, page, what, name);
 	if (j && cli->json) {
 		print_json(j);
 	} else {
-		events = events_of(k, name);
+		events = events_of(k, name, most);
 		if (j)
-			explain_print_job(j, events);
+			print(j, events);
 		else if (json_array_size(events))
 			explain_print_events(events);
 		json_decref(events);
@@ -325,13 +331,17 @@ static int explain_job(const struct cli *cli, struct control *k, const char *nam
 
 static int run_explain(const struct cli *cli)
 {
-	const char *job = cli_value(cli, "job");
+	const char *job = cli_value(cli, "job"), *gateway = cli_value(cli, "gateway");
 	struct control *k;
 	struct wanted w;
 	int rc;
 
-	if (job && cli->words) {
-		cli_error("%s: one word too many for --job", cli->word[0]);
+	if (job && gateway) {
+		cli_error("--job and --gateway exclude each other");
+		return EXIT_USAGE;
+	}
+	if ((job || gateway) && cli->words) {
+		cli_error("%s: one word too many for --%s", cli->word[0], job ? "job" : "gateway");
 		return EXIT_USAGE;
 	}
 	if (!read_wanted(cli, &w))
@@ -340,7 +350,9 @@ static int run_explain(const struct cli *cli)
 	if (!k)
 		return rc;
 	if (job)
-		rc = explain_job(cli, k, job);
+		rc = explain_named(cli, k, "job", job, explain_print_job, EVENTS_MAX);
+	else if (gateway)
+		rc = explain_named(cli, k, "gateway", gateway, explain_print_gateway, PAIR_EVENTS);
 	else if (w.both)
 		rc = explain_pair(cli, k, &w);
 	else if (cli->words && !*w.a)

@@ -10,6 +10,9 @@ void explain_print(const json_t *x, const json_t *events);
 /* Prints a job with its plan and its events. explain_job.c */
 void explain_print_job(const json_t *job, const json_t *events);
 
+/* Prints a gateway, with the two of a pair, and its events. explain_gateway.c */
+void explain_print_gateway(const json_t *gateway, const json_t *events);
+
 /* explain_table.c: a job's tunnels in networks; events, oldest first. */
 void explain_print_network(const json_t *tunnels);
 /* Prints events, oldest first. */
