@@ -237,7 +237,8 @@ struct ctlr_job **ctlr_jobs_by_name(struct ctlr *c)
  * term grows, so that all renewals together stay below `gateways.heartbeats`. */
 uint32_t ctlr_gateway_ttl_ms(const struct ctlr *c)
 {
-	const uint64_t lease = c->conf->lease / RWY_MS, spread = c->gateways.n * 3000 / c->conf->heartbeats;
+	const size_t leases = c->gateways.n + c->pairs.n; /* of a pair both have one */
+	const uint64_t lease = c->conf->lease / RWY_MS, spread = leases * 3000 / c->conf->heartbeats;
 
 	return (uint32_t)(lease > spread ? lease : spread);
 }

@@ -115,10 +115,10 @@ def generation(g):
 
 
 @contextlib.contextmanager
-def running(folder, member=("", "")):
+def running(folder, member=("", ""), keys=False):
     ca = CA(os.path.join(folder, "ca"))
     ca.issue("ctl", "controller", "127.0.0.1", CTL)
-    ctl = Control(lab.BUILD, ca, folder, "{kind: sqlite, path: %s/c.db}" % folder, lease="3s, security: none")
+    ctl = Control(lab.BUILD, ca, folder, "{kind: sqlite, path: %s/c.db}" % folder, lease="3s" if keys else "3s, security: none")
     op = Api(ctl, ca.issue("op", "operator"))
     for n, site in ((1, "a"), (2, "b")):
         op.put("/v1/sites/" + site, {"prefixes": ["10.%d.0.0/24" % n, "fd00:%d::/64" % n]})
@@ -127,6 +127,11 @@ def running(folder, member=("", "")):
     b.sock = os.path.join(folder, "b.sock")
     for g, more in ((one, member[0]), (two, member[1])):
         managed(g, folder, ca, ctl.port, NAME, "a", os.path.join(folder, g.n), more and ", member: " + more)
+        if keys:
+            with open(g.config) as f:
+                text = f.read()
+            with open(g.config, "w") as f:
+                f.write(text.replace("security: none\n    standby", "peer_name: %s\n    standby" % NAME))
     managed(b, folder, ca, ctl.port, lab.TAG + "b", "b", folder)
     pairs.cable(True)
     try:
@@ -241,6 +246,33 @@ def test_zombie_and_controller(folder):
         assert "epoch %d after %d: the one that served was silent" % (epoch + 2, epoch + 1) in e["text"], e
         two.start().until("ready")
         assert op.protected(M1)["epoch"] == epoch + 2
+        load.more()
+        finish(load, w.b, one, two)
+
+
+def test_keys_and_cable(folder):
+    """With keys, which the standby gets when it takes over; then the cable is cut, and the witness behind the controller's tunnel decides."""
+    with running(folder, keys=True) as w, loaded(w) as load:
+        op, one, two = w.op, w.one, w.two
+        epoch = op.protected(M1)["epoch"]
+        assert "keys: tunnel=%sb" % lab.TAG not in two.text(), two.text()  # it does not even try
+        one.kill()
+        load.more()
+        two.until("alone")
+        one.start().until("ready")
+        two.until("paired")
+        assert op.protected(M2)["epoch"] == epoch + 1
+        pairs.cable(False)
+        load.more()
+        serve = until(lambda: [g for g in (one, two) if g.info().get("state") == "alone"], lambda: (one.info(), two.info()))
+        load.more()
+        assert sum(bool(g.info().get("serves")) for g in (one, two)) == 1, (one.info(), two.info())
+        name = {"1": M1, "2": M2}[serve[0].n]
+        p = until(lambda: (p := op.pair())["serves"] == name and p["reason"] == "no-standby" and p, lambda: op.pair())
+        pairs.cable(True)
+        serve[0].until("paired")
+        assert op.protected(name)["epoch"] >= p["epoch"]
+        assert not op.events("both say") and not op.events("past-epoch")
         load.more()
         finish(load, w.b, one, two)
 
