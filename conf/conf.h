@@ -292,6 +292,8 @@ uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker);
 const char *conf_tunnel_peer_name(const struct conf_tunnel *t);
 /* The number of the tunnel to the other gateway of a pair; -1: it is not one of a pair. */
 int conf_standby(const struct conf *c);
+/* The name that tells the two gateways of a pair apart; "": it is not one of a pair. */
+void conf_member(const struct conf *c, char out[CONF_NAME]);
 /* Some request may be acknowledged by mode `site`: of the plain LAN, or of a tenant. */
 bool conf_wants_site(const struct conf *c);
 /* Checks c's tunnels together with its ports and workers, and fills port_idx. An entry without a

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values that follow from other keys: the port of a tunnel, and the keys that a tenant omits. */
+#include <arpa/inet.h>
+
 #include "conf/schema.h"
 
 void conf_resolve_ports(struct conf *c)
@@ -49,6 +51,31 @@ int conf_standby(const struct conf *c)
 		if (*c->tunnel[i].name && c->tunnel[i].standby)
 			return (int)i;
 	return -1;
+}
+
+void conf_member(const struct conf *c, char out[CONF_NAME])
+{
+	const int t = conf_standby(c);
+	char text[INET6_ADDRSTRLEN];
+	const struct rwy_ip *a;
+	const char *end;
+
+	memset(out, 0, CONF_NAME);
+	if (t < 0)
+		return;
+	if (*c->controller.member) {
+		memcpy(out, c->controller.member, CONF_NAME);
+		return;
+	}
+	a = &c->tunnel[t].local;
+	inet_ntop(rwy_ip_is4(a) ? AF_INET : AF_INET6, rwy_ip_is4(a) ? a->b + 12 : a->b, text, sizeof(text));
+	for (char *p = text; *p; p++)
+		if (*p == ':')
+			*p = '-';
+	/* The two differ at the end, and a name begins with a letter or a digit. */
+	end = strlen(text) < CONF_NAME ? text : text + strlen(text) - (CONF_NAME - 1);
+	end += strspn(end, "-");
+	snprintf(out, CONF_NAME, "%s", end);
 }
 
 static bool any_site(const struct tenant_mode *m, unsigned n)

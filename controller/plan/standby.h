@@ -46,7 +46,7 @@ enum plan_standby_state {
 	X(PLAN_STANDBY_E_LOSES, "loses", "the other one served", "the other one serves")                     \
 	X(PLAN_STANDBY_E_STORES, "stores", "the other one was a standby", "the standby began again")         \
 	X(PLAN_STANDBY_E_TAKES, "takes", "both asked the witness", "the standby asked for the tunnels")      \
-	X(PLAN_STANDBY_E_ASKS, "asks", "the one that served had started again", "the standby started again") \
+	X(PLAN_STANDBY_E_ASKS, "asks", "the other one had just started", "the standby started again")        \
 	X(PLAN_STANDBY_E_YIELDS, "yields", "the one that served handed over", "the other one handed over")   \
 	X(PLAN_STANDBY_E_SILENT, "silent", "the one that served was silent", "the standby is silent")        \
 	X(PLAN_STANDBY_E_WALKED, "walked", "all copies were there", "all copies were there")                 \

@@ -54,6 +54,7 @@ static void differ(const struct ctlr_pair *p, char all[96], char bars[96])
 	const struct model_registration *a = &p->member[0].reg, *b = &p->member[1].reg;
 	const struct plan_member *m = p->p.m;
 	json_t *x, *y;
+	bool version;
 
 	*all = *bars = 0;
 	if (!m[0].up || !m[1].up)
@@ -65,10 +66,12 @@ static void differ(const struct ctlr_pair *p, char all[96], char bars[96])
 			add_word(bars, words[i]);
 	json_decref(x);
 	json_decref(y);
-	if (m[0].said && m[1].said && m[0].st.configuration != m[1].st.configuration)
+	version = strcmp(a->version, b->version) != 0;
+	/* Two versions may make two digests of one file. */
+	if (!version && m[0].said && m[1].said && m[0].st.configuration != m[1].st.configuration)
 		add_word(bars, "configuration");
 	memcpy(all, bars, 96);
-	if (strcmp(a->version, b->version) != 0)
+	if (version)
 		add_word(all, "version");
 }
 

@@ -234,7 +234,7 @@ static int agent_start(struct gw_ctrl *k, uint64_t generation)
 	int rc;
 
 	snprintf(k->boot_id, sizeof(k->boot_id), "%016" PRIx64, base_random64());
-	ctrl_member(k->app->conf, k->member);
+	conf_member(k->app->conf, k->member);
 	agent_cfg_default(&cfg);
 	cfg.url = (const char *const *)c->url;
 	cfg.urls = c->urls;

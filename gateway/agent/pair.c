@@ -2,7 +2,6 @@
 /* One of a pair of gateways, as the control center hears of it: see pair.h. */
 #include "gateway/agent/pair.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,32 +12,7 @@
 #include "gateway/control/tunnels.h"
 #include "rwy/hash.h"
 
-/* --- which of the two ------------------------------------------------------------------------- */
-
-void ctrl_member(const struct conf *c, char out[CONF_NAME])
-{
-	const int t = conf_standby(c);
-	char text[INET6_ADDRSTRLEN];
-	const struct rwy_ip *a;
-	const char *end;
-
-	memset(out, 0, CONF_NAME);
-	if (t < 0)
-		return;
-	if (*c->controller.member) {
-		memcpy(out, c->controller.member, CONF_NAME);
-		return;
-	}
-	a = &c->tunnel[t].local;
-	inet_ntop(rwy_ip_is4(a) ? AF_INET : AF_INET6, rwy_ip_is4(a) ? a->b + 12 : a->b, text, sizeof(text));
-	for (char *p = text; *p; p++)
-		if (*p == ':')
-			*p = '-';
-	/* The two differ at the end, and a name begins with a letter or a digit. */
-	end = strlen(text) < CONF_NAME ? text : text + strlen(text) - (CONF_NAME - 1);
-	end += strspn(end, "-");
-	snprintf(out, CONF_NAME, "%s", end);
-}
+/* --- what both have --------------------------------------------------------------------------- */
 
 static void put_ip(FILE *f, const struct rwy_ip *a)
 {

@@ -12,8 +12,6 @@
 
 struct gw_ctrl;
 
-/* The name that tells the two apart; "": it is not one of a pair. */
-void ctrl_member(const struct conf *c, char out[CONF_NAME]);
 /* A digest of what both have in their files: ports, tunnels but the pair's own, ack mode. tunnel:
  * n tunnels that are the gateway's own. */
 uint64_t ctrl_pair_digest(const struct conf *c, const struct conf_tunnel *tunnel, unsigned n);

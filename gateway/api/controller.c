@@ -43,6 +43,7 @@ void api_controller(const struct api_req *req, struct api_reply *reply)
 	const struct conf_controller *c = &req->app->conf->controller;
 	struct agent_status s;
 	json_t *urls = json_array();
+	char member[CONF_NAME];
 
 	for (unsigned i = 0; i < c->urls; i++)
 		json_array_append_new(urls, json_string(c->url[i]));
@@ -57,4 +58,7 @@ void api_controller(const struct api_req *req, struct api_reply *reply)
 	    "retry_seconds", (double)s.retry_ms / 1e3, "ttl_seconds", (double)s.ttl_ms / 1e3, "generation",
 	    (json_int_t)s.generation, "refused", (json_int_t)s.refused, "refusal", s.why, "problem",
 	    s.problem, "document", c->document, "tunnels", tunnels(req->app), "counters", counters(&s));
+	conf_member(req->app->conf, member);
+	if (*member)
+		json_object_set_new(reply->json, "member", json_string(member));
 }

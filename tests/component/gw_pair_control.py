@@ -172,6 +172,8 @@ def test_takeovers_are_told(folder):
         p = op.protected(M1)
         assert [m["member"] for m in p["members"]] == [M1, M2] and [m["state"] for m in p["members"]] == ["paired", "ready"], p
         assert generation(one) == generation(two) > 0  # it has the tunnels before it takes over
+        for g, m in ((one, M1), (two, M2)):
+            assert "site a, member %s of the pair" % m in pairs.roceway(g, "controller").stdout, pairs.roceway(g, "controller").stdout
         gateway = op.get("/v1/gateways/" + NAME)
         assert gateway["wan"] == ["192.0.2.1:4793", "[fd00:9::1]:4793"] and len(gateway["lan"]) == 2, gateway  # and not the cable
         until(lambda: len(op.sessions()[0]) >= drain.QPS, lambda: op.sessions())

@@ -72,7 +72,7 @@ static int set_up(void **state)
 	resyncs = 0;
 	app = (struct gw_app){.conf = conf, .workers = 1};
 	ctrl = (struct gw_ctrl){.app = &app};
-	ctrl_member(conf, ctrl.member);
+	conf_member(conf, ctrl.member);
 	now = 10 * RWY_SEC;
 	return 0;
 }
@@ -102,19 +102,19 @@ static void test_name(void **state)
 
 	assert_string_equal(ctrl.member, "169.254.77.1");
 	set_local("fe80:0000:0000:0000:0000:0000:0000:0001");
-	ctrl_member(conf, name);
+	conf_member(conf, name);
 	assert_string_equal(name, "fe80--1");
 	set_local("2001:0db8:aaaa:bbbb:cccc:dddd:eeee:ff02"); /* 38 characters: its end tells the two apart */
-	ctrl_member(conf, name);
+	conf_member(conf, name);
 	assert_string_equal(name, "8-aaaa-bbbb-cccc-dddd-eeee-ff02");
 	set_local("0000:0000:0000:0000:0000:0000:0000:0005");
-	ctrl_member(conf, name);
+	conf_member(conf, name);
 	assert_string_equal(name, "5");
 	snprintf(conf->controller.member, sizeof(conf->controller.member), "rack-1");
-	ctrl_member(conf, name);
+	conf_member(conf, name);
 	assert_string_equal(name, "rack-1");
 	conf->tunnel[conf_standby(conf)].standby = false;
-	ctrl_member(conf, name);
+	conf_member(conf, name);
 	assert_string_equal(name, "");
 }
 

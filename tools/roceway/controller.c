@@ -43,7 +43,8 @@ static void print_state(const json_t *j)
 
 	row("controller", "%s", js(j, "url"));
 	row("state", "%s for %s", js(j, "state"), say_time(jn(j, "since_seconds")));
-	row("as", "%s, site %s", js(j, "name"), js(j, "site"));
+	row("as", *js(j, "member") ? "%s, site %s, member %s of the pair" : "%s, site %s", js(j, "name"),
+	    js(j, "site"), js(j, "member"));
 	if (there)
 		row("lease", "%s, renewed %s ago", say_time(jn(j, "ttl_seconds")),
 		    say_time(jn(j, "renewed_seconds")));
