@@ -115,10 +115,10 @@ def generation(g):
 
 
 @contextlib.contextmanager
-def running(folder, member=("", ""), keys=False):
+def running(folder, member=("", ""), keys=False, lease="3s"):
     ca = CA(os.path.join(folder, "ca"))
     ca.issue("ctl", "controller", "127.0.0.1", CTL)
-    ctl = Control(lab.BUILD, ca, folder, "{kind: sqlite, path: %s/c.db}" % folder, lease="3s" if keys else "3s, security: none")
+    ctl = Control(lab.BUILD, ca, folder, "{kind: sqlite, path: %s/c.db}" % folder, lease=lease if keys else lease + ", security: none")
     op = Api(ctl, ca.issue("op", "operator"))
     for n, site in ((1, "a"), (2, "b")):
         op.put("/v1/sites/" + site, {"prefixes": ["10.%d.0.0/24" % n, "fd00:%d::/64" % n]})
@@ -186,7 +186,6 @@ def test_takeovers_are_told(folder):
         load.more()
         two.until("alone")
         p = until(lambda: (p := op.pair())["serves"] == M2 and p, lambda: op.pair())
-        assert time.time() - at < 3, "%.1f s" % (time.time() - at)  # at once, and not with the next lease
         assert p["epoch"] == epoch + 1 and not p["protected"] and abs(p["since_ms"] / 1000 - at) < 10, p
         e = op.event("takeover")
         assert e["severity"] == "warning" and "%s serves instead of %s since " % (M2, M1) in e["text"] and "the one that served was silent" in e["text"], e
@@ -227,13 +226,13 @@ def test_takeovers_are_told(folder):
 
 def test_zombie_and_controller(folder):
     """A gateway that stood still contradicts nobody for long; a takeover while the controller is away is told afterwards."""
-    with running(folder) as w, loaded(w) as load:
+    with running(folder, lease="300s") as w, loaded(w) as load:
         op, one, two = w.op, w.one, w.two
         epoch = op.protected(M1)["epoch"]
         one.proc.send_signal(signal.SIGSTOP)
         two.until("alone")
         load.more()
-        until(lambda: op.pair()["serves"] == M2, lambda: op.pair())
+        until(lambda: op.pair()["serves"] == M2, lambda: op.pair())  # at once, and not with the next lease, in 100 s
         one.proc.send_signal(signal.SIGCONT)
         one.until("ready")
         two.until("paired")
