@@ -35,7 +35,11 @@ void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint3
 	if (p->asked != RWY_NEVER)
 		p->asked = sent >= p->asked_last ? RWY_NEVER : rwy_time_max(p->asked, sent);
 	switch (p->state) {
+	case WAN_PATH_OFF:
+		return;
 	case WAN_PATH_UNPROVEN:
+		if (sent < p->since)
+			return; /* it led elsewhere then */
 		wan_path_enter(p, WAN_PATH_USABLE, now);
 		return;
 	case WAN_PATH_SILENT:

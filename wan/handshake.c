@@ -339,7 +339,8 @@ static void accept_proof(struct wan_tunnel *t, const struct wan_hs_what *w)
 	h->repeats = w->f->flags & WAN_HELLO_WANT ? REPEATS : wan_claim_shows(t);
 	h->interval = REPEAT_FIRST;
 	t->last_rx = w->p->last_rx = w->now;
-	wan_path_enter(w->p, WAN_PATH_USABLE, w->now);
+	if (w->p->state != WAN_PATH_OFF)
+		wan_path_enter(w->p, WAN_PATH_USABLE, w->now);
 	enter(t, up_state(h), w->now);
 }
 
@@ -371,7 +372,7 @@ static void hs_restart(struct wan_tunnel *t, const struct wan_hs_what *w)
 	accept_proof(t, w);
 	t->c.peer_restarts++;
 	for (unsigned i = 0; i <= t->paths; i++)
-		wan_path_restart(&t->path[i], w->now);
+		wan_path_restart(wan_path_nth(t, i), w->now);
 	peer_set(t, w);
 	wan_fec_rx_reset(&t->fec);
 	wan_rx_end_all(t, WAN_CLOSE_PEER_RESET, w->now);

@@ -83,11 +83,14 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	p->t = t;
 	p->id = id;
 	p->mtu = t->cfg.mtu[wan_path_is_stream(p) ? 0 : id];
+	p->use = wan_path_is_stream(p) ? WAN_USE_ALWAYS : t->cfg.use[id];
+	p->state = p->use == WAN_USE_NEVER ? WAN_PATH_OFF : WAN_PATH_UNPROVEN;
+	p->since = now;
 	p->mask = (t->cfg.tx_pkts_max < MAP_FIRST ? t->cfg.tx_pkts_max : MAP_FIRST) - 1;
 	p->mask_max = t->cfg.tx_pkts_max - 1;
 	fec_init(p);
-	/* the stream's map is allocated at its first use */
-	if (!wan_path_is_stream(p) && wan_path_map_new(p) < 0)
+	/* the map of the stream, and of a path that is used later, is allocated at its first use */
+	if (!wan_path_is_stream(p) && p->state != WAN_PATH_OFF && wan_path_map_new(p) < 0)
 		return RWY_ENOMEM;
 	p->ack_at = p->loss_timer = p->asked = RWY_NEVER;
 	p->last_rx = p->cc_ticked = p->state_at = now;

@@ -87,6 +87,7 @@ struct wan_reorder {
 #define WAN_PATH_STREAM 15 /* path number of the reliable carrier in datagrams */
 
 enum wan_path_state {
+	WAN_PATH_OFF,      /* it is used for nothing (use.c) */
 	WAN_PATH_UNPROVEN, /* no answer has come yet */
 	WAN_PATH_SILENT,   /* no answer while another path worked: its data went there */
 	WAN_PATH_TRIED,    /* it answers again, and carries a little (alive.c) */
@@ -110,6 +111,8 @@ struct wan_path {
 	uint8_t id;
 	bool ping; /* a PING is to be sent */
 	enum wan_path_state state;
+	enum wan_path_use use;
+	bool spared; /* use.c: it takes no new data, because another one is to */
 	uint32_t mtu;
 
 	/* Several paths: see paths.c. */
@@ -119,6 +122,7 @@ struct wan_path {
 	rwy_time asked_last;        /* when the last datagram was sent that wants an answer */
 	rwy_time silent_not_before; /* the process was late: answers may be unread */
 	rwy_time state_at;          /* of the last change of `state` */
+	rwy_time since;             /* it is used since then, for something */
 	uint32_t trial;             /* TRIED: most datagrams in flight */
 	uint8_t rests;              /* enum wan_couple_state: not 0: it takes no new data */
 	uint32_t silences;          /* how often it fell silent */

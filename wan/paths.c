@@ -98,7 +98,8 @@ uint32_t wan_paths_share(
 	return all ? (uint32_t)((p->rate_Bps << 16) / all) : WAN_FEC_ALL;
 }
 
-/* The usable path other than `but` where a datagram arrives first; NULL: none. */
+/* The usable path other than `but` where a datagram arrives first; NULL: none. A spare one is for
+ * what has no other. */
 static struct wan_path *soonest(const struct wan_tunnel *t, const struct wan_path *but, rwy_time now)
 {
 	struct wan_path *best = NULL;
@@ -106,7 +107,7 @@ static struct wan_path *soonest(const struct wan_tunnel *t, const struct wan_pat
 	for (unsigned i = 0; i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
 
-		if (p != but && wan_path_usable(p) && wan_sent_room(p) &&
+		if (p != but && wan_path_usable(p) && (but || !p->spared) && wan_sent_room(p) &&
 		    (!best || arrives(p, now) < arrives(best, now)))
 			best = p;
 	}
@@ -142,14 +143,14 @@ static bool busy(const struct wan_tunnel *t)
  */
 static bool learns(const struct wan_path *p)
 {
-	return !wan_path_has_rtt(p) && p->asked_last < p->t->since + LONG_SILENCE;
+	return !wan_path_has_rtt(p) && p->asked_last < rwy_time_max(p->t->since, p->since) + LONG_SILENCE;
 }
 
 static rwy_time ask_at(const struct wan_path *p, bool busy)
 {
 	rwy_dur each = p->t->cfg.path_probe;
 
-	if (p->ping || !(busy || learns(p)))
+	if (p->state == WAN_PATH_OFF || p->ping || !(busy || learns(p)))
 		return RWY_NEVER;
 	if (!wan_path_usable(p) && p->asked_last > p->state_at + LONG_SILENCE)
 		each *= LESS_OFTEN;
@@ -175,6 +176,7 @@ void wan_paths_tick(struct wan_tunnel *t, rwy_time now)
 {
 	bool ask;
 
+	wan_use_tick(t, now);
 	if (!wan_hs_session(t) || t->st.on)
 		return;
 	for (unsigned i = 0; i < t->paths; i++)

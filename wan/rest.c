@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a path, and which paths rest because they share a bottleneck (couple.h). alive.c
- * hears the answers. */
+/* The state of a path, and which paths rest because they share a bottleneck (couple.h), or because
+ * they are spare. alive.c hears the answers. */
 #include "wan/tunnel.h"
 
 #define LOSS_MOST 50000u /* ppm: who loses more carries for nobody */
@@ -19,14 +19,40 @@ static void take_rests(struct wan_tunnel *t, rwy_time now)
 	}
 }
 
+/* A path carries that is always used. */
+static bool carried(const struct wan_tunnel *t)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < t->paths; i++)
+		any |= t->path[i].use == WAN_USE_ALWAYS && wan_path_usable(&t->path[i]);
+	return any;
+}
+
+void wan_rest_spare(struct wan_tunnel *t)
+{
+	const bool spared = carried(t);
+
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+		const bool was = p->spared;
+
+		p->spared = spared && p->use == WAN_USE_SPARE;
+		if (was && !p->spared)
+			wan_rate_app_limited(p); /* what it carried says little of what it can */
+	}
+}
+
 void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now)
 {
 	if (p->state == to)
 		return;
 	p->state = to;
 	p->state_at = now;
-	if (to == WAN_PATH_SILENT)
+	if (to == WAN_PATH_SILENT || to == WAN_PATH_OFF)
 		wan_rest_gone(p, now);
+	if (!wan_path_is_stream(p))
+		wan_rest_spare(p->t);
 }
 
 void wan_path_try(struct wan_path *p, rwy_time now)

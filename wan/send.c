@@ -90,11 +90,13 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 }
 
 /* Returns the path that replaces p for datagrams that are due. A carrier that is there for detours
- * carries its own questions and answers. */
+ * carries its own questions and answers. The peer may still send by a path that is used no more. */
 static struct wan_path *via(const struct wan_tunnel *t, struct wan_path *p)
 {
 	if (t->st.on)
 		return wan_stream_path(t);
+	if (p->state == WAN_PATH_OFF)
+		return t->first;
 	return wan_path_is_stream(p) && !wan_detour_open(t) ? &t->path[0] : p;
 }
 
@@ -333,9 +335,11 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		wan_paths_first(t, now);
 	}
 	for (unsigned i = 0; i <= t->paths; i++) {
-		while (n < max && send_control(t, &t->path[i], &out[n], now))
+		struct wan_path *p = wan_path_nth(t, i);
+
+		while (n < max && send_control(t, p, &out[n], now))
 			n++;
-		while (n < max && send_probe(t, &t->path[i], &out[n], now))
+		while (n < max && send_probe(t, p, &out[n], now))
 			n++;
 	}
 	catch_up(t, now);
@@ -353,8 +357,10 @@ static rwy_time stream_next(const struct wan_tunnel *t)
 	if (!t->st.room)
 		return RWY_NEVER;
 	for (unsigned i = 0; i <= t->paths; i++) {
-		next = rwy_time_min(next, t->path[i].ack_at);
-		if (t->path[i].probes || t->path[i].ping)
+		const struct wan_path *p = wan_path_nth(t, i);
+
+		next = rwy_time_min(next, p->ack_at);
+		if (p->probes || p->ping)
 			next = 0;
 	}
 	if (!wan_stream_open(t))

@@ -83,6 +83,8 @@ unsigned wan_paths(const struct wan_tunnel *t)
 static const char *state_name(enum wan_path_state s)
 {
 	switch (s) {
+	case WAN_PATH_OFF:
+		return "off";
 	case WAN_PATH_UNPROVEN:
 		return "unproven";
 	case WAN_PATH_SILENT:
@@ -95,12 +97,21 @@ static const char *state_name(enum wan_path_state s)
 	rwy_unreachable();
 }
 
+/* Why a path that could carry does not. */
+static const char *state_of(const struct wan_path *p)
+{
+	if (wan_path_usable(p) && p->spared)
+		return "spare";
+	if (wan_path_usable(p) && p->rests == WAN_COUPLE_RESTS)
+		return "resting";
+	return state_name(p->state);
+}
+
 void wan_get_path_stats(const struct wan_tunnel *t, unsigned path, struct wan_path_stats *out)
 {
 	const struct wan_path *p = &t->path[path];
 
-	*out = (struct wan_path_stats){
-	    .state = p->rests == WAN_COUPLE_RESTS && wan_path_usable(p) ? "resting" : state_name(p->state),
+	*out = (struct wan_path_stats){.state = state_of(p),
 	    .since = p->state_at,
 	    .srtt = p->srtt,
 	    .min_rtt = p->min_rtt,

@@ -39,6 +39,8 @@ static bool cfg_ok(const struct wan_cfg *c)
 		return false;
 	if (c->paths < 1 || c->paths > WAN_PATHS_MAX)
 		return false;
+	if (c->use[0] == WAN_USE_NEVER)
+		return false;
 	for (unsigned i = 0; i < c->paths; i++)
 		if (c->mtu[i] < 576 || c->mtu[i] > 9000)
 			return false;
@@ -68,27 +70,28 @@ static void fec_init(struct wan_tunnel *t)
 
 static int paths_new(struct wan_tunnel *t, rwy_time now)
 {
-	size_t size = (t->cfg.paths + 1) * sizeof(*t->path);
-
-	t->path = aligned_alloc(alignof(struct wan_path), size);
+	/* Paths may be added later. What is not used of this is never touched. */
+	t->path = aligned_alloc(alignof(struct wan_path), (WAN_PATHS_MAX + 1) * sizeof(*t->path));
 	if (!t->path)
 		return RWY_ENOMEM;
-	memset(t->path, 0, size);
-	t->paths = t->cfg.paths;
+	if (wan_path_init(wan_stream_path(t), t, WAN_PATH_STREAM, now) < 0)
+		return RWY_ENOMEM;
 	t->share = WAN_FEC_ALL;
-	wan_couple_init(&t->couple, t->paths);
+	wan_couple_init(&t->couple, t->cfg.paths);
 	t->first = t->path;
 	t->mtu_own = t->cfg.mtu[0];
-	for (unsigned i = 0; i < t->paths; i++) {
+	for (unsigned i = 0; i < t->cfg.paths; i++) {
 		if (wan_path_init(&t->path[i], t, (uint8_t)i, now) < 0)
 			return RWY_ENOMEM;
+		t->paths++;
 		if (t->cfg.mtu[i] < t->mtu_own)
 			t->mtu_own = t->cfg.mtu[i];
 	}
 	if (t->cfg.aead)
 		t->mtu_own -= AEAD_TAG;
 	t->mtu_min = t->fec.mtu = t->mtu_own;
-	return wan_path_init(wan_stream_path(t), t, WAN_PATH_STREAM, now);
+	wan_rest_spare(t);
+	return 0;
 }
 
 int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
@@ -134,7 +137,7 @@ void wan_free(struct wan_tunnel *t)
 	wan_dgram_fini(t);
 	wan_fec_fini(&t->fec);
 	for (unsigned i = 0; t->path && i <= t->paths; i++)
-		wan_path_fini(&t->path[i]);
+		wan_path_fini(wan_path_nth(t, i));
 	wan_keys_free(t);
 	free(t->path);
 	free(t->log);
@@ -145,8 +148,8 @@ void wan_free(struct wan_tunnel *t)
 static void maps_grow(struct wan_tunnel *t)
 {
 	for (unsigned i = 0; i <= t->paths; i++)
-		if (wan_path_map_short(&t->path[i]))
-			wan_path_map_grow(&t->path[i]);
+		if (wan_path_map_short(wan_path_nth(t, i)))
+			wan_path_map_grow(wan_path_nth(t, i));
 }
 
 static bool maps_short(const struct wan_tunnel *t)
@@ -154,7 +157,7 @@ static bool maps_short(const struct wan_tunnel *t)
 	bool any = false;
 
 	for (unsigned i = 0; i <= t->paths; i++)
-		any |= wan_path_map_short(&t->path[i]);
+		any |= wan_path_map_short(wan_path_nth(t, i));
 	return any;
 }
 
@@ -165,7 +168,7 @@ static rwy_time keepalive_at(const struct wan_tunnel *t, const struct wan_path *
 
 static void keep_alive(const struct wan_tunnel *t, struct wan_path *p, rwy_time now)
 {
-	if (now < keepalive_at(t, p))
+	if (p->state == WAN_PATH_OFF || now < keepalive_at(t, p))
 		return;
 	p->ping = true;
 	p->last_ping = now;
@@ -237,7 +240,7 @@ rwy_time wan_next(const struct wan_tunnel *t)
 
 	for (unsigned i = 0; runs(t) && i < t->paths; i++) {
 		next = rwy_time_min(next, wan_loss_next(&t->path[i]));
-		if (!t->st.on)
+		if (!t->st.on && t->path[i].state != WAN_PATH_OFF)
 			next = rwy_time_min(next, keepalive_at(t, &t->path[i]));
 	}
 	if (t->st.on && runs(t))

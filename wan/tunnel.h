@@ -136,8 +136,8 @@ struct wan_tunnel {
 	struct wan_claims claim;
 	struct wan_keys *keys; /* NULL: datagrams go in the clear */
 	rwy_time last_rx;
-	struct wan_path *path; /* [paths]: the reliable carrier's */
-	unsigned paths;
+	struct wan_path *path; /* [WAN_PATHS_MAX]: the reliable carrier's */
+	unsigned paths;        /* it never becomes less: packet numbers go on (use.c) */
 	/* several paths: the one by which a datagram arrives earliest; else the only one */
 	struct wan_path *first;
 	const struct wan_path *last; /* several paths: where new data went last */
@@ -327,7 +327,12 @@ uint32_t wan_dgram_bufs(const struct wan_tunnel *t); /* buffers that it holds, b
 #define WAN_STREAM_RESERVE 32
 static inline struct wan_path *wan_stream_path(const struct wan_tunnel *t)
 {
-	return &t->path[t->paths];
+	return &t->path[WAN_PATHS_MAX];
+}
+/* The i-th of all paths, with that of the reliable carrier behind them, at t->paths. */
+static inline struct wan_path *wan_path_nth(const struct wan_tunnel *t, unsigned i)
+{
+	return i < t->paths ? &t->path[i] : wan_stream_path(t);
 }
 /* Returns NULL when there is no such path. */
 static inline struct wan_path *wan_path_of(const struct wan_tunnel *t, uint8_t id)
@@ -404,11 +409,18 @@ static inline void wan_path_on_asked(struct wan_path *p, rwy_time now)
 }
 void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint32_t lost, rwy_time now);
 
+/* A path's state or use has changed: finds which spare paths carry. */
+void wan_rest_spare(struct wan_tunnel *t);
+
+/* use.c: what paths are used for */
+/* Takes back what is still under way on paths that are used for nothing. */
+void wan_use_tick(struct wan_tunnel *t, rwy_time now);
+
 /* paths.c: several paths */
 /* A path may carry data but for pacing. */
 static inline bool wan_path_open(const struct wan_path *p)
 {
-	return wan_path_usable(p) && !p->rests && p->inflight < p->cwnd && wan_sent_room(p) &&
+	return wan_path_usable(p) && !p->rests && !p->spared && p->inflight < p->cwnd && wan_sent_room(p) &&
 	       (p->state != WAN_PATH_TRIED || p->inflight_n < p->trial);
 }
 /* The choice of a path at a time: on `best`, which is open, data arrives first, its pacing counted;

@@ -94,6 +94,13 @@ enum wan_fec_mode {
 	WAN_FEC_OFF,  /* none is sent, and the peer is asked to send none */
 };
 
+/* What a path is used for. */
+enum wan_path_use {
+	WAN_USE_ALWAYS, /* it carries its part */
+	WAN_USE_SPARE,  /* it carries only while no path that is always used answers */
+	WAN_USE_NEVER,  /* nothing is sent by it */
+};
+
 struct wan_cfg {
 	void *ctx;
 	const struct wan_ops *ops;
@@ -104,6 +111,7 @@ struct wan_cfg {
 	unsigned paths;              /* 1 .. WAN_PATHS_MAX */
 	/* limit of each path, as cc_cfg.rate_Bps; 0: that one */
 	uint64_t path_rate_Bps[WAN_PATHS_MAX];
+	enum wan_path_use use[WAN_PATHS_MAX]; /* path 0: not WAN_USE_NEVER */
 	/* With several paths: while data is under way, each is asked this often whether it answers,
 	 * and carries nothing new after three such times without one. RWY_MS .. RWY_SEC. */
 	rwy_dur path_probe;
@@ -325,6 +333,17 @@ void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_conges
  * ignored. */
 void wan_retune_path(struct wan_tunnel *t, unsigned path, uint64_t rate_Bps);
 void wan_retune_probe(struct wan_tunnel *t, rwy_dur path_probe);
+/*
+ * Changes what a path is used for, cfg.use. It may be a path above those that there are; the paths
+ * between are used for nothing. `mtu` is its largest UDP payload, at least that of the tunnel's
+ * other paths at the start. `anew`: it leads elsewhere, so what was measured is forgotten. What was
+ * under way on a path that is used no more, or leads elsewhere, goes again by the others at once.
+ * Flows notice none of it. The peer need not change at the same moment: to it, a path whose other
+ * end has gone is silent. Returns RWY_EINVAL: no such path, path 0 used for nothing, or the MTU is
+ * smaller; RWY_ENOMEM. Then nothing changed.
+ */
+RWY_MUST_CHECK int wan_retune_use(
+    struct wan_tunnel *t, unsigned path, enum wan_path_use use, uint32_t mtu, bool anew, rwy_time now);
 
 /*
  * Keys of a tunnel with cfg.aead (keys.h). Without a key set in use nothing is sent natively, and

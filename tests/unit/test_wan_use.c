@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths that are added, taken away, led elsewhere and spared while data is under way. All in
+ * virtual time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/aead_test.h"
+#include "tests/lib/wan_pair.h"
+#include "wan/tunnel.h"
+
+#define OVERHEAD 42
+#define LEN      1024u
+#define MBPS     125000u
+#define MTU      1472u
+
+static struct wan_link_cfg line(uint64_t rate_Bps, rwy_dur rtt)
+{
+	return (struct wan_link_cfg){
+	    .delay = rtt / 2, .rate_Bps = rate_Bps, .overhead = OVERHEAD, .queue_bytes = rate_Bps / 20};
+}
+
+/* A tunnel of one path, with links for two more. */
+static void begin(struct wan_pair *p, const struct cc_ops *cc, bool keys)
+{
+	const struct wan_link_cfg own = line(100 * MBPS, 10 * RWY_MS), other = line(100 * MBPS, 30 * RWY_MS);
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.cc = cc;
+	c.cc_cfg.rate_Bps = cc == &cc_fixed ? 50 * MBPS : 0;
+	c.cc_cfg.initial_rtt = 20 * RWY_MS;
+	c.aead = keys ? &aead_test : NULL;
+	wan_pair_init(p, &c, &own, &own, 7);
+	for (unsigned i = 0; i < 2; i++)
+		wan_pair_path(p, &other, &other);
+	wan_pair_streams(p, 1, 1u << 24, LEN, LEN, 1u << 13);
+	wan_pair_run(p, p->now + RWY_SEC);
+}
+
+static struct wan_path_stats path(const struct wan_pair *p, unsigned i)
+{
+	struct wan_path_stats s;
+
+	wan_get_path_stats(p->end[0].t, i, &s);
+	return s;
+}
+
+static void use(struct wan_pair *p, int end, unsigned path, enum wan_path_use u, bool anew)
+{
+	assert_int_equal(wan_retune_use(p->end[end].t, path, u, MTU, anew, p->now), 0);
+}
+
+/* Bytes that each path carried in a span, and the longest time in which stream 0 got nothing. */
+struct seen {
+	uint64_t bytes[3];
+	rwy_dur stall;
+};
+
+static struct seen watch(struct wan_pair *p, rwy_dur span)
+{
+	const unsigned n = wan_paths(p->end[0].t);
+	rwy_time end = p->now + span, last = p->now;
+	uint64_t got = p->stream[0].got;
+	struct seen s = {0};
+
+	for (unsigned i = 0; i < n; i++)
+		s.bytes[i] = path(p, i).tx_bytes;
+	while (wan_pair_step(p, end)) {
+		if (p->stream[0].got == got)
+			continue;
+		got = p->stream[0].got;
+		s.stall = rwy_time_max(s.stall, p->now - last);
+		last = p->now;
+	}
+	for (unsigned i = 0; i < n; i++)
+		s.bytes[i] = path(p, i).tx_bytes - s.bytes[i];
+	return s;
+}
+
+static void set_loss(struct wan_pair *p, unsigned path, uint32_t ppm)
+{
+	for (int dir = 0; dir < 2; dir++)
+		(path ? &p->path_link[dir][path] : &p->link[dir])->cfg.loss_ppm = ppm;
+}
+
+/* The two ends change 50 ms apart, in either order. A path comes, leads elsewhere, and goes. */
+static void live(bool keys, int first)
+{
+	struct wan_pair p;
+	struct seen s;
+
+	begin(&p, &cc_auto, keys);
+	assert_int_equal(wan_paths(p.end[0].t), 1);
+	for (unsigned round = 0; round < 3; round++) {
+		for (int i = 0; i < 2; i++) {
+			use(&p, i ? !first : first, 1, WAN_USE_ALWAYS, false);
+			s = watch(&p, 50 * RWY_MS);
+			assert_true(s.stall < 60 * RWY_MS);
+		}
+		wan_pair_run(&p, p.now + RWY_SEC);
+		s = watch(&p, RWY_SEC);
+		print_message("round %u: %.1f and %.1f MB, stall %.1f ms\n", round, (double)s.bytes[0] / 1e6,
+		    (double)s.bytes[1] / 1e6, (double)s.stall / 1e6);
+		assert_true(s.bytes[1] > s.bytes[0] / 2);
+		for (int i = 0; i < 2; i++) { /* to another place */
+			use(&p, i ? !first : first, 1, WAN_USE_ALWAYS, true);
+			s = watch(&p, 50 * RWY_MS);
+			assert_true(s.stall < 60 * RWY_MS);
+		}
+		wan_pair_run(&p, p.now + RWY_SEC);
+		assert_string_equal(path(&p, 1).state, "usable");
+		for (int i = 0; i < 2; i++) {
+			use(&p, i ? !first : first, 1, WAN_USE_NEVER, false);
+			s = watch(&p, 50 * RWY_MS);
+			assert_true(s.stall < 60 * RWY_MS);
+		}
+		s = watch(&p, RWY_SEC);
+		assert_string_equal(path(&p, 1).state, "off");
+		assert_int_equal(path(&p, 1).inflight, 0);
+		assert_int_equal(s.bytes[1], 0);
+		assert_true(s.bytes[0] > 10000000);
+	}
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+static void test_live(void **state)
+{
+	live(false, 0);
+	live(false, 1);
+	live(true, 0);
+	live(true, 1);
+}
+
+/* Two granted paths of 30 and 20 Mbit/s: data divides 60 to 40, and the tunnel's own path has none
+ * of it. One goes, and the other goes on; both go, and the own path carries. */
+static void test_shares(void **state)
+{
+	struct wan_pair p;
+	struct seen s;
+
+	begin(&p, &cc_fixed, false);
+	for (int i = 0; i < 2; i++) {
+		for (unsigned k = 1; k < 3; k++) {
+			use(&p, i, k, WAN_USE_ALWAYS, false);
+			wan_retune_path(p.end[i].t, k, (k == 1 ? 30 : 20) * MBPS);
+		}
+		use(&p, i, 0, WAN_USE_SPARE, false);
+	}
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_string_equal(path(&p, 0).state, "spare");
+	s = watch(&p, 2 * RWY_SEC);
+	double part = (double)s.bytes[1] / (double)(s.bytes[1] + s.bytes[2]);
+
+	print_message("%.3f of it by path 1; own path %.3f MB of %.3f\n", part, (double)s.bytes[0] / 1e6,
+	    (double)(s.bytes[1] + s.bytes[2]) / 1e6);
+	assert_true(part > .59 && part < .61);
+	assert_true(s.bytes[0] * 50 < s.bytes[1] + s.bytes[2]); /* its probes */
+	set_loss(&p, 2, 1000000);
+	s = watch(&p, 100 * RWY_MS);
+	assert_true(s.stall < 100 * RWY_MS);
+	s = watch(&p, RWY_SEC);
+	assert_true(s.bytes[0] * 50 < s.bytes[1]);
+	assert_true(s.bytes[1] > 3500000);
+	set_loss(&p, 1, 1000000);
+	watch(&p, 200 * RWY_MS);
+	assert_string_equal(path(&p, 0).state, "usable");
+	s = watch(&p, RWY_SEC);
+	assert_true(s.bytes[0] > 5500000);
+	set_loss(&p, 1, 0);
+	wan_pair_run(&p, p.now + 2 * RWY_SEC);
+	assert_string_equal(path(&p, 0).state, "spare");
+	s = watch(&p, RWY_SEC);
+	assert_true(s.bytes[0] * 50 < s.bytes[1]);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+/* A refused change changes nothing; a path above the others leaves what is between unused. */
+static void test_bad(void **state)
+{
+	struct wan_pair p;
+	struct wan_tunnel *t;
+
+	begin(&p, &cc_auto, false);
+	t = p.end[0].t;
+	assert_int_equal(wan_retune_use(t, 0, WAN_USE_NEVER, MTU, false, p.now), RWY_EINVAL);
+	assert_int_equal(wan_retune_use(t, WAN_PATHS_MAX, WAN_USE_ALWAYS, MTU, false, p.now), RWY_EINVAL);
+	assert_int_equal(wan_retune_use(t, 1, WAN_USE_ALWAYS, MTU - 1, false, p.now), RWY_EINVAL);
+	assert_int_equal(wan_retune_use(t, 1, WAN_USE_ALWAYS, 9001, false, p.now), RWY_EINVAL);
+	assert_int_equal(wan_retune_use(t, 5, WAN_USE_NEVER, MTU, false, p.now), 0);
+	assert_int_equal(wan_paths(t), 1);
+	use(&p, 0, 2, WAN_USE_ALWAYS, false);
+	use(&p, 1, 2, WAN_USE_ALWAYS, false);
+	assert_int_equal(wan_paths(t), 3);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_string_equal(path(&p, 1).state, "off");
+	assert_string_equal(path(&p, 2).state, "usable");
+	assert_int_equal(path(&p, 1).tx_datagrams, 0);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_live),
+	    cmocka_unit_test(test_shares),
+	    cmocka_unit_test(test_bad),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
