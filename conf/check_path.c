@@ -139,6 +139,9 @@ int conf_check_paths(const struct conf *c, unsigned i, const struct conf_node *t
 	const struct ctx ctx = {c, tunnel, err}, *x = &ctx;
 	int rc = 0;
 
+	if (c->tunnel[i].own_path == CONF_USE_SPARE && !c->tunnel[i].paths)
+		return conf_fail_at(
+		    err, where(x, 0, "own_path"), "expected `paths` beside `own_path: spare`");
 	for (unsigned k = 0; k <= c->tunnel[i].paths && !rc; k++) {
 		const struct conf_path p = conf_tunnel_path(&c->tunnel[i], k);
 

@@ -69,6 +69,9 @@ struct conf_port {
 	char offload_device[CONF_IFNAME]; /* for CONF_OFFLOAD_TC: the kernel's switch port */
 };
 
+/* As enum wan_path_use. */
+enum conf_use { CONF_USE_ALWAYS, CONF_USE_SPARE, CONF_USE_NEVER };
+
 /* A path of a tunnel besides path 0, which the tunnel's own keys describe. Both ends list the same
  * paths in the same order. */
 #define CONF_PATHS_MAX 7
@@ -80,6 +83,8 @@ struct conf_path {
 	uint16_t source_port;        /* the same; 0: udp_port */
 	uint8_t dscp;                /* 0: as the tunnel's datagrams */
 	uint64_t rate_Bps;           /* bytes per second; 0: the tunnel's */
+	enum conf_use use;
+	char label[CONF_STR]; /* for people */
 };
 
 struct conf_tunnel {
@@ -114,6 +119,7 @@ struct conf_tunnel {
 	bool shared;          /* the control center's: other tunnels may have its prefixes */
 	struct conf_path path[CONF_PATHS_MAX];
 	unsigned paths;
+	enum conf_use own_path; /* of path 0; never CONF_USE_NEVER */
 	rwy_dur path_probe;
 	/* It leads to the other gateway of a pair (docs/standby.md). */
 	bool standby;

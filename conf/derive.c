@@ -186,7 +186,8 @@ struct conf_path conf_tunnel_path(const struct conf_tunnel *t, unsigned k)
 	    .remote = t->remote,
 	    .udp_port = t->udp_port,
 	    .source_port = t->udp_port,
-	    .rate_Bps = t->rate_Bps};
+	    .rate_Bps = t->rate_Bps,
+	    .use = t->own_path};
 	struct conf_path p;
 
 	memcpy(own.port, t->port, sizeof(own.port));

@@ -91,7 +91,7 @@ const struct conf_key conf_keys[] = {
             "Tunnels to peer gateways. Required unless a control center names them. `roceway reload` "
             "applies changes, and so do `roceway tunnel` and the local API: a tunnel with other ends "
             "(`port`, `local`, `remote`, `udp_port`, `security`, `keys_port`, `peer_name`, `fec`, `ecn`, "
-            "`congestion_control`, or other addresses and ports of `paths`) is "
+            "`congestion_control`, or a path of `paths` for smaller datagrams) is "
             "another tunnel, and its connections begin anew; with another rate, DSCP, threshold or prefix "
             "it stays."},
     {"tunnels[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(name),
@@ -184,6 +184,10 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].congested_clear", CONF_T_DURATION, RWY_SEC, 3600 * RWY_SEC, "2s", T(congest.clear),
         .text = "Congestion ends when all are below half their thresholds for this time, and for at "
                 "least eight round trips. If it soon returns, this time doubles, up to 64 times."},
+    {"tunnels[].own_path", CONF_T_ENUM, 0, 0, "always", .words = "always spare", T(own_path),
+        .text = "What the tunnel's own path, number 0, is used for besides those of `paths`: `always`: it "
+                "carries its part; `spare`: it carries only while none of those that are always used "
+                "answers."},
     {"tunnels[].path_probe", CONF_T_DURATION, RWY_MS, RWY_SEC, "5ms", T(path_probe),
         .text = "With several paths: while data is under way each path is asked this often whether it "
                 "answers, and carries nothing new after three such times without an answer."},
@@ -219,6 +223,13 @@ const struct conf_key conf_keys[] = {
         .text = "DSCP of its datagrams; `tunnel`: as the tunnel's `dscp` and tenants say."},
     {"tunnels[].paths[].rate", CONF_T_RATE, 1000000, TBPS, "tunnel", .words = "tunnel", NP(rate_Bps),
         .text = "The path's rate (`fixed`) or its upper bound (all others); `tunnel`: the tunnel's `rate`."},
+    {"tunnels[].paths[].use", CONF_T_ENUM, 0, 0, "always", .words = "always spare never", NP(use),
+        .text =
+            "What it is used for: `always`: it carries its part; `spare`: it carries only while none that "
+            "is always used answers; `never`: nothing is sent by it, and those behind it in the list "
+            "keep their numbers."},
+    {"tunnels[].paths[].label", CONF_T_STRING, 1, CONF_STR - 1, "", NP(label),
+        .text = "What people call it, as the network's name of it. Left out: nothing."},
 
     {"keys", CONF_T_GROUP,
         .text = "By what gateways know each other: both ends of a tunnel show a certificate, whose chain, "

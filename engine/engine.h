@@ -337,11 +337,20 @@ struct eng_tunnel_tune {
 	uint64_t rx_bytes;
 	struct wan_congest_cfg congest;
 	uint16_t weight;
-	uint64_t path_rate_Bps[WAN_PATHS_MAX]; /* this worker's parts, as in wan_cfg */
+	unsigned paths; /* this and the next three as in wan_cfg; 0: all as they are */
+	enum wan_path_use use[WAN_PATHS_MAX];
+	uint32_t mtu[WAN_PATHS_MAX];
+	uint64_t path_rate_Bps[WAN_PATHS_MAX]; /* this worker's parts */
+	uint32_t anew;                         /* bit mask of paths that lead elsewhere now */
 	rwy_dur path_probe;
 };
-/* Sets another rate, credit, weight and other thresholds. Does nothing for a free number. */
-void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
+/*
+ * Sets another rate, credit, weight and other thresholds, and what paths are used for; a path above
+ * `paths` is used no more. Does nothing for a free number. RWY_ENOMEM, RWY_EINVAL (wan_retune_use):
+ * a path is used as before; all else is set.
+ */
+RWY_MUST_CHECK int eng_tunnel_set(
+    struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
 /* Keys of a tunnel: wan_keys_offer, wan_keys_reserve, wan_keys_keep, wan_keys_use, wan_keys_end.
  * RWY_ENOENT: a free number, for which the last two do nothing. */
 RWY_MUST_CHECK int eng_tunnel_keys_offer(

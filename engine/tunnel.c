@@ -87,18 +87,36 @@ int eng_tunnels_init(struct eng *e, rwy_time now)
 	return 0;
 }
 
-void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now)
+/* The first fault; all other paths are set. */
+static int paths_set(struct wan_tunnel *t, const struct eng_tunnel_tune *tune, rwy_time now)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; tune->paths && i < WAN_PATHS_MAX; i++) {
+		const bool is = i < tune->paths;
+		const int r = wan_retune_use(t, i, is ? tune->use[i] : WAN_USE_NEVER, tune->mtu[is ? i : 0],
+		    is && tune->anew >> i & 1, now);
+
+		rc = rc ? rc : r;
+	}
+	return rc;
+}
+
+int eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now)
 {
 	struct eng_tunnel *t = &e->tunnel[tunnel];
+	int rc;
 
 	if (!eng_tunnel_there(e, tunnel))
-		return;
+		return 0;
 	e->cfg.tunnel[tunnel].weight = tune->weight;
 	wan_retune(t->wan, tune->rate_Bps, &tune->congest, now);
+	rc = paths_set(t->wan, tune, now);
 	for (unsigned i = 0; i < wan_paths(t->wan); i++)
 		wan_retune_path(t->wan, i, tune->path_rate_Bps[i]);
 	wan_retune_probe(t->wan, tune->path_probe);
 	wan_rx_credit(t->wan, tune->rx_window, tune->rx_bytes, now);
+	return rc;
 }
 
 int eng_tunnel_keys_offer(struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now)

@@ -233,10 +233,10 @@ void gw_rx_forget(struct gw_worker *w);
 /* datapath/eng_ops.c */
 extern const struct eng_ops gw_eng_ops;
 /* datapath/tx_wan.c. A tunnel of this worker: init begins it (copies c), set changes it except for
- * its ends, close refuses further datagrams, fini frees it. Call them before the worker runs, or on
- * its thread. */
+ * its ends and returns a bit mask of the paths that lead elsewhere now, close refuses further
+ * datagrams, fini frees it. Call them before the worker runs, or on its thread. */
 void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c);
-void gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c);
+uint32_t gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c);
 void gw_tx_tunnel_close(struct gw_worker *w, unsigned tunnel);
 void gw_tx_tunnel_fini(struct gw_worker *w, unsigned tunnel);
 /* datapath/tx_frame.c: sends an untagged frame of the kernel */

@@ -6,8 +6,10 @@
 #include <string.h>
 
 /* A path's state is that of the worker that is worst off. */
-static const char *const worst_first[] = {"unproven", "silent", "tried", "resting", "usable"};
-#define STATES (sizeof(worst_first) / sizeof(*worst_first))
+static const char *const worst_first[] = {"off", "unproven", "silent", "tried", "resting", "spare", "usable"};
+#define STATES  (sizeof(worst_first) / sizeof(*worst_first))
+#define ANSWERS 3                                                   /* and those behind it */
+static const char *const use_word[] = {"always", "spare", "never"}; /* by enum conf_use */
 
 struct sum {
 	unsigned state; /* index in worst_first */
@@ -62,12 +64,13 @@ json_t *api_paths_json(const struct api_req *req, const struct api_snap *snap, u
 
 		json_array_append_new(list,
 		    json_pack(
-		        "{s:i, s:s, s:s, s:o, s:o, s:i, s:i, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-		        "s:I, s:I}",
-		        "path", (int)k, "state", worst_first[s.state], "port", c.port, "local",
-		        api_json_ip(&c.local), "remote", api_json_ip(&c.remote), "udp_port", (int)c.udp_port,
-		        "source_port", (int)c.source_port, "rtt_seconds", (double)s.srtt / 1e9, "loss_ratio",
-		        s.loss_ppm / 1e6, "rate_max_bytes_per_second", (json_int_t)c.rate_Bps,
+		        "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:f, s:f, s:I, s:I, s:I, s:I, "
+		        "s:I, s:I, s:I, s:I, s:I}",
+		        "path", (int)k, "label", c.label, "state", worst_first[s.state], "use",
+		        use_word[c.use], "port", c.port, "local", api_json_ip(&c.local), "remote",
+		        api_json_ip(&c.remote), "udp_port", (int)c.udp_port, "source_port",
+		        (int)c.source_port, "dscp", (int)c.dscp, "rtt_seconds", (double)s.srtt / 1e9,
+		        "loss_ratio", s.loss_ppm / 1e6, "rate_max_bytes_per_second", (json_int_t)c.rate_Bps,
 		        "rate_bytes_per_second", (json_int_t)s.rate_Bps, "inflight_bytes",
 		        (json_int_t)s.inflight, "tx_bytes", (json_int_t)s.tx_bytes, "rx_bytes",
 		        (json_int_t)s.rx_bytes, "tx_datagrams", (json_int_t)s.tx_datagrams, "lost",
@@ -79,7 +82,7 @@ json_t *api_paths_json(const struct api_req *req, const struct api_snap *snap, u
 
 /* X(metric, type, sentence, expression over `s`) */
 #define PATH_METRICS(X)                                                                                      \
-	X("usable", "gauge", "1 when the path answers on every worker", s.state >= 2)                        \
+	X("usable", "gauge", "1 when the path answers on every worker", s.state >= ANSWERS)                  \
 	X("rtt_seconds", "gauge", "smoothed round-trip time, the slowest worker's", (double)s.srtt / 1e9)    \
 	X("rate_bytes_per_second", "gauge", "rate that congestion control allows, all workers",              \
 	    (double)s.rate_Bps)                                                                              \

@@ -51,7 +51,7 @@ static void change_plan(struct change *x)
 			continue;
 		}
 		x->removed &= ~bit;
-		if (!gw_tunnel_same(&now->tunnel[i], t))
+		if (!gw_tunnel_same(now, &now->tunnel[i], t))
 			x->retuned |= bit;
 	}
 	x->done->added = (unsigned)__builtin_popcountll(x->added);
@@ -210,7 +210,7 @@ static int pair_check(const struct change *x)
 	const int was = conf_standby(x->app->conf), will = conf_standby(x->c);
 
 	if (was == will && (was < 0 || !(x->removed >> was & 1 || x->added >> was & 1)) &&
-	    (was < 0 || gw_tunnel_same_ends(&x->app->conf->tunnel[was], &x->c->tunnel[was])))
+	    (was < 0 || gw_tunnel_same_ends(x->app->conf, &x->app->conf->tunnel[was], &x->c->tunnel[was])))
 		return 0;
 	return err_change(x, RWY_EINVAL,
 	    "tunnel %s leads to the other gateway of a pair: it changes only with a restart",
@@ -344,11 +344,10 @@ int gw_tunnel_set(
 	*done = (struct gw_network_done){0};
 	if (at < 0)
 		return at;
-	if (!gw_tunnel_same_ends(&app->conf->tunnel[at], t))
+	if (!gw_tunnel_same_ends(app->conf, &app->conf->tunnel[at], t))
 		return err_tunnel(err, RWY_EINVAL,
-		    "tunnel %s: only rate, carrier, detour, DSCP, thresholds and prefixes can change; for "
-		    "others "
-		    "remove and add it",
+		    "tunnel %s: only rate, carrier, detour, DSCP, thresholds, prefixes and paths that are "
+		    "no narrower can change; for others remove and add it",
 		    t->name);
 	c = running_copy(app);
 	if (!c)

@@ -27,10 +27,11 @@ struct gw_tunnels {
  * own. */
 RWY_MUST_CHECK int gw_tunnels_merge(
     struct gw_app *app, struct conf *c, enum gw_side side, uint64_t *own, struct conf_error *err);
-/* Whether a and b have the same ends; rate, DSCP, thresholds and prefixes may differ. */
-bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *b);
+/* Whether b may take the place of the running a: it has the same ends, and no path for smaller
+ * datagrams. Rate, DSCP, thresholds, prefixes and paths may differ. c: has the ports. */
+bool gw_tunnel_same_ends(const struct conf *c, const struct conf_tunnel *a, const struct conf_tunnel *b);
 /* True if a and b are equal in everything. */
-bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b);
+bool gw_tunnel_same(const struct conf *c, const struct conf_tunnel *a, const struct conf_tunnel *b);
 /* Gives each of c's tunnels its number: that of the running tunnel of its name with the same ends,
  * or a free one. Tenants' places and *own follow. RWY_EAGAIN: too many, including those being
  * removed. */

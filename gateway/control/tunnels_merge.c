@@ -14,31 +14,37 @@ static int err_merge(struct conf_error *err, int rc, const char *text)
 	return rc;
 }
 
-/* Their rates and DSCP may change while they run. */
+/* The least IP packet that a path of t takes, without IP and UDP headers. */
+static uint32_t least_datagram(const struct conf *c, const struct conf_tunnel *t)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (unsigned k = 0; k <= t->paths; k++) {
+		const struct conf_path p = conf_tunnel_path(t, k);
+		const uint32_t is = c->port[p.port_idx].mtu - (rwy_ip_is4(&p.local) ? 20 : 40);
+
+		least = is < least ? is : least;
+	}
+	return least;
+}
+
 static bool same_paths(const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
-	if (a->paths != b->paths)
+	if (a->paths != b->paths || a->own_path != b->own_path || a->path_probe != b->path_probe)
 		return false;
 	for (unsigned i = 0; i < a->paths; i++) {
 		const struct conf_path *p = &a->path[i], *q = &b->path[i];
 
 		if (strcmp(p->port, q->port) != 0 || !rwy_ip_eq(&p->local, &q->local) ||
 		    !rwy_ip_eq(&p->remote, &q->remote) || p->udp_port != q->udp_port ||
-		    p->source_port != q->source_port)
+		    p->source_port != q->source_port || p->rate_Bps != q->rate_Bps || p->dscp != q->dscp ||
+		    p->use != q->use || strcmp(p->label, q->label) != 0)
 			return false;
 	}
 	return true;
 }
 
-static bool same_path_rates(const struct conf_tunnel *a, const struct conf_tunnel *b)
-{
-	for (unsigned i = 0; i < a->paths; i++)
-		if (a->path[i].rate_Bps != b->path[i].rate_Bps || a->path[i].dscp != b->path[i].dscp)
-			return false;
-	return a->path_probe == b->path_probe;
-}
-
-bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *b)
+bool gw_tunnel_same_ends(const struct conf *c, const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
 	return !strcmp(a->name, b->name) && !strcmp(a->peer, b->peer) && !strcmp(a->port, b->port) &&
 	       rwy_ip_eq(&a->local, &b->local) && rwy_ip_eq(&a->remote, &b->remote) &&
@@ -50,7 +56,7 @@ bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *
 	       !strcmp(a->peer_name, b->peer_name) && a->standby == b->standby &&
 	       a->standby_beat == b->standby_beat && a->standby_wait == b->standby_wait &&
 	       rwy_ip_eq(&a->tcp_local, &b->tcp_local) && rwy_ip_eq(&a->tcp_remote, &b->tcp_remote) &&
-	       same_paths(a, b);
+	       least_datagram(c, b) >= least_datagram(c, a);
 }
 
 static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel *b)
@@ -64,9 +70,9 @@ static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel 
 	return true;
 }
 
-bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
+bool gw_tunnel_same(const struct conf *c, const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
-	return gw_tunnel_same_ends(a, b) && same_prefixes(a, b) && same_path_rates(a, b) &&
+	return gw_tunnel_same_ends(c, a, b) && same_prefixes(a, b) && same_paths(a, b) &&
 	       a->rate_Bps == b->rate_Bps && a->weight == b->weight && a->carrier == b->carrier &&
 	       a->detour == b->detour && a->detour_after == b->detour_after &&
 	       !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
@@ -175,7 +181,7 @@ static int number_for(const struct gw_app *app, const struct conf_tunnel *t, uin
 	const uint64_t removing = atomic_load(&app->tunnels->removing);
 
 	for (unsigned i = 0; i < now->tunnels; i++)
-		if (*now->tunnel[i].name && gw_tunnel_same_ends(&now->tunnel[i], t))
+		if (*now->tunnel[i].name && gw_tunnel_same_ends(now, &now->tunnel[i], t))
 			return (int)i;
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
 		if (!(taken >> i & 1) && !(removing >> i & 1) && (i >= now->tunnels || !*now->tunnel[i].name))

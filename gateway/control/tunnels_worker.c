@@ -82,12 +82,16 @@ static void tunnels_set(struct eng *e, void *arg)
 {
 	struct tunnels_set *t = arg;
 
+	int rc = 0;
+
 	for (unsigned i = 0; i < t->c->tunnels; i++)
 		if (t->set >> i & 1) {
-			gw_tx_tunnel_set(t->w, i, &t->c->tunnel[i]);
-			eng_tunnel_set(e, i, &t->tune[i], t->w->now);
+			t->tune[i].anew = gw_tx_tunnel_set(t->w, i, &t->c->tunnel[i]);
+			rc = eng_tunnel_set(e, i, &t->tune[i], t->w->now);
+			t->rc = t->rc ? t->rc : rc;
 		}
-	t->rc = eng_prefixes_set(e, t->prefix, t->prefixes);
+	rc = eng_prefixes_set(e, t->prefix, t->prefixes);
+	t->rc = t->rc ? t->rc : rc;
 	gw_rx_forget(t->w);
 }
 
@@ -114,8 +118,11 @@ int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c)
 		    .rx_bytes = e->wan.rx_bytes,
 		    .congest = e->wan.congest,
 		    .path_probe = e->wan.path_probe,
+		    .paths = e->wan.paths,
 		    .weight = e->weight};
 		memcpy(t->tune[i].path_rate_Bps, e->wan.path_rate_Bps, sizeof(e->wan.path_rate_Bps));
+		memcpy(t->tune[i].mtu, e->wan.mtu, sizeof(e->wan.mtu));
+		memcpy(t->tune[i].use, e->wan.use, sizeof(e->wan.use));
 		if (!rc)
 			rc = gw_eng_prefixes(t->prefix, &t->prefixes, c, i);
 	}

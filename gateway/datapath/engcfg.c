@@ -40,6 +40,8 @@ static void fit_rate(struct wan_cfg *w, uint64_t rate_Bps)
 }
 
 static_assert(1 + CONF_PATHS_MAX == WAN_PATHS_MAX, "a path for each entry, and the tunnel's own");
+static_assert((int)CONF_USE_SPARE == (int)WAN_USE_SPARE && (int)CONF_USE_NEVER == (int)WAN_USE_NEVER,
+    "the two enums agree");
 
 /* Returns this worker's part of the rates of all paths. */
 static uint64_t paths_fill(struct wan_cfg *w, const struct conf *c, const struct conf_tunnel *t)
@@ -55,6 +57,7 @@ static uint64_t paths_fill(struct wan_cfg *w, const struct conf *c, const struct
 		w->mtu[k] = c->port[p.port_idx].mtu - (rwy_ip_is4(&p.local) ? IP4_UDP : IP6_UDP);
 		/* 0: the tunnel's, also when that changes */
 		w->path_rate_Bps[k] = k ? t->path[k - 1].rate_Bps / c->workers : 0;
+		w->use[k] = (enum wan_path_use)p.use;
 		sum += p.rate_Bps / c->workers;
 	}
 	return sum;

@@ -19,13 +19,6 @@
 #define HDR_MAX (GW_L2_MAX + IP6_LEN + UDP_LEN + WAN_HDR_MAX)
 static_assert(HDR_MAX + RTE_PKTMBUF_HEADROOM <= GW_SMALL_ROOM, "all headers fit a small buffer");
 
-void gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
-{
-	w->tun_conf[tunnel] = *c;
-	for (unsigned i = 1; i < w->tun[tunnel].paths; i++)
-		w->tun[tunnel].path[i].dscp = (uint8_t)(c->path[i - 1].dscp << 2);
-}
-
 void gw_tx_tunnel_close(struct gw_worker *w, unsigned tunnel)
 {
 	w->tun[tunnel].closed = true;
@@ -85,6 +78,34 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_t
 
 		path_init(w, &t->path[i], &p);
 	}
+}
+
+/* Whether the path leads where the configuration says. */
+static bool leads(const struct gw_worker *w, const struct gw_tun_path *t, const struct conf_path *c)
+{
+	return t->port == w->app->port[c->port_idx] && rwy_ip_eq(&t->local, &c->local) &&
+	       rwy_ip_eq(&t->remote, &c->remote) && t->udp_port == c->udp_port &&
+	       rwy_get16(t->hdr + t->ip_len) == (uint16_t)(c->source_port + w->idx);
+}
+
+uint32_t gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
+{
+	struct gw_tun *t = &w->tun[tunnel];
+	uint32_t anew = 0;
+
+	w->tun_conf[tunnel] = *c;
+	for (unsigned i = 1; i <= c->paths; i++) {
+		const struct conf_path p = conf_tunnel_path(c, i);
+
+		if (i < t->paths && leads(w, &t->path[i], &p)) {
+			t->path[i].dscp = (uint8_t)(p.dscp << 2);
+			continue;
+		}
+		path_init(w, &t->path[i], &p);
+		anew |= 1u << i;
+	}
+	t->paths = (uint8_t)(1 + c->paths);
+	return anew;
 }
 
 /* Whether all packets get one value. In a `keep` table the first and the last entry differ. */

@@ -141,16 +141,41 @@ def test_two_workers(folder):
 
 
 def test_live(folder):
-    """Rate and DSCP of a path change under load; another list of paths makes another tunnel, and a wrong one is refused."""
-    with running(folder) as (a, _, _, load):
+    """Rate, DSCP and place of a path change under load, the path goes and comes, and its peer follows later. A wrong list is refused."""
+    with running(folder) as (a, b, _, load):
+        def patch(side, body):
+            return subprocess.run(("curl", "-s", "-o", "/dev/stdout", "-w", "\n%{http_code}", "--unix-socket", os.path.join(folder, side + ".sock"),
+                                   "-X", "PATCH", "--data", body, "http://x/v1/tunnels/far"), capture_output=True, text=True).stdout
+
+        def both(at_a, at_b):
+            for side, body in (("a", at_a), ("b", at_b)):
+                r = patch(side, body)
+                assert r.endswith("\n200"), (side, body, r)
+                load.more(50)
+
         entry = '{port: wan2, local: 198.51.100.1, remote: 198.51.100.2, udp_port: 4893, source_port: 5000, dscp: 12, rate: 2Gbps}'
         load.more()
         for body, want in ((entry, 200), (entry.replace("198.51.100.1", "198.51.100.77"), 409), (entry.replace("4893", "80"), 400)):
-            r = subprocess.run(("curl", "-s", "-o", "/dev/stdout", "-w", "\n%{http_code}", "--unix-socket", os.path.join(folder, "a.sock"),
-                                "-X", "PATCH", "--data", "paths: [%s]" % body, "http://x/v1/tunnels/far"), capture_output=True, text=True).stdout
+            r = patch("a", "paths: [%s]" % body)
             assert r.endswith("\n%d" % want), (body, r)
         assert paths(folder)[1]["rate_max_bytes_per_second"] == 250000000, paths(folder)
         load.more()
+        far = entry.replace("198.51.100.1,", "198.51.100.9,").replace("198.51.100.2", "198.51.100.1").replace("198.51.100.9", "198.51.100.2")
+        both("paths: []", "paths: []")
+        assert len(paths(folder)) == 1
+        # it comes back, elsewhere: other ports
+        both("paths: [%s]" % entry.replace("4893", "4993"), "paths: [%s]" % far.replace("4893", "4993"))
+        until(load, "the path answers", lambda: paths(folder)[1]["state"] in ("usable", "resting"))
+        spare = "own_path: spare\npaths: [%s]"
+        both(spare % entry.replace("rate: 2Gbps", "label: pe-1/p"), spare % far)
+        until(load, "the path answers there", lambda: [p["state"] for p in paths(folder)] == ["spare", "usable"])
+        before = paths(folder)
+        load.more()
+        now = paths(folder)
+        assert now[1]["label"] == "pe-1/p" and now[1]["tx_bytes"] > before[1]["tx_bytes"] + 100000, (before, now)
+        assert "pe-1/p" in roceway(folder, "tunnels", "--paths").stdout
+        both("own_path: always\npaths: []", "own_path: always\npaths: []")
+        assert not any(g.text().count("tunnel=far removed") for g in (a, b))
         load.finish()
         code, counters = a.stop()
         assert code == 0 and "conns_failed" not in counters and "conns_lost" not in counters, counters

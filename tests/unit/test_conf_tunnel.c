@@ -94,7 +94,7 @@ static void test_paths(void **state)
 {
 	char *text = with_paths("      - {udp_port: 5000}\n"
 	                        "      - {remote: 192.0.2.3, udp_port: 4793, source_port: 6000, dscp: 10, "
-	                        "rate: 1Gbps}");
+	                        "rate: 1Gbps, use: never, label: pe-1/p}\n    own_path: spare");
 	struct conf *c;
 	struct conf_error err;
 	struct conf_path p;
@@ -106,6 +106,7 @@ static void test_paths(void **state)
 	p = conf_tunnel_path(&c->tunnel[0], 0);
 	assert_int_equal(p.udp_port, 4793);
 	assert_int_equal(p.source_port, 4793);
+	assert_int_equal(p.use, CONF_USE_SPARE);
 	p = conf_tunnel_path(&c->tunnel[0], 1);
 	assert_string_equal(p.port, "wan");
 	assert_int_equal(p.port_idx, 1);
@@ -115,11 +116,14 @@ static void test_paths(void **state)
 	assert_int_equal(p.source_port, 5000);
 	assert_int_equal(p.dscp, 0);
 	assert_int_equal(p.rate_Bps, c->tunnel[0].rate_Bps);
+	assert_int_equal(p.use, CONF_USE_ALWAYS);
 	p = conf_tunnel_path(&c->tunnel[0], 2);
 	assert_false(rwy_ip_eq(&p.remote, &c->tunnel[0].remote));
 	assert_int_equal(p.source_port, 6000);
 	assert_int_equal(p.dscp, 10);
 	assert_int_equal(p.rate_Bps, 125000000);
+	assert_int_equal(p.use, CONF_USE_NEVER);
+	assert_string_equal(p.label, "pe-1/p");
 	conf_free(c);
 	free(text);
 }
@@ -141,6 +145,10 @@ static void test_bad_paths(void **state)
 	    {"      - {udp_port: 5000, remote: 2001:db8::1}", "expected an IPv4 address as in `local`", 20},
 	    {"      - {udp_port: 5000, dscp: 64}", "dscp", 20},
 	    {"      - {udp_port: 5000, rate: 1kbps}", "rate", 20},
+	    {"      - {udp_port: 5000, use: seldom}", "one of `always`, `spare`, `never`", 20},
+	    {"      - {udp_port: 5000, label: \"\"}", "label", 20},
+	    {"      - {udp_port: 5000}\n    own_path: never", "one of `always`, `spare`", 21},
+	    {"      []\n    own_path: spare", "expected `paths` beside `own_path: spare`", 21},
 	    {"      - {udp_port: 5000, colour: red}", "a known key of tunnels[].paths[]", 20},
 	};
 

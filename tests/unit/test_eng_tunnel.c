@@ -366,9 +366,9 @@ static void test_weights(void **state)
 	add();
 	assert_int_equal(eng_prefixes_set(site[0].e, p, 2), 0);
 	for (unsigned round = 0; round < 2; round++) {
-		eng_tunnel_set(site[0].e, 0, &t, eng_now);
+		assert_int_equal(eng_tunnel_set(site[0].e, 0, &t, eng_now), 0);
 		t.weight = round ? 3 : 1;
-		eng_tunnel_set(site[0].e, 1, &t, eng_now);
+		assert_int_equal(eng_tunnel_set(site[0].e, 1, &t, eng_now), 0);
 		one = 0;
 		for (unsigned i = 0; i < 4000; i++) {
 			const struct rwy_ip l =
@@ -387,7 +387,7 @@ static void test_weights(void **state)
 	}
 	assert_in_range(moved, 800, 1200);
 	t.weight = 0; /* unused while there is another */
-	eng_tunnel_set(site[0].e, 0, &t, eng_now);
+	assert_int_equal(eng_tunnel_set(site[0].e, 0, &t, eng_now), 0);
 	for (unsigned i = 1; i < 250; i++) {
 		const struct rwy_ip l = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
 		                    r = rwy_ip_from4((uint8_t[4]){10, 2, 0, (uint8_t)i});
@@ -425,19 +425,19 @@ static void test_rate(void **state)
 
 	wan_congest_cfg_default(&t.congest);
 	send_one(0, FIRST);
-	eng_tunnel_set(site[0].e, 0, &t, eng_now);
+	assert_int_equal(eng_tunnel_set(site[0].e, 0, &t, eng_now), 0);
 	send_one(0, FIRST + 1);
 	eng_tunnel_stats(site[0].e, 0, &s);
 	assert_in_range(s.rate_Bps, 1, 250000);
 	t.rate_Bps = RATE;
-	eng_tunnel_set(site[0].e, 0, &t, eng_now);
+	assert_int_equal(eng_tunnel_set(site[0].e, 0, &t, eng_now), 0);
 	for (unsigned i = 2; i < 60; i++)
 		send_one(0, FIRST + i);
 	eng_tunnel_stats(site[0].e, 0, &s);
 	assert_true(s.rate_Bps > 250000);
 	assert_int_equal(s.c.lost, 0);
 	assert_int_equal(s.c.peer_restarts, 0);
-	eng_tunnel_set(site[0].e, 9, &t, eng_now); /* nothing */
+	assert_int_equal(eng_tunnel_set(site[0].e, 9, &t, eng_now), 0); /* nothing */
 }
 
 /* Both gateways report each connection once when it opens and once when it ends; and on request. */

@@ -173,22 +173,25 @@ static void path_rows(struct table *t, const json_t *o)
 
 		table_add(t, "%s", js(o, "name"));
 		table_add(t, "%lld", ji(p, "path"));
+		if (*js(p, "label"))
+			table_add(t, "%s", js(p, "label"));
+		else
+			table_add(t, "udp %lld", ji(p, "udp_port"));
 		table_add(t, "%s", js(p, "state"));
 		table_add(t, "%s", js(p, "remote"));
-		table_add(t, "%lld", ji(p, "udp_port"));
 		table_add(t, "%s", seen ? say_time(jn(p, "rtt_seconds")) : "-");
 		table_add(t, "%s", seen ? say_share(jn(p, "loss_ratio")) : "-");
+		table_add(t, "%s", say_bits(jn(p, "rate_max_bytes_per_second")));
 		table_add(t, "%s", seen ? say_bits(jn(p, "rate_bytes_per_second")) : "-");
 		table_add(t, "%s", say_bytes(jn(p, "tx_bytes")));
 		table_add(t, "%s", say_count(jn(p, "silences")));
-		table_add(t, "%s", say_count(jn(p, "moved")));
 	}
 }
 
 static int run_tunnels(const struct cli *cli)
 {
-	static const char *const by_path[] = {"~TUNNEL", ">PATH", "STATE", "~REMOTE", ">PORT", ">RTT",
-	    ">LOSS", ">RATE", ">SENT", ">SILENT", ">MOVED", NULL};
+	static const char *const by_path[] = {"~TUNNEL", ">PATH", "~NAME", "STATE", "~REMOTE", ">RTT",
+	    ">LOSS", ">AT MOST", ">RATE", ">SENT", ">SILENT", NULL};
 	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", "VIA", ">RTT", ">LOSS", "BAD",
 	    ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
@@ -209,8 +212,9 @@ const struct cli_cmd cmd_tunnels = {.name = "tunnels",
         "Below the table: tunnels that are not up, and tunnels without keys, with the reason.\n"
         "--paths has a row for each path: usable, tried (it answers again, and carries a little), silent\n"
         "(no answer: its data went elsewhere), resting (it shares a bottleneck with another path, which\n"
-        "carries for both), unproven (it never answered). SILENT is how often it fell silent,\n"
-        "MOVED how many datagrams' data went elsewhere then.\n",
+        "carries for both), spare (it answers, and another path carries), unproven (it never answered),\n"
+        "off (nothing is sent by it). NAME is its label, or its UDP port. AT MOST is its configured or\n"
+        "granted rate, SILENT how often it fell silent.\n",
     .opts = tunnel_opts,
     .run = run_tunnels};
 
