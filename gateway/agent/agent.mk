@@ -6,4 +6,4 @@ $(BUILD)/tests/ctrl_agent: $(call obj,tests/component/agent/main.c gateway/agent
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) $(shell $(PC) --libs libcurl jansson) -lpthread
 $(BUILD)/tests/unit/test_ctrl_pair: $(call obj,gateway/agent/pair.c)
-$(BUILD)/tests/unit/test_ctrl_document: $(call obj,gateway/agent/document.c gateway/agent/document_fields.c gateway/agent/keep.c)
+$(BUILD)/tests/unit/test_ctrl_document: $(call obj,gateway/agent/document.c gateway/agent/document_fields.c gateway/agent/document_paths.c gateway/agent/keep.c)

@@ -40,29 +40,10 @@ static bool addr_port(const char *text, char host[64], unsigned *port)
 
 /* --- tunnels --------------------------------------------------------------------------------- */
 
-static const char *port_with(const struct conf *c, const char *local)
-{
-	struct rwy_ip ip;
-
-	if (!document_ip(local, &ip))
-		return NULL;
-	for (unsigned p = 0; p < c->ports; p++)
-		for (unsigned a = 0; c->port[p].role == CONF_ROLE_WAN && a < c->port[p].addrs; a++)
-			if (rwy_ip_eq(&c->port[p].addr[a].addr, &ip))
-				return c->port[p].name;
-	return NULL;
-}
-
-/* Prints a rate as in a configuration file, exact to the bit. */
-static void rate_text(uint64_t bps, char out[32])
-{
-	snprintf(out, 32, "%" PRIu64 ".%06" PRIu64 "Mbps", bps / 1000000, bps % 1000000);
-}
-
 static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct conf_error *err)
 {
 	static const char keys[] = "name peer remote local carrier rate_bps dscp weight prefixes | "
-	                           "congestion_control fec ecn security detour detour_after";
+	                           "congestion_control fec ecn security detour detour_after own_path paths";
 	const char *name = json_string_value(json_object_get(t, "name"));
 	const char *remote, *local, *carrier, *port, *peer;
 	char what[64], host[64], rate[32];
@@ -87,14 +68,14 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	if (!addr_port(remote, host, &udp))
 		return document_fail(
 		    err, "%s: expected an address with a port for `remote`, found `%.60s`", what, remote);
-	port = port_with(base, local);
+	port = document_port(base, local);
 	if (!port)
 		return document_fail(err,
 		    "%s: expected an address of a port of role `wan` for `local`, found `%.60s`", what,
 		    local);
 	if (strlen(peer) >= CONF_NAME)
 		return document_fail(err, "%s: expected a name for `peer`", what);
-	rate_text(bps, rate);
+	document_rate(bps, rate);
 	to = json_pack("{s:O, s:O, s:s, s:s, s:s, s:i, s:s, s:i, s:i}", "name", json_object_get(t, "name"),
 	    "peer", json_object_get(t, "peer"), "port", port, "local", local, "remote", host, "udp_port",
 	    (int)udp, "rate", rate, "dscp", (int)dscp, "weight",
@@ -114,6 +95,11 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	     *k; k++)
 		if ((v = json_object_get(t, *k)))
 			json_object_set(to, *k, v);
+	rc = document_paths(base, t, what, to, err);
+	if (rc) {
+		json_decref(to);
+		return rc;
+	}
 	return json_array_append_new(list, to) ? document_fail(err, "out of memory") : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads fields of a controller's document, and names what is wrong. Private to document.c. */
+/* Reads fields of a controller's document, and names what is wrong. Private to document*.c. */
 #ifndef GATEWAY_AGENT_DOCUMENT_FIELDS_H
 #define GATEWAY_AGENT_DOCUMENT_FIELDS_H
 
@@ -19,5 +19,12 @@ int document_number(const json_t *o, const char *what, const char *key, uint64_t
     uint64_t *out, struct conf_error *err);
 /* Reads an address of either family. */
 bool document_ip(const char *text, struct rwy_ip *out);
+/* The name of the WAN port that has this address; NULL: none has. */
+const char *document_port(const struct conf *c, const char *local);
+/* Prints a rate as in a configuration file, exact to the bit. */
+void document_rate(uint64_t bps, char out[32]);
+/* document_paths.c: the paths of tunnel t, if it has any, in the words of the file. */
+int document_paths(
+    const struct conf *base, const json_t *t, const char *what, json_t *to, struct conf_error *err);
 
 #endif

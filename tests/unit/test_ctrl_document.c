@@ -273,6 +273,79 @@ static void test_permits(void **state)
 	}
 }
 
+/* Paths as a network granted them. */
+static void test_paths(void **state)
+{
+#define PATHS(p)                                                                                             \
+	DOC("{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', 'carrier': "     \
+	    "'native', 'rate_bps': 50000000, 'dscp': 0, 'weight': 1, 'prefixes': [], " p "}",                \
+	    "", "")
+#define PATH "{'label': 'pe-1/p', 'udp_port': 4857, 'rate_bps': 30000000, 'dscp': 10, 'source_port': 5000}"
+	static const struct {
+		const char *paths, *want;
+	} wrong[] = {
+	    {"'paths': 7", "tunnel b1: expected a list of at most 7 for `paths`"},
+	    {"'paths': [" PATH ", 7]", "tunnel b1: paths[1]: expected an object"},
+	    {"'paths': [{'label': 'p', 'rate_bps': 1}]", "tunnel b1: paths[0]: expected `udp_port`"},
+	    {"'paths': [{'label': 'p', 'udp_port': 80, 'rate_bps': 1}]", "from 1024 to 65535 for `udp_port`"},
+	    {"'paths': [{'label': 'p', 'udp_port': 4793, 'rate_bps': 1}]",
+	        "expected other UDP ports than path 0"},
+	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': -1}]", "for `rate_bps`"},
+	    {"'paths': [{'label': 7, 'udp_port': 4857, 'rate_bps': 1}]",
+	        "paths[0]: expected text for `label`"},
+	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'dscp': 64}]",
+	        "from 1 to 63 for `dscp`"},
+	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'local': '192.0.2.7'}]",
+	        "expected an address of a port of role `wan` for `local`, found `192.0.2.7`"},
+	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'remote': 'x'}]",
+	        "expected an address for `remote`, found `x`"},
+	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'remote': 'fd00:9::3'}]",
+	        "expected an IPv4 address as in `local`"},
+	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'use': 'seldom'}]",
+	        "expected one of `always`, `spare`, `never`"},
+	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'colour': 1}]",
+	        "paths[0]: unknown field `colour`"},
+	    {"'paths': [" PATH "], 'own_path': 'never'", "expected one of `always`, `spare`"},
+	    {"'own_path': 'spare'", "expected `paths` beside `own_path: spare`"},
+	};
+	const struct conf_tunnel *t;
+	struct conf_error err;
+	struct conf_path p;
+	struct document d;
+
+	if (parse(&d,
+	        PATHS("'own_path': 'spare', 'paths': [" PATH
+	              ", {'label': 'pe-2/p', 'udp_port': 4921, 'rate_bps': 7, 'local': 'fd00:9::1', "
+	              "'remote': 'fd00:9::3', 'use': 'never'}]"),
+	        &err))
+		fail_msg("%s", err.msg);
+	t = &d.conf->tunnel[1];
+	assert_int_equal(t->own_path, CONF_USE_SPARE);
+	assert_int_equal(t->paths, 2);
+	p = conf_tunnel_path(t, 1);
+	assert_string_equal(p.label, "pe-1/p");
+	assert_string_equal(p.port, "wan");
+	assert_int_equal(p.udp_port, 4857);
+	assert_int_equal(p.source_port, 5000);
+	assert_int_equal(p.dscp, 10);
+	assert_int_equal(p.rate_Bps, 3750000);
+	assert_int_equal(p.use, CONF_USE_ALWAYS);
+	p = conf_tunnel_path(t, 2);
+	assert_false(rwy_ip_is4(&p.local));
+	assert_int_equal(p.rate_Bps, 125000); /* the least of one worker: the network holds it to 7 bit/s */
+	assert_int_equal(p.use, CONF_USE_NEVER);
+	document_fini(&d);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char *text;
+
+		assert_true(asprintf(&text, PATHS("%s"), wrong[i].paths) > 0);
+		assert_int_equal(parse(&d, text, &err), RWY_EINVAL);
+		if (!strstr(err.msg, wrong[i].want))
+			fail_msg("wanted `%s`, got `%s`", wrong[i].want, err.msg);
+		free(text);
+	}
+}
+
 static void test_siblings(void **state)
 {
 	static const char good[] = WITH(SIB);
@@ -364,6 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_good, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_bad, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_permits, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_siblings, set_up, tear_down), cmocka_unit_test(test_keep)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
