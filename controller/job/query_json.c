@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controller/job/query_int.h"
+#include "controller/provider/json.h"
 #include "controller/server/req.h"
 
 json_t *ctlr_query_entry(json_t *network, const char *first, const char *second)
@@ -19,6 +20,7 @@ json_t *ctlr_query_entry(json_t *network, const char *first, const char *second)
 
 int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max)
 {
+	char why[96];
 	unsigned n = 0;
 	json_t *leg;
 	size_t i;
@@ -31,6 +33,9 @@ int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max)
 		    .delay_us = (uint32_t)mdl_number_of(leg, "delay_us"),
 		    .jitter_us = (uint32_t)mdl_number_of(leg, "jitter_us"),
 		    .loss_ppm = (uint32_t)mdl_number_of(leg, "loss_ppm")};
+		if (json_object_get(leg, "steer") &&
+		    !provider_json_steer(&out[n].steer, json_object_get(leg, "steer"), why, sizeof(why)))
+			out[n].steer = (struct plan_steer){0}; /* of another version */
 		snprintf(out[n].edge, sizeof(out[n].edge), "%s", mdl_text_of(leg, "edge"));
 		snprintf(out[n++].name, sizeof(out[0].name), "%s", mdl_text_of(leg, "path"));
 	}
@@ -44,12 +49,14 @@ static json_t *legs_json(struct ctlr *c, const struct plan_job_group *g, const s
 	for (unsigned i = 0; i < g->placement.n; i++) {
 		const unsigned at = g->placement.leg[i].route;
 		const struct plan_route *p = &g->routes[at];
+		json_t *leg = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "provider",
+		    c->conf->provider[o->net[at]].name, "edge", p->edge, "path", p->name, "bandwidth_bps",
+		    (json_int_t)g->placement.leg[i].bps, "delay_us", (json_int_t)p->delay_us, "jitter_us",
+		    (json_int_t)p->jitter_us, "loss_ppm", (json_int_t)p->loss_ppm);
 
-		json_array_append_new(legs,
-		    json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "provider",
-		        c->conf->provider[o->net[at]].name, "edge", p->edge, "path", p->name, "bandwidth_bps",
-		        (json_int_t)g->placement.leg[i].bps, "delay_us", (json_int_t)p->delay_us, "jitter_us",
-		        (json_int_t)p->jitter_us, "loss_ppm", (json_int_t)p->loss_ppm));
+		if (plan_steers(&p->steer))
+			json_object_set_new(leg, "steer", provider_steer_json(&p->steer));
+		json_array_append_new(legs, leg);
 	}
 	return legs;
 }

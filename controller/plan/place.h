@@ -16,6 +16,20 @@
 #define PLAN_NAME_MAX   64  /* bytes with the 0: sites, gateways, edges, paths, jobs */
 #define PLAN_ROUTES_MAX 256 /* routes that a placement considers */
 
+/* How a gateway's datagrams get into a path: what the edge classifies by. */
+struct plan_steer {
+	/* underlay address or prefix, ADDRESS[/LENGTH], of the gateway at the first and at the
+	 * second site; "": any */
+	char net[2][PLAN_NAME_MAX];
+	uint16_t source_port; /* UDP; 0: any */
+	uint8_t dscp;         /* 0: any */
+};
+/* True if it says something. */
+static inline bool plan_steers(const struct plan_steer *s)
+{
+	return *s->net[0] || *s->net[1] || s->source_port || s->dscp;
+}
+
 /* A path through the network between two sites, at one edge. */
 struct plan_route {
 	char edge[PLAN_NAME_MAX]; /* paths at one edge have the same word */
@@ -23,6 +37,7 @@ struct plan_route {
 	uint64_t free_bps;
 	uint32_t delay_us; /* one way */
 	uint32_t jitter_us, loss_ppm;
+	struct plan_steer steer; /* all empty: a gateway cannot choose it */
 };
 
 /* The demand. A bound of 0: any. bandwidth_bps is the rate at the edge, n/(a*b). */

@@ -13,7 +13,7 @@
 
 #define FILE_MAX (8u << 20)
 
-enum kind { NAME, WORD, RATE, US, PPM };
+enum kind { NAME, WORD, RATE, US, PPM, STEER };
 
 struct field {
 	const char *name;
@@ -36,6 +36,7 @@ static const struct field fields[] = {
     {"delay_us", US, 0, 0, false, AT(route.delay_us)},
     {"jitter_us", US, 0, 0, true, AT(route.jitter_us)},
     {"loss_ppm", PPM, 0, 0, true, AT(route.loss_ppm)},
+    {"steer", STEER, 0, 0, true, AT(route.steer)},
     {"interface", WORD, PROVIDER_JSON_LINUX, 0, false, AT(interface)},
     {"remote", WORD, PROVIDER_JSON_LINUX, 0, false, AT(remote)},
 };
@@ -87,6 +88,8 @@ static const char *read_field(struct provider_path *p, const struct field *f, co
 	case PPM:
 		most = PLAN_PPM;
 		break;
+	case STEER: /* read_path() */
+		return NULL;
 	}
 	if (!json_is_integer(v))
 		return "is no integer";
@@ -125,12 +128,21 @@ static const struct field *field_find(const char *name, unsigned have)
 	return NULL;
 }
 
+static void swap_names(char a[PLAN_NAME_MAX], char b[PLAN_NAME_MAX])
+{
+	char was[PLAN_NAME_MAX];
+
+	memcpy(was, a, sizeof(was));
+	memcpy(a, b, sizeof(was));
+	memcpy(b, was, sizeof(was));
+}
+
 static int read_path(struct provider_path *p, const json_t *o, size_t at, unsigned have, const char *where,
     struct provider_err *err)
 {
-	char swap[PLAN_NAME_MAX];
 	const struct field *f;
 	const char *key, *bad;
+	char why[96];
 	json_t *v;
 	unsigned i;
 
@@ -143,6 +155,8 @@ static int read_path(struct provider_path *p, const json_t *o, size_t at, unsign
 		bad = f ? read_field(p, f, v) : "is not known";
 		if (bad)
 			return refuse(err, "%.100s: paths[%zu].%.40s %s", where, at, key, bad);
+		if (f->kind == STEER && !provider_json_steer(&p->route.steer, v, why, sizeof(why)))
+			return refuse(err, "%.100s: paths[%zu].%s", where, at, why);
 	}
 	for (i = 0; i < FIELDS; i++)
 		if (applies(&fields[i], have) && !fields[i].optional && !json_object_get(o, fields[i].name))
@@ -150,9 +164,8 @@ static int read_path(struct provider_path *p, const json_t *o, size_t at, unsign
 	if ((have & PROVIDER_JSON_SITES) && strcmp(p->first, p->second) == 0)
 		return refuse(err, "%.100s: paths[%zu].second is the same site", where, at);
 	if ((have & PROVIDER_JSON_SITES) && !plan_first_site(p->first, p->second)) {
-		memcpy(swap, p->first, sizeof(swap));
-		memcpy(p->first, p->second, sizeof(swap));
-		memcpy(p->second, swap, sizeof(swap));
+		swap_names(p->first, p->second);
+		swap_names(p->route.steer.net[0], p->route.steer.net[1]);
 	}
 	return 0;
 }

@@ -36,6 +36,11 @@ int provider_json_paths(struct provider_path **out, const char *text, size_t len
 /* The same from a file. RWY_ENOENT: the file cannot be read. */
 int provider_json_file(struct provider_path **out, const char *file, unsigned have, struct provider_err *err);
 
+/* Reads "steer" of a path. False: *why says which field is wrong. */
+bool provider_json_steer(struct plan_steer *out, const json_t *o, char *why, size_t size);
+/* The same in JSON, without what is empty. */
+json_t *provider_steer_json(const struct plan_steer *s);
+
 /* The body of a PUT of a tunnel. The caller frees it. NULL: no memory. */
 char *provider_json_tunnel(
     const char *first, const char *second, const struct plan_route *routes, const struct plan_placement *pl);

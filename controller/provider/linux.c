@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Provider `linux`: the network is this machine's own interfaces, and the kernel enforces
- * reservations. A path is an interface and a destination. The tunnels of a path share one htb
- * class, whose rate is their sum; a u32 filter puts packets for the destination into it. Other
- * traffic is not limited. The provider works in the process's network namespace and owns the root
- * qdisc (handle 5257:). Opening it makes a new one, so reservations of an earlier process are gone
- * until its tunnels are made again.
+ * reservations. A path is an interface and a destination, and may be a DSCP (`steer`). The tunnels
+ * of a path share one htb class, whose rate is their sum; a u32 filter puts its packets into it.
+ * Other traffic is not limited. The provider works in the process's network namespace and owns the
+ * root qdisc (handle 5257:). Opening it makes a new one, so reservations of an earlier process are
+ * gone until its tunnels are made again.
  */
 #include <arpa/inet.h>
 #include <stddef.h>
@@ -31,7 +31,8 @@ struct where {
 	int family;
 	uint8_t addr[16];
 	unsigned len;
-	bool has; /* its class and filter exist */
+	uint8_t dscp; /* 0: any */
+	bool has;     /* its class and filter exist */
 };
 
 struct linux_net {
@@ -99,17 +100,22 @@ static struct rtnl_cls *filter_of(const struct linux_net *l, unsigned path)
 	if (!f)
 		return NULL;
 	tc_place(f, l->where[path].ifindex, TC_HANDLE(ROOT, 0), 0);
-	rtnl_cls_set_prio(f, (uint16_t)(path + 1));
+	/* A path of any DSCP gets what those of one leave. */
+	rtnl_cls_set_prio(f, (uint16_t)(path + 1 + (l->where[path].dscp ? 0 : PROVIDER_PATHS_MAX)));
 	rtnl_cls_set_protocol(f, l->where[path].family == AF_INET ? ETH_P_IP : ETH_P_IPV6);
 	return f;
 }
 
-/* Matches the destination in 32-bit words of the IP header. */
+/* Matches destination and DSCP in 32-bit words of the IP header. */
 static int add_keys(struct rtnl_cls *f, const struct where *w)
 {
 	unsigned i, bits, at = w->family == AF_INET ? 16 : 24, words = w->family == AF_INET ? 1 : 4;
+	const unsigned shift = w->family == AF_INET ? 18 : 22; /* of the DSCP in the first word */
 	uint32_t v, mask;
 	int rc = 0;
+
+	if (w->dscp)
+		rc = rtnl_u32_add_key_uint32(f, (uint32_t)w->dscp << shift, 63u << shift, 0, 0);
 
 	for (i = 0; i < words && rc == 0; i++) {
 		bits = w->len > 32 * i ? w->len - 32 * i : 0;
@@ -214,6 +220,16 @@ static int parse_remote(struct where *w, const char *text, struct provider_err *
 	return 0;
 }
 
+/* Where a path goes, and by what its packets are told. */
+static int parse_path(struct where *w, const struct provider_path *p, struct provider_err *err)
+{
+	if (p->route.steer.source_port)
+		return provider_fail(err, RWY_EINVAL,
+		    "path %.60s: steer.source_port: packets are told by `remote` and `dscp`", p->route.name);
+	w->dscp = p->route.steer.dscp;
+	return parse_remote(w, p->remote, err);
+}
+
 /* Makes our empty htb the root qdisc of an interface. */
 static int make_root(struct linux_net *l, int ifindex)
 {
@@ -241,7 +257,7 @@ static int find_interfaces(struct linux_net *l, struct provider_err *err)
 	int rc;
 
 	for (i = 0; i < l->made.n; i++) {
-		rc = parse_remote(&l->where[i], l->made.path[i].remote, err);
+		rc = parse_path(&l->where[i], &l->made.path[i], err);
 		if (rc)
 			return rc;
 		rc = rtnl_link_get_kernel(l->sock, 0, l->made.path[i].interface, &link);
@@ -276,7 +292,7 @@ static int net_check(const struct provider_option *o, unsigned n, struct provide
 		return provider_fail(err, RWY_EINVAL, "file: is missing");
 	count = provider_json_file(&path, file, PROVIDER_JSON_SITES | PROVIDER_JSON_LINUX, err);
 	for (int i = 0; i < count && !rc; i++)
-		rc = parse_remote(&w, path[i].remote, err);
+		rc = parse_path(&w, &path[i], err);
 	free(path);
 	return count < 0 ? count : rc;
 }

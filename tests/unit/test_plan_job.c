@@ -182,26 +182,30 @@ struct job_case {
 	struct plan_want fits; /* if it fails */
 };
 
+#define LEG(e, n, bps, us)                                                                                   \
+	{                                                                                                    \
+		.edge = e, .name = n, .free_bps = (bps), .delay_us = (us), .jitter_us = 50                   \
+	}
+
 static const struct job_case cases[] = {
-    {"fits", 300 * G, 20000, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 12000, 500}, PLAN_JOB_FITS, {0}},
-    {"too far", 300 * G, 30002, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 15000, 500}, PLAN_JOB_DELAY,
+    {"fits", 300 * G, 20000, 0, {{.free_bps = 0}}, {10 * G, 12000, 500}, PLAN_JOB_FITS, {0}},
+    {"too far", 300 * G, 30002, 0, {{.free_bps = 0}}, {10 * G, 15000, 500}, PLAN_JOB_DELAY,
         {0, 15001, 40, 0}},
-    {"too unsteady", 300 * G, 20000, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 0, 39}, PLAN_JOB_JITTER,
+    {"too unsteady", 300 * G, 20000, 0, {{.free_bps = 0}}, {10 * G, 0, 39}, PLAN_JOB_JITTER,
         {0, 10000, 40, 0}},
-    {"nobody knows how far", 300 * G, 0, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 40000, 0}, PLAN_JOB_DELAY,
+    {"nobody knows how far", 300 * G, 0, 0, {{.free_bps = 0}}, {10 * G, 40000, 0}, PLAN_JOB_DELAY,
         {0, 0, 0, 0}},
-    {"nobody knows, nobody asks", 300 * G, 0, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 0, 0}, PLAN_JOB_FITS, {0}},
-    {"more than both sites", 300 * G, 20000, 0, {{"", "", 0, 0, 0, 0}}, {101 * G, 0, 0}, PLAN_JOB_GOODPUT,
+    {"nobody knows, nobody asks", 300 * G, 0, 0, {{.free_bps = 0}}, {10 * G, 0, 0}, PLAN_JOB_FITS, {0}},
+    {"more than both sites", 300 * G, 20000, 0, {{.free_bps = 0}}, {101 * G, 0, 0}, PLAN_JOB_GOODPUT,
         {0, 10000, 40, 0}},
-    {"a site has no gateway", 0, 20000, 0, {{"", "", 0, 0, 0, 0}}, {G, 0, 0}, PLAN_JOB_NO_GATEWAY,
-        {0, 0, 0, 0}},
-    {"the network has it", 300 * G, 0, 1, {{"pe-1", "p", 100 * G, 10020, 50, 0}}, {20 * G, 12000, 500},
+    {"a site has no gateway", 0, 20000, 0, {{.free_bps = 0}}, {G, 0, 0}, PLAN_JOB_NO_GATEWAY, {0, 0, 0, 0}},
+    {"the network has it", 300 * G, 0, 1, {LEG("pe-1", "p", 100 * G, 10020)}, {20 * G, 12000, 500},
         PLAN_JOB_FITS, {0}},
-    {"the network lacks the bandwidth", 300 * G, 0, 1, {{"pe-1", "p", 50 * G, 10020, 50, 0}},
+    {"the network lacks the bandwidth", 300 * G, 0, 1, {LEG("pe-1", "p", 50 * G, 10020)},
         {20 * G, 12000, 500}, PLAN_JOB_NETWORK, {45995400000, 10020, 50, 0}},
     {"the network's paths are too long", 300 * G, 0, 2,
-        {{"pe-1", "p", 50 * G, 20020, 50, 0}, {"pe-2", "p", 50 * G, 30020, 50, 0}}, {G, 12000, 500},
-        PLAN_JOB_NETWORK, {0, 20020, 0, 0}},
+        {LEG("pe-1", "p", 50 * G, 20020), LEG("pe-2", "p", 50 * G, 30020)}, {G, 12000, 500}, PLAN_JOB_NETWORK,
+        {0, 20020, 0, 0}},
 };
 
 static void test_table(void **state)
@@ -368,7 +372,7 @@ static void test_fits_is_true(void **state)
 {
 	struct plan_job_pair pairs[4];
 	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 4};
-	static const struct plan_route p = {"pe-1", "p", 100 * G, 10020, 50, 0};
+	static const struct plan_route p = LEG("pe-1", "p", 100 * G, 10020);
 	struct plan_job_result *r;
 	unsigned network, more;
 	uint64_t most;
@@ -563,7 +567,7 @@ static void test_book(void **state)
 {
 	struct plan_job_pair pairs[4];
 	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 4};
-	static const struct plan_route p = {"pe-1", "p", 100 * G, 10020, 50, 0};
+	static const struct plan_route p = LEG("pe-1", "p", 100 * G, 10020);
 	struct plan_job_result *r[8];
 	struct world w = world();
 	unsigned n;
@@ -709,7 +713,8 @@ static void test_white_paper(void **state)
 		    strcmp(json_string_value(json_object_get(row, "second")), "qingyang") != 0)
 			continue;
 		w.route[0] = (struct plan_route){"pe-1", "p", number(row, "bandwidth_bps"),
-		    (uint32_t)number(row, "delay_us"), (uint32_t)number(row, "jitter_us"), 0};
+		    (uint32_t)number(row, "delay_us"), (uint32_t)number(row, "jitter_us"), 0,
+		    {{"", ""}, 0, 0}};
 		w.n_routes = 1;
 	}
 	assert_int_equal(w.n_routes, 1);

@@ -14,6 +14,12 @@
 
 #define G UINT64_C(1000000000)
 
+/* A route: edge, name, free bandwidth, delay, jitter, loss. */
+#define R(e, n, bps, us, j, ppm)                                                                             \
+	{                                                                                                    \
+		.edge = e, .name = n, .free_bps = bps, .delay_us = us, .jitter_us = j, .loss_ppm = ppm       \
+	}
+
 struct place_case {
 	const char *name;
 	struct plan_route route[5]; /* ends without an edge */
@@ -26,41 +32,41 @@ struct place_case {
 };
 
 static const struct place_case cases[] = {
-    {"nothing offered", {{"", "", 0, 0, 0, 0}}, {G, 0, 0, 0}, PLAN_NO_ROUTE, 0, {0}, 0, 0, 0, 0},
-    {"one path", {{"pe1", "a", 10 * G, 9000, 50, 1}}, {4 * G, 10000, 100, 10}, PLAN_PLACED, PLAN_SAME_PATH,
+    {"nothing offered", {R("", "", 0, 0, 0, 0)}, {G, 0, 0, 0}, PLAN_NO_ROUTE, 0, {0}, 0, 0, 0, 0},
+    {"one path", {R("pe1", "a", 10 * G, 9000, 50, 1)}, {4 * G, 10000, 100, 10}, PLAN_PLACED, PLAN_SAME_PATH,
         {4 * G}, 10 * G, 9000, 50, 1},
-    {"one path, full to the bit", {{"pe1", "a", 10 * G, 9000, 50, 1}}, {10 * G, 0, 0, 0}, PLAN_PLACED,
+    {"one path, full to the bit", {R("pe1", "a", 10 * G, 9000, 50, 1)}, {10 * G, 0, 0, 0}, PLAN_PLACED,
         PLAN_SAME_PATH, {10 * G}, 10 * G, 9000, 50, 1},
-    {"a bit too much", {{"pe1", "a", 10 * G, 9000, 50, 1}}, {10 * G + 1, 0, 0, 0}, PLAN_NO_BANDWIDTH,
+    {"a bit too much", {R("pe1", "a", 10 * G, 9000, 50, 1)}, {10 * G + 1, 0, 0, 0}, PLAN_NO_BANDWIDTH,
         PLAN_SAME_PATH, {0}, 10 * G, 9000, 50, 1},
     {"both edges, the best path of each, by what they have",
-        {{"pe1", "a", 10 * G, 1, 0, 0}, {"pe1", "b", 30 * G, 1, 0, 0}, {"pe2", "a", 10 * G, 1, 0, 0}},
+        {R("pe1", "a", 10 * G, 1, 0, 0), R("pe1", "b", 30 * G, 1, 0, 0), R("pe2", "a", 10 * G, 1, 0, 0)},
         {20 * G, 0, 0, 0}, PLAN_PLACED, PLAN_SAME_PATH, {0, 15 * G, 5 * G}, 50 * G, 1, 0, 0},
     {"same-path is not enough: all paths by bandwidth",
-        {{"pe1", "a", 10 * G, 1, 0, 0}, {"pe1", "b", 30 * G, 1, 0, 0}, {"pe2", "a", 10 * G, 1, 0, 0}},
+        {R("pe1", "a", 10 * G, 1, 0, 0), R("pe1", "b", 30 * G, 1, 0, 0), R("pe2", "a", 10 * G, 1, 0, 0)},
         {45 * G, 0, 0, 0}, PLAN_PLACED, PLAN_MULTI_PATH, {9 * G, 27 * G, 9 * G}, 50 * G, 1, 0, 0},
     {"all of them are not enough",
-        {{"pe1", "a", 10 * G, 1, 0, 0}, {"pe1", "b", 30 * G, 1, 0, 0}, {"pe2", "a", 10 * G, 1, 0, 0}},
+        {R("pe1", "a", 10 * G, 1, 0, 0), R("pe1", "b", 30 * G, 1, 0, 0), R("pe2", "a", 10 * G, 1, 0, 0)},
         {51 * G, 0, 0, 0}, PLAN_NO_BANDWIDTH, PLAN_SAME_PATH, {0}, 50 * G, 1, 0, 0},
-    {"too far", {{"pe1", "a", 10 * G, 12000, 5, 0}, {"pe2", "a", 10 * G, 11000, 5, 0}}, {G, 10000, 0, 0},
+    {"too far", {R("pe1", "a", 10 * G, 12000, 5, 0), R("pe2", "a", 10 * G, 11000, 5, 0)}, {G, 10000, 0, 0},
         PLAN_NO_DELAY, 0, {0}, 0, 11000, 0, 0},
-    {"too unsteady", {{"pe1", "a", 10 * G, 9000, 500, 0}, {"pe2", "a", 10 * G, 11000, 5, 0}},
+    {"too unsteady", {R("pe1", "a", 10 * G, 9000, 500, 0), R("pe2", "a", 10 * G, 11000, 5, 0)},
         {G, 10000, 100, 0}, PLAN_NO_JITTER, 0, {0}, 0, 9000, 500, 0},
-    {"loses too much", {{"pe1", "a", 10 * G, 9000, 5, 50}}, {G, 10000, 100, 10}, PLAN_NO_LOSS, 0, {0}, 0,
+    {"loses too much", {R("pe1", "a", 10 * G, 9000, 5, 50)}, {G, 10000, 100, 10}, PLAN_NO_LOSS, 0, {0}, 0,
         9000, 5, 50},
     {"bounds leave one path of two",
-        {{"pe1", "near", 2 * G, 5000, 5, 0}, {"pe1", "far", 90 * G, 25000, 5, 0}}, {2 * G, 10000, 0, 0},
+        {R("pe1", "near", 2 * G, 5000, 5, 0), R("pe1", "far", 90 * G, 25000, 5, 0)}, {2 * G, 10000, 0, 0},
         PLAN_PLACED, PLAN_SAME_PATH, {2 * G, 0}, 2 * G, 5000, 5, 0},
-    {"bounds leave too little", {{"pe1", "near", 2 * G, 5000, 5, 0}, {"pe1", "far", 90 * G, 25000, 5, 0}},
+    {"bounds leave too little", {R("pe1", "near", 2 * G, 5000, 5, 0), R("pe1", "far", 90 * G, 25000, 5, 0)},
         {3 * G, 10000, 0, 0}, PLAN_NO_BANDWIDTH, 0, {0}, 2 * G, 5000, 5, 0},
-    {"a full path is none", {{"pe1", "a", 0, 1, 0, 0}, {"pe2", "b", G, 7, 0, 0}}, {G, 0, 0, 0}, PLAN_PLACED,
+    {"a full path is none", {R("pe1", "a", 0, 1, 0, 0), R("pe2", "b", G, 7, 0, 0)}, {G, 0, 0, 0}, PLAN_PLACED,
         PLAN_SAME_PATH, {0, G}, G, 7, 0, 0},
-    {"all are full", {{"pe1", "a", 0, 1, 0, 0}}, {G, 0, 0, 0}, PLAN_NO_BANDWIDTH, 0, {0}, 0, 0, 0, 0},
+    {"all are full", {R("pe1", "a", 0, 1, 0, 0)}, {G, 0, 0, 0}, PLAN_NO_BANDWIDTH, 0, {0}, 0, 0, 0, 0},
     {"equals: the shorter, then the name",
-        {{"pe1", "b", G, 5, 0, 0}, {"pe1", "a", G, 5, 0, 0}, {"pe1", "c", G, 6, 0, 0}}, {G, 0, 0, 0},
+        {R("pe1", "b", G, 5, 0, 0), R("pe1", "a", G, 5, 0, 0), R("pe1", "c", G, 6, 0, 0)}, {G, 0, 0, 0},
         PLAN_PLACED, PLAN_SAME_PATH, {0, G, 0}, 3 * G, 5, 0, 0},
-    {"odd bits", {{"pe1", "a", 3, 1, 0, 0}, {"pe2", "a", 3, 1, 0, 0}, {"pe3", "a", 3, 1, 0, 0}}, {7, 0, 0, 0},
-        PLAN_PLACED, PLAN_SAME_PATH, {3, 2, 2}, 9, 1, 0, 0},
+    {"odd bits", {R("pe1", "a", 3, 1, 0, 0), R("pe2", "a", 3, 1, 0, 0), R("pe3", "a", 3, 1, 0, 0)},
+        {7, 0, 0, 0}, PLAN_PLACED, PLAN_SAME_PATH, {3, 2, 2}, 9, 1, 0, 0},
 };
 
 static void test_table(void **state)

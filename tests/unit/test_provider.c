@@ -72,6 +72,57 @@ static const struct {
         "f: paths[0].interface is missing", PROVIDER_JSON_SITES | PROVIDER_JSON_LINUX},
 };
 
+#define STEER(s)                                                                                             \
+	"{\"paths\": [{\"first\": \"b\", \"second\": \"a\", \"edge\": \"e\", \"name\": \"n\", "              \
+	"\"bandwidth_bps\": "                                                                                \
+	"1, \"delay_us\": 1, \"steer\": " s "}]}"
+
+/* How datagrams get into a path. The sites are put in order, and so are their addresses. */
+static void test_steer(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} bad[] = {
+	    {STEER("7"), "f: paths[0].steer is no object"},
+	    {STEER("{}"), "f: paths[0].steer says nothing: first, second, dscp or source_port"},
+	    {STEER("{\"colour\": 1}"), "f: paths[0].steer.colour is not known"},
+	    {STEER("{\"dscp\": 0}"), "f: paths[0].steer.dscp is out of range"},
+	    {STEER("{\"dscp\": 64}"), "f: paths[0].steer.dscp is out of range"},
+	    {STEER("{\"dscp\": \"ef\"}"), "f: paths[0].steer.dscp is no integer"},
+	    {STEER("{\"source_port\": 80}"), "f: paths[0].steer.source_port is out of range"},
+	    {STEER("{\"first\": \"pe-1\"}"), "f: paths[0].steer.first is no address or prefix"},
+	    {STEER("{\"first\": \"192.0.2.1/33\"}"), "f: paths[0].steer.first is no address or prefix"},
+	    {STEER("{\"first\": \"192.0.2.1/\"}"), "f: paths[0].steer.first is no address or prefix"},
+	    {STEER("{\"second\": 7}"), "f: paths[0].steer.second is no address or prefix"},
+	    {STEER("{\"first\": \"192.0.2.1\", \"second\": \"2001:db8::1\"}"),
+	        "f: paths[0].steer.second is of another family than steer.first"},
+	};
+	static const char good[] = STEER("{\"first\": \"192.0.2.2\", \"second\": \"198.51.100.0/24\", "
+	                                 "\"dscp\": 10, \"source_port\": 5000}");
+	struct provider_path *p;
+	struct plan_steer again;
+	char why[96];
+	json_t *j;
+
+	assert_int_equal(provider_json_paths(&p, good, strlen(good), PROVIDER_JSON_SITES, "f", &err), 1);
+	assert_string_equal(p->first, "a");
+	assert_string_equal(p->route.steer.net[0], "198.51.100.0/24");
+	assert_string_equal(p->route.steer.net[1], "192.0.2.2");
+	assert_int_equal(p->route.steer.dscp, 10);
+	assert_int_equal(p->route.steer.source_port, 5000);
+	j = provider_steer_json(&p->route.steer);
+	assert_true(provider_json_steer(&again, j, why, sizeof(why)));
+	assert_memory_equal(&again, &p->route.steer, sizeof(again));
+	json_decref(j);
+	free(p);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(
+		    provider_json_paths(&p, bad[i].text, strlen(bad[i].text), PROVIDER_JSON_SITES, "f", &err),
+		    RWY_EINVAL);
+		assert_string_equal(err.text, bad[i].message);
+	}
+}
+
 static void test_json(void **state)
 {
 	struct provider_path *p;
@@ -317,6 +368,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_json),
+	    cmocka_unit_test(test_steer),
 	    cmocka_unit_test(test_options),
 	    cmocka_unit_test(test_static),
 	    cmocka_unit_test(test_change),

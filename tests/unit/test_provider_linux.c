@@ -53,6 +53,18 @@ static int set_up(void **state)
 	    "{\"first\": \"a\", \"second\": \"c\", \"edge\": \"wan0\", \"name\": \"v6\", \"bandwidth_bps\": "
 	    "1000000000,"
 	    " \"delay_us\": 1, \"interface\": \"wan0\", \"remote\": \"2001:db8::/33\"},"
+	    "{\"first\": \"a\", \"second\": \"d\", \"edge\": \"wan0\", \"name\": \"best\", "
+	    "\"bandwidth_bps\": "
+	    "1000000000,"
+	    " \"delay_us\": 1, \"interface\": \"wan0\", \"remote\": \"192.0.2.0/24\"},"
+	    "{\"first\": \"a\", \"second\": \"d\", \"edge\": \"wan0\", \"name\": \"ef\", \"bandwidth_bps\": "
+	    "1000000000,"
+	    " \"delay_us\": 1, \"interface\": \"wan0\", \"remote\": \"192.0.2.0/24\", \"steer\": {\"dscp\": "
+	    "46}},"
+	    "{\"first\": \"a\", \"second\": \"d\", \"edge\": \"wan0\", \"name\": \"ef6\", \"bandwidth_bps\": "
+	    "1000000000,"
+	    " \"delay_us\": 1, \"interface\": \"wan0\", \"remote\": \"2001:db8:8000::/33\", \"steer\": "
+	    "{\"dscp\": 46}},"
 	    "{\"first\": \"a\", \"second\": \"b\", \"edge\": \"wan1\", \"name\": \"v4\", \"bandwidth_bps\": "
 	    "1000000000,"
 	    " \"delay_us\": 1, \"interface\": \"wan1\", \"remote\": \"198.51.100.0/24\"}]}";
@@ -135,6 +147,29 @@ static void test_follows_tunnels(void **state)
 	assert_true(has("tc class show dev wan1", "rate 5Mbit"));
 	p = open_one();
 	assert_string_equal(say("tc class show dev wan1"), "");
+	p->ops->close(p);
+}
+
+/* Paths of a DSCP come before those of any, whatever their order in the file. */
+static void test_dscp(void **state)
+{
+	struct provider *p;
+	const char *text, *ef, *best;
+
+	if (!able)
+		skip();
+	p = open_one();
+	assert_int_equal(make(p, "t1", "d", 0, MBIT), 0);
+	assert_int_equal(make(p, "t2", "d", 1, 2 * MBIT), 0);
+	assert_int_equal(make(p, "t3", "d", 2, 3 * MBIT), 0);
+	text = say(FILTERS);
+	ef = strstr(text, "match 00b80000/00fc0000 at 0");
+	best = strstr(text, "flowid 5257:3");
+	assert_true(ef && best && ef < best);
+	assert_true(has(FILTERS, "match 0b800000/0fc00000 at 0"));
+	assert_true(has(CLASSES, "class htb 5257:4 root prio 0 rate 2Mbit ceil 2Mbit"));
+	p->ops->close(p);
+	p = open_one();
 	p->ops->close(p);
 }
 
@@ -255,6 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_follows_tunnels),
+	    cmocka_unit_test(test_dscp),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_holds),
 	};

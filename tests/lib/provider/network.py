@@ -4,7 +4,8 @@
 # docs/controller-planning.md over sites a and b, in memory. Prints its port. What makes it
 # misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch"; a tunnel called
 # "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made. POST
-# /test/behave: {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS], "forget": TUNNEL}, HOW one of
+# /test/behave: {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS], "forget": TUNNEL,
+# "steer": [EDGE, NAME, {...}]}, HOW one of
 # the above, "refuse", "late" (done, but nothing is said) or "". What is slow or late waits until the client
 # has given up: whose timer is shorter does not depend on the machine.
 import json
@@ -66,6 +67,9 @@ class Handler(BaseHTTPRequestHandler):
         if "more" in doc:
             edge, name, bps = doc.pop("more")
             PATHS[edge, name] = dict(bandwidth=bps, delay_us=15000, jitter_us=100, loss_ppm=0)
+        if "steer" in doc:
+            edge, name, steer = doc.pop("steer")
+            PATHS[edge, name]["steer"] = steer
         TUNNELS.pop(doc.pop("forget", None), None)
         BEHAVE.update(doc)
         self.answer(200, {})
@@ -96,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         if (q["first"], q["second"]) != ("a", "b"):
             return self.answer(404, {"error": "no such site"})
         return self.answer(200, {"paths": [{"edge": e, "name": n, "free_bps": left((e, n)), "delay_us": p["delay_us"], "jitter_us": p["jitter_us"],
-                                     "loss_ppm": p["loss_ppm"]} for (e, n), p in PATHS.items()]})
+                                     "loss_ppm": p["loss_ppm"], **({"steer": p["steer"]} if "steer" in p else {})} for (e, n), p in PATHS.items()]})
 
     def gone(self):
         """Its client has given up, and may say something else meanwhile: what it said before does not count."""
