@@ -48,28 +48,6 @@ uint64_t ctlr_document_generation(const struct ctlr *c, const struct ctlr_gatewa
 	return gen;
 }
 
-/* The first addresses of both in one family: fills local, returns the peer's. NULL: there are
- * none. */
-static const char *wan_pair(
-    const struct ctlr_gateway *g, const struct ctlr_gateway *peer, char local[MDL_ADDR])
-{
-	const char(*mine)[MDL_ADDR] = g->reg.wan.at, (*theirs)[MDL_ADDR] = peer->reg.wan.at;
-
-	for (unsigned i = 0; i < g->reg.wan.n; i++)
-		for (unsigned k = 0; k < peer->reg.wan.n; k++) {
-			const bool six = *mine[i] == '[';
-
-			if (six != (*theirs[k] == '['))
-				continue;
-			snprintf(local, MDL_ADDR, "%s", mine[i] + six);
-			*strrchr(local, ':') = 0;
-			if (six)
-				*strrchr(local, ']') = 0;
-			return theirs[k];
-		}
-	return NULL;
-}
-
 static json_t *prefixes_json(const struct ctlr_site *s)
 {
 	const char(*p)[MDL_ADDR] = s->m.prefixes.at;
@@ -85,7 +63,7 @@ static json_t *tunnel_for(struct ctlr *c, const struct ctlr_gateway *g, const st
 	const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, g)];
 	const bool serves = peer->up && ctlr_path_serves(t);
 	char local[MDL_ADDR];
-	const char *remote = wan_pair(g, peer, local);
+	const char *remote = ctlr_wan_pair(g, peer, local);
 	json_t *j;
 
 	if (!remote || !peer->site)
@@ -96,6 +74,7 @@ static json_t *tunnel_for(struct ctlr *c, const struct ctlr_gateway *g, const st
 	    "prefixes", serves ? prefixes_json(peer->site) : json_array(), "security",
 	    c->conf->security == CONF_SEC_KEYS ? "keys" : "none");
 	ctlr_detour_add(c, t, j);
+	ctlr_steer_add(g, t, remote, j);
 	return j;
 }
 
@@ -181,7 +160,7 @@ static json_t *sibling_for(struct ctlr *c, struct ctlr_gateway *s)
 		const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, s)];
 		char local[MDL_ADDR];
 
-		if (t->has && peer->site && wan_pair(s, peer, local))
+		if (t->has && peer->site && ctlr_wan_pair(s, peer, local))
 			json_array_append_new(tunnels, json_pack("{s:s, s:I}", "peer", peer->name, "weight",
 			                                   (json_int_t)(peer->up ? t->weight : 0)));
 	}

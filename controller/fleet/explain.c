@@ -184,6 +184,10 @@ enum ctlr_outcome ctlr_api_session_explain(struct ctlr *c, struct ctlr_req *r)
 	}
 	pair_reason(out, s->flow->why);
 	x.t = s->flow->tunnel;
+	if (x.t->paths)
+		json_object_set(out, "paths", x.t->paths);
+	if (*x.t->unsteered)
+		json_object_set_new(out, "unsteered", json_string(x.t->unsteered));
 	hyst = x.t->hyst;
 	ctlr_path_question(c, x.t, &q, x.now);
 	plan_decide(&d, &q, &c->conf->policy, &hyst, x.now);

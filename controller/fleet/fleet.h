@@ -44,6 +44,19 @@ json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g);
 void ctlr_gateway_tick(struct ctlr *c, rwy_time now);
 /* Ends the poll of a gateway that is removed; ctlr_ops.gateway_removed. */
 void ctlr_gateway_end_poll(struct ctlr *c, struct ctlr_gateway *g);
+/* address.c: an entry "ADDRESS:PORT" or "[ADDRESS]:PORT" without its port. True: it is IPv6. */
+bool ctlr_wan_address(char out[MDL_ADDR], const char *at);
+/* The first WAN addresses of both in one family: fills local, returns the peer's with its port.
+ * NULL: there are none. */
+const char *ctlr_wan_pair(
+    const struct ctlr_gateway *g, const struct ctlr_gateway *peer, char local[MDL_ADDR]);
+/* steer.c: the paths of a tunnel's record with this carrier, which the caller owns; NULL: none.
+ * *why: for what reason, if networks granted something; else empty. */
+json_t *ctlr_steer_decide(
+    struct ctlr *c, const struct ctlr_tunnel *t, enum plan_carrier carrier, char *why, size_t size);
+/* Adds `paths` and `own_path` to the tunnel's entry in g's document, if it has any. remote: the
+ * tunnel's, with its port. */
+void ctlr_steer_add(const struct ctlr_gateway *g, const struct ctlr_tunnel *t, const char *remote, json_t *j);
 /* Adds `detour` and `detour_after` of the tunnel to j, if an operator has set them. */
 void ctlr_detour_add(struct ctlr *c, const struct ctlr_tunnel *t, json_t *j);
 /* A session, or a gateway, as the API shows it; the caller owns it. */

@@ -71,6 +71,10 @@ static json_t *tunnel_one(struct ctlr *c, const void *it)
 
 	if (t->reserved_bps)
 		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)t->reserved_bps));
+	if (t->paths)
+		json_object_set(j, "paths", t->paths);
+	if (*t->unsteered)
+		json_object_set_new(j, "unsteered", json_string(t->unsteered));
 	ctlr_detour_add(c, t, j);
 	if (l)
 		json_object_update_new(

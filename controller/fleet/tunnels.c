@@ -122,15 +122,28 @@ static void batch_send(struct ctlr *c, struct batch **b)
 	*b = NULL;
 }
 
-static void tunnel_write(struct batch *b, struct ctlr_tunnel *t, enum plan_carrier k, uint64_t rate,
-    uint64_t reserved, uint32_t weight, const char *rule)
+/* What is stored of a decision. */
+struct decided {
+	enum plan_carrier carrier;
+	uint64_t rate, reserved;
+	uint32_t weight;
+	const char *rule;
+	json_t *paths;       /* or NULL */
+	char unsteered[192]; /* "": nothing to say */
+};
+
+static void tunnel_write(struct batch *b, struct ctlr_tunnel *t, const struct decided *d)
 {
 	char key[STORE_KEY_MAX];
-	json_t *j = json_pack("{s:s, s:I, s:I, s:s}", "carrier", plan_carrier_name(k), "rate_bps",
-	    (json_int_t)rate, "weight", (json_int_t)weight, "rule", rule);
+	json_t *j = json_pack("{s:s, s:I, s:I, s:s}", "carrier", plan_carrier_name(d->carrier), "rate_bps",
+	    (json_int_t)d->rate, "weight", (json_int_t)d->weight, "rule", d->rule);
 
-	if (reserved)
-		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)reserved));
+	if (d->reserved)
+		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)d->reserved));
+	if (d->paths)
+		json_object_set(j, "paths", d->paths);
+	if (*d->unsteered)
+		json_object_set_new(j, "unsteered", json_string(d->unsteered));
 	snprintf(key, sizeof(key), "tunnel/%s", t->name);
 	ctlr_change_put(b->ch, key, j);
 	snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", t->name);
@@ -153,14 +166,22 @@ static void tunnel_remove(struct ctlr *c, struct batch *b, struct ctlr_tunnel *t
 	t->changing = true;
 }
 
+/* Whether a decision is worth a change of the record. */
+static bool is_news(const struct ctlr_tunnel *t, const struct decided *d)
+{
+	return !t->has || t->carrier != d->carrier || is_notable(t->rate_bps, d->rate) ||
+	       is_notable(t->weight, d->weight) || t->reserved_bps != d->reserved ||
+	       (t->paths || d->paths ? !json_equal(t->paths, d->paths) : false) ||
+	       strcmp(t->unsteered, d->unsteered) != 0;
+}
+
 static void decide_tunnel(struct ctlr *c, struct ctlr_tunnel *t, struct batch **b, rwy_time now)
 {
 	const struct plan_policy *policy = &c->conf->policy;
 	struct plan_decision d;
 	struct plan_question q;
 	struct ctlr_reserved_sum reserve;
-	uint64_t rate;
-	uint32_t weight;
+	struct decided w = {0};
 
 	t->again = 0;
 	if (t->changing || !ctlr_tunnel_is_ours(c, t) || !batch_room(c, b))
@@ -184,12 +205,18 @@ static void decide_tunnel(struct ctlr *c, struct ctlr_tunnel *t, struct batch **
 	}
 	t->again = d.again_at == RWY_NEVER ? 0 : d.again_at;
 	ctlr_reserved_get(c, t->name, &reserve);
-	rate = rate_of(&q, policy, d.carrier, reserve.bps);
-	weight = weight_of(t);
-	if (t->has && t->carrier == d.carrier && !is_notable(t->rate_bps, rate) &&
-	    !is_notable(t->weight, weight) && t->reserved_bps == reserve.bps)
+	w.carrier = d.carrier;
+	w.rate = rate_of(&q, policy, d.carrier, reserve.bps);
+	w.reserved = reserve.bps;
+	w.weight = weight_of(t);
+	w.rule = plan_rule_name(d.rule);
+	w.paths = ctlr_steer_decide(c, t, d.carrier, w.unsteered, sizeof(w.unsteered));
+	if (!is_news(t, &w)) {
+		json_decref(w.paths);
 		return;
-	tunnel_write(*b, t, d.carrier, rate, reserve.bps, weight, plan_rule_name(d.rule));
+	}
+	tunnel_write(*b, t, &w);
+	json_decref(w.paths);
 	if ((*b)->n == PER_CHANGE)
 		batch_send(c, b);
 }

@@ -15,6 +15,7 @@
 
 #include "controller/job/reservation.h"
 #include "controller/plan/job.h"
+#include "controller/plan/steer.h"
 
 struct ctlr_query;
 
@@ -32,6 +33,9 @@ json_t *ctlr_query_entry(json_t *network, const char *first, const char *second)
 /* The legs of an entry as paths with room for any demand: a tunnel that exists is not made again.
  * Returns how many, at most max. */
 int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max);
+/* The legs of an entry, without those that the network lost, of which `bps` are asked for. Returns
+ * how many, at most max. */
+unsigned ctlr_query_granted(const json_t *entry, uint64_t bps, struct plan_granted *out, unsigned max);
 /* The "network" of a record, from a plan; the caller owns it. given: the tunnels that were made;
  * NULL: they are still to be made. */
 json_t *ctlr_query_network(struct ctlr *c, const struct ctlr_req *r, const char *job,

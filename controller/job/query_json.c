@@ -18,9 +18,40 @@ json_t *ctlr_query_entry(json_t *network, const char *first, const char *second)
 	return NULL;
 }
 
+static void read_steer(struct plan_steer *out, const json_t *leg)
+{
+	const json_t *steer = json_object_get(leg, "steer");
+	char why[96];
+
+	if (!steer || !provider_json_steer(out, steer, why, sizeof(why)))
+		*out = (struct plan_steer){0}; /* there is none, or of another version */
+}
+
+unsigned ctlr_query_granted(const json_t *entry, uint64_t bps, struct plan_granted *out, unsigned max)
+{
+	const uint64_t all = mdl_number_of(entry, "bandwidth_bps");
+	unsigned n = 0;
+	json_t *leg;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "legs"), i, leg)
+	{
+		struct plan_granted *g = &out[n];
+
+		if (!all || n == max || json_is_true(json_object_get(leg, "gone")))
+			continue;
+		*g = (struct plan_granted){0};
+		snprintf(g->edge, sizeof(g->edge), "%s", mdl_text_of(leg, "edge"));
+		snprintf(g->name, sizeof(g->name), "%s", mdl_text_of(leg, "path"));
+		g->bps = (uint64_t)((unsigned __int128)mdl_number_of(leg, "bandwidth_bps") * bps / all);
+		read_steer(&g->steer, leg);
+		n += g->bps != 0;
+	}
+	return n;
+}
+
 int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max)
 {
-	char why[96];
 	unsigned n = 0;
 	json_t *leg;
 	size_t i;
@@ -33,9 +64,7 @@ int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max)
 		    .delay_us = (uint32_t)mdl_number_of(leg, "delay_us"),
 		    .jitter_us = (uint32_t)mdl_number_of(leg, "jitter_us"),
 		    .loss_ppm = (uint32_t)mdl_number_of(leg, "loss_ppm")};
-		if (json_object_get(leg, "steer") &&
-		    !provider_json_steer(&out[n].steer, json_object_get(leg, "steer"), why, sizeof(why)))
-			out[n].steer = (struct plan_steer){0}; /* of another version */
+		read_steer(&out[n].steer, leg);
 		snprintf(out[n].edge, sizeof(out[n].edge), "%s", mdl_text_of(leg, "edge"));
 		snprintf(out[n++].name, sizeof(out[0].name), "%s", mdl_text_of(leg, "path"));
 	}

@@ -185,6 +185,45 @@ static struct ctlr_tunnel *tunnel_named(struct ctlr *c, const char *name, bool m
 	return g[0] && g[1] && strcmp(a, slash + 1) < 0 ? ctlr_tunnel_need(c, g[0], g[1]) : NULL;
 }
 
+/* Whether a path list has this path; one that is granted no more keeps only its number. */
+static bool has_path(const json_t *list, const json_t *one)
+{
+	size_t i;
+	json_t *p;
+
+	json_array_foreach((json_t *)(uintptr_t)list, i,
+	    p) if (mdl_number_of(p, "bandwidth_bps") &&
+	           !strcmp(mdl_text_of(p, "edge"), mdl_text_of(one, "edge")) &&
+	           !strcmp(mdl_text_of(p, "path"), mdl_text_of(one, "path"))) return true;
+	return false;
+}
+
+static void paths_event(
+    struct ctlr *c, const char *tunnel, const json_t *was, const json_t *is, const char *what)
+{
+	size_t i;
+	json_t *p;
+
+	json_array_foreach((json_t *)(uintptr_t)is, i,
+	    p) if (mdl_number_of(p, "bandwidth_bps") && !has_path(was, p)) ctlr_event(c, EVENT_INFO, "tunnel",
+	    tunnel, "%s path %s at %s", what, mdl_text_of(p, "path"), mdl_text_of(p, "edge"));
+}
+
+/* The record's paths in networks' tunnels, and why there are none. */
+static void tunnel_paths(struct ctlr *c, struct ctlr_tunnel *t, const json_t *record)
+{
+	json_t *is = json_object_get(record, "paths");
+	const char *why = mdl_text_of(record, "unsteered");
+
+	paths_event(c, t->name, t->paths, is, "goes by");
+	paths_event(c, t->name, is, t->paths, "no longer goes by");
+	if (*why && strcmp(why, t->unsteered) != 0)
+		ctlr_event(c, EVENT_WARNING, "tunnel", t->name, "is not led into what was granted: %s", why);
+	json_decref(t->paths);
+	t->paths = json_incref(is);
+	snprintf(t->unsteered, sizeof(t->unsteered), "%s", why);
+}
+
 static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
 	struct ctlr_tunnel *t = tunnel_named(c, name, kv->value != NULL);
@@ -222,6 +261,7 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	t->reserved_bps = mdl_number_of(j, "reserved_bps");
 	t->weight = (uint32_t)mdl_number_of(j, "weight");
 	snprintf(t->rule, sizeof(t->rule), "%.23s", mdl_text_of(j, "rule"));
+	tunnel_paths(c, t, j);
 	t->mod_rev = kv->mod_rev;
 	ctlr_work_add_documents(c, t->end[0]);
 	ctlr_work_add_documents(c, t->end[1]);

@@ -126,6 +126,10 @@ struct ctlr_tunnel {
 	uint64_t rate_bps, reserved_bps; /* reserved: by networks for jobs; 0: none */
 	uint32_t weight;
 	char rule[24];
+	/* [{edge, path, bandwidth_bps, rate_bps, first, second, dscp, source_port}] in networks'
+	 * tunnels, by number (fleet/steer.c); NULL: none */
+	json_t *paths;
+	char unsteered[192]; /* why it has none of what was granted */
 	/* The rest is not stored. */
 	struct plan_hyst hyst;
 	rwy_time again;

@@ -103,6 +103,22 @@ void ctlr_reserved_get(const struct ctlr *c, const char *tunnel, struct ctlr_res
 	}
 }
 
+void ctlr_reserved_each(const struct ctlr *c, const char *tunnel, ctlr_reserved_cb *fn, void *ctx)
+{
+	const struct reserved *x = ctlr_map_find(&c->reserved, tunnel);
+	json_t *entry;
+	size_t i;
+
+	for (const struct part *p = x ? x->part : NULL; p; p = p->next)
+		json_array_foreach(json_object_get(p->job->json, "network"), i, entry)
+		{
+			const uint64_t bps = mdl_number_of(json_object_get(entry, "pairs"), tunnel);
+
+			if (bps)
+				fn(ctx, entry, bps);
+		}
+}
+
 bool ctlr_reserved_obs(const struct ctlr *c, const char *tunnel, struct plan_obs *out, rwy_time now)
 {
 	const uint64_t wall = ctlr_wall_ms();

@@ -20,6 +20,9 @@ struct ctlr_reserved_sum {
 void ctlr_reserved_set_job(struct ctlr *c, const struct ctlr_job *j, bool add);
 /* The reservations of a tunnel, "GATEWAY/GATEWAY"; all 0: there are none. */
 void ctlr_reserved_get(const struct ctlr *c, const char *tunnel, struct ctlr_reserved_sum *out);
+typedef void ctlr_reserved_cb(void *ctx, const json_t *entry, uint64_t bps);
+/* Calls fn for each entry of "network" in a job's record of which the tunnel has a part, bps. */
+void ctlr_reserved_each(const struct ctlr *c, const char *tunnel, ctlr_reserved_cb *fn, void *ctx);
 /* The reservations in the planner's form. false: there are none. */
 bool ctlr_reserved_obs(const struct ctlr *c, const char *tunnel, struct plan_obs *out, rwy_time now);
 /* Appends one object for each tunnel in a network to `list`, for the API. */

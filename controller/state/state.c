@@ -157,6 +157,7 @@ void ctlr_tunnel_free(struct ctlr *c, struct ctlr_tunnel *t)
 		ctlr_work_add_documents(c, t->end[i]);
 	}
 	ctlr_map_del(&c->tunnels, &t->node);
+	json_decref(t->paths);
 	free(t);
 }
 

@@ -82,7 +82,7 @@ static int addresses(
 
 static int word(const json_t *o, const char *what, const char *key, json_t *to, struct conf_error *err)
 {
-	const char *text;
+	const char *text = NULL;
 	int rc = 0;
 
 	if (json_object_get(o, key))

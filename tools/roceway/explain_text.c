@@ -252,6 +252,38 @@ static void print_network(json_t *network)
 	json_decref(list);
 }
 
+/* Where the gateways send what they have in networks' tunnels, or why they do not. */
+static void print_paths(const json_t *x)
+{
+	static const char *const columns[] = {
+	    "~SENT ALONG", ">AT MOST", ">AT THE EDGE", ">DSCP", "~ADDRESSES", NULL};
+	struct table *t = table_new(columns);
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach(json_object_get(x, "paths"), i, p)
+	{
+		if (!ji(p, "bandwidth_bps"))
+			continue;
+		table_add(t, "%s/%s", js(p, "edge"), js(p, "path"));
+		table_add(t, "%s", explain_bps(p, "rate_bps"));
+		table_add(t, "%s", explain_bps(p, "bandwidth_bps"));
+		if (ji(p, "dscp"))
+			table_add(t, "%lld", ji(p, "dscp"));
+		else
+			table_add(t, "-");
+		if (*js(p, "first") || *js(p, "second"))
+			table_add(t, "%s, %s", *js(p, "first") ? js(p, "first") : "-",
+			    *js(p, "second") ? js(p, "second") : "-");
+		else
+			table_add(t, "-");
+	}
+	putchar('\n');
+	table_print(t);
+	if (*js(x, "unsteered"))
+		printf("The gateways send along none of it: %s\n", js(x, "unsteered"));
+}
+
 void explain_print(const json_t *x, const json_t *events)
 {
 	const json_t *carriers = json_object_get(x, "alternatives"), *pairs = json_object_get(x, "pairs");
@@ -271,6 +303,8 @@ void explain_print(const json_t *x, const json_t *events)
 		print_inputs(in);
 	if (network)
 		print_network(network);
+	if (json_array_size(json_object_get(x, "paths")) || *js(x, "unsteered"))
+		print_paths(x);
 	if (json_array_size(events)) {
 		printf("\nWhat happened to tunnel %s:\n", js(json_object_get(x, "decision"), "tunnel"));
 		explain_print_events(events);

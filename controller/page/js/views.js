@@ -45,6 +45,9 @@ async function gateways(rest, signal) {
   return ['Gateways', table('gateways', gatewayColumns(items), items, { more, none: 'No gateway has registered yet.' })];
 }
 
+// The paths in networks that gateways send along, or why they send along none.
+const along = (t) => (t.paths || []).filter((p) => p.bandwidth_bps).map((p) => `${p.edge}/${p.path} ${f.rate(p.rate_bps)}`).join(', ') || t.unsteered;
+
 async function tunnels(rest, signal) {
   if (rest) setFilter('tunnels', rest);
   const { items, more } = await list('/v1/tunnels', 'tunnels', signal);
@@ -52,7 +55,8 @@ async function tunnels(rest, signal) {
   const curve = (key, show, what) => (t) => [spark(t.name, key), ' ', show(t[what])];
   return ['Tunnels', table('tunnels', [
     col('Tunnel', (t) => t.name), col('Sites', (t) => t.sites.join(' – ')), col('State', (t) => t.state, (t) => pill(t.state, tunnelKind(t))),
-    col('Carrier', (t) => t.carrier), number('Planned', (t) => t.rate_bps, f.rate), number('Reserved', (t) => t.reserved_bps, f.rate), number('Weight', (t) => t.weight, f.count),
+    col('Carrier', (t) => t.carrier), number('Planned', (t) => t.rate_bps, f.rate), number('Reserved', (t) => t.reserved_bps, f.rate),
+    col('Sent along', (t) => along(t), (t) => f.text(along(t)), 'wide'), number('Weight', (t) => t.weight, f.count),
     col('RTT', (t) => t.rtt_us, curve('rtt', f.time, 'rtt_us'), 'num'), number('Jitter', (t) => t.jitter_us, f.time),
     col('Loss', (t) => t.loss_ppm, curve('loss', f.percent, 'loss_ppm'), 'num'), number('Available', (t) => t.bandwidth_bps, f.rate),
     number('Measured', (t) => t.age_ms, f.age), number('Sessions', (t) => t.sessions, f.count), col('Why', (t) => t.reason, (t) => f.text(t.reason), 'wide'),
