@@ -70,7 +70,7 @@ struct conf_port {
 };
 
 /* As enum wan_path_use. */
-enum conf_use { CONF_USE_ALWAYS, CONF_USE_SPARE, CONF_USE_NEVER };
+enum conf_use { CONF_USE_ALWAYS, CONF_USE_SPARE, CONF_USE_NEVER, CONF_USE_GRANTED };
 
 /* A path of a tunnel besides path 0, which the tunnel's own keys describe. Both ends list the same
  * paths in the same order. */

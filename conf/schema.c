@@ -223,11 +223,12 @@ const struct conf_key conf_keys[] = {
         .text = "DSCP of its datagrams; `tunnel`: as the tunnel's `dscp` and tenants say."},
     {"tunnels[].paths[].rate", CONF_T_RATE, 1000000, TBPS, "tunnel", .words = "tunnel", NP(rate_Bps),
         .text = "The path's rate (`fixed`) or its upper bound (all others); `tunnel`: the tunnel's `rate`."},
-    {"tunnels[].paths[].use", CONF_T_ENUM, 0, 0, "always", .words = "always spare never", NP(use),
+    {"tunnels[].paths[].use", CONF_T_ENUM, 0, 0, "always", .words = "always spare never granted", NP(use),
         .text =
             "What it is used for: `always`: it carries its part; `spare`: it carries only while none that "
-            "is always used answers; `never`: nothing is sent by it, and those behind it in the list "
-            "keep their numbers."},
+            "carries its part answers; `never`: nothing is sent by it, and those behind it in the list "
+            "keep their numbers; `granted`: as `always`, and since the network promised its rate it does "
+            "not rest for another path (docs/congestion-control.md)."},
     {"tunnels[].paths[].label", CONF_T_STRING, 1, CONF_STR - 1, "", NP(label),
         .text = "What people call it, as the network's name of it. Left out: nothing."},
 

@@ -100,6 +100,7 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	wan_measure_init(&p->measure, now);
 	struct cc_cfg cc = wan_path_cc_cfg(p);
 
+	rwy_pace_set(&p->part, cc.rate_Bps);
 	t->cfg.cc->init(p->cc, &cc, now);
 	wan_path_pace(p);
 	return 0;
@@ -109,6 +110,7 @@ void wan_path_limits(struct wan_path *p)
 {
 	struct cc_cfg cc = wan_path_cc_cfg(p);
 
+	rwy_pace_set(&p->part, cc.rate_Bps);
 	if (p->t->cfg.cc->on_limits)
 		p->t->cfg.cc->on_limits(p->cc, &cc);
 	wan_path_pace(p);

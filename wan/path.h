@@ -113,6 +113,9 @@ struct wan_path {
 	enum wan_path_state state;
 	enum wan_path_use use;
 	bool spared; /* use.c: it takes no new data, because another one is to */
+	/* Granted: advanced by what is sent, at the granted rate. The one that is furthest behind
+	 * is next (paths.c). */
+	struct rwy_pace part;
 	uint32_t mtu;
 
 	/* Several paths: see paths.c. */

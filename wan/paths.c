@@ -9,6 +9,9 @@
  * spread over equal paths needs repairs on each of them, and gains nothing. Repeats, control
  * frames and best-effort packets take only the first.
  *
+ * Granted paths divide new data by the rates that the network promised, however much there is:
+ * each has a clock that what is sent advances at its rate, and the one furthest behind is next.
+ *
  * While data is under way, each path is asked every cfg.path_probe: by its datagrams, or by a PING
  * that is not repeated when it is lost. A path is silent when an answer is overdue by three such
  * intervals and nothing arrived in the last three: what it had goes elsewhere at once. A path that
@@ -19,6 +22,11 @@
 #define LONG_SILENCE RWY_SEC /* a path that is silent for longer is asked less often */
 #define LESS_OFTEN   16u     /* then each so many intervals */
 #define STAY         7       /* a change of path wins a 2^7th of a round trip */
+/* Granted paths: datagrams that one may be ahead of its part, as they stay together; what one did
+ * not send for longer is not made up for. */
+#define AHEAD       4u
+#define BEHIND      (20 * RWY_MS)
+#define SPARE_ASKED 4u /* a spare path is asked each so many intervals */
 
 /* --- choice ----------------------------------------------------------------------------------- */
 /* When a datagram that is given to the path at `now` arrives, on the average. A lost one is sent
@@ -44,9 +52,43 @@ static rwy_dur backlog(const struct wan_tunnel *t, const struct wan_path *p)
 	return (rwy_dur)(ns >> RWY_PACE_BITS);
 }
 
+/* The time up to which a granted path has sent its part. */
+static rwy_time part_of(const struct wan_path *p)
+{
+	return p->t->parts > p->part.at + BEHIND ? p->t->parts - BEHIND : p->part.at;
+}
+
+void wan_paths_part(struct wan_path *p, uint32_t bytes)
+{
+	p->part.at = part_of(p);
+	rwy_pace_sent(&p->part, bytes);
+	p->t->parts = rwy_time_max(p->t->parts, p->part.at);
+}
+
+/* All paths that are open are granted: the one that is furthest behind its part. */
+static bool choose_granted(const struct wan_tunnel *t, struct wan_choice *c)
+{
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		if (!wan_path_open(p))
+			continue;
+		if (p->use != WAN_USE_GRANTED)
+			return false;
+		if (!c->best || part_of(p) < part_of(c->best))
+			c->best = p;
+	}
+	c->granted = c->best;
+	return c->granted;
+}
+
 struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now)
 {
 	struct wan_choice c = {.until = RWY_NEVER};
+
+	if (choose_granted(t, &c))
+		return c;
+	c.best = NULL;
 
 	for (unsigned i = 0; i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
@@ -63,6 +105,8 @@ struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now)
 
 bool wan_paths_takes(const struct wan_choice *c, const struct wan_path *p, rwy_time now)
 {
+	if (c->granted)
+		return part_of(p) <= part_of(c->best) + rwy_pace_time(&p->part, (uint64_t)AHEAD * p->mtu);
 	return p == c->best || costs(p->t, p, now) < c->until;
 }
 
@@ -152,6 +196,8 @@ static rwy_time ask_at(const struct wan_path *p, bool busy)
 
 	if (p->state == WAN_PATH_OFF || p->ping || !(busy || learns(p)))
 		return RWY_NEVER;
+	if (p->spared)
+		each *= SPARE_ASKED;
 	if (!wan_path_usable(p) && p->asked_last > p->state_at + LONG_SILENCE)
 		each *= LESS_OFTEN;
 	return p->asked_last + each;

@@ -25,7 +25,7 @@ static bool carried(const struct wan_tunnel *t)
 	bool any = false;
 
 	for (unsigned i = 0; i < t->paths; i++)
-		any |= t->path[i].use == WAN_USE_ALWAYS && wan_path_usable(&t->path[i]);
+		any |= wan_use_carries(t->path[i].use) && wan_path_usable(&t->path[i]);
 	return any;
 }
 
@@ -82,8 +82,9 @@ void wan_rest_on_ack(struct wan_path *p, const struct cc_ack *ack, rwy_time now)
 
 	if (is_worse(p))
 		wan_rest_gone(p, now);
-	/* A fixed rate is what the operator promised. */
-	if (p->t->cfg.cc != &cc_fixed && wan_couple_note(&p->t->couple, p->id, &s, now))
+	/* A fixed rate is what the operator promised, a granted one what the network did. */
+	if (p->t->cfg.cc != &cc_fixed && p->use != WAN_USE_GRANTED &&
+	    wan_couple_note(&p->t->couple, p->id, &s, now))
 		take_rests(p->t, now);
 }
 

@@ -86,6 +86,8 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	o->p->sent_bytes += wan_tx_size(tx);
 	tx->ect = mark(o);
 	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
+	if (o->p->use == WAN_USE_GRANTED)
+		wan_paths_part(o->p, o->s.bytes);
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
 }
 

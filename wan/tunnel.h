@@ -142,6 +142,7 @@ struct wan_tunnel {
 	struct wan_path *first;
 	const struct wan_path *last; /* several paths: where new data went last */
 	rwy_time polled;             /* time of the last wan_poll */
+	rwy_time parts;              /* granted paths: the furthest of their `part` */
 	bool first_only;             /* then nothing was left for the other paths */
 	struct wan_couple couple;    /* several paths: which share a bottleneck */
 	uint32_t share;              /* of new data that goes by the path in use, in 1/65536 */
@@ -428,7 +429,10 @@ static inline bool wan_path_open(const struct wan_path *p)
 struct wan_choice {
 	struct wan_path *best;
 	rwy_time until;
+	bool granted; /* all that are open are granted: data divides by their rates */
 };
+/* A granted path sent so many bytes. */
+void wan_paths_part(struct wan_path *p, uint32_t bytes);
 struct wan_choice wan_paths_choose(const struct wan_tunnel *t, rwy_time now);
 bool wan_paths_takes(const struct wan_choice *c, const struct wan_path *p, rwy_time now);
 /* The part of the waiting data that goes by p, in 1/65536: by rates, among the paths that take

@@ -99,7 +99,13 @@ enum wan_path_use {
 	WAN_USE_ALWAYS, /* it carries its part */
 	WAN_USE_SPARE,  /* it carries only while no path that is always used answers */
 	WAN_USE_NEVER,  /* nothing is sent by it */
+	/* as ALWAYS; the network promised its rate, so it never rests for another path */
+	WAN_USE_GRANTED,
 };
+static inline bool wan_use_carries(enum wan_path_use u)
+{
+	return u == WAN_USE_ALWAYS || u == WAN_USE_GRANTED;
+}
 
 struct wan_cfg {
 	void *ctx;

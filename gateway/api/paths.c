@@ -8,8 +8,9 @@
 /* A path's state is that of the worker that is worst off. */
 static const char *const worst_first[] = {"off", "unproven", "silent", "tried", "resting", "spare", "usable"};
 #define STATES  (sizeof(worst_first) / sizeof(*worst_first))
-#define ANSWERS 3                                                   /* and those behind it */
-static const char *const use_word[] = {"always", "spare", "never"}; /* by enum conf_use */
+#define ANSWERS 3 /* and those behind it */
+/* By enum conf_use. */
+static const char *const use_word[] = {"always", "spare", "never", "granted"};
 
 struct sum {
 	unsigned state; /* index in worst_first */

@@ -40,7 +40,8 @@ static void fit_rate(struct wan_cfg *w, uint64_t rate_Bps)
 }
 
 static_assert(1 + CONF_PATHS_MAX == WAN_PATHS_MAX, "a path for each entry, and the tunnel's own");
-static_assert((int)CONF_USE_SPARE == (int)WAN_USE_SPARE && (int)CONF_USE_NEVER == (int)WAN_USE_NEVER,
+static_assert((int)CONF_USE_SPARE == (int)WAN_USE_SPARE && (int)CONF_USE_NEVER == (int)WAN_USE_NEVER &&
+                  (int)CONF_USE_GRANTED == (int)WAN_USE_GRANTED,
     "the two enums agree");
 
 /* Returns this worker's part of the rates of all paths. */

@@ -145,7 +145,7 @@ static void test_bad_paths(void **state)
 	    {"      - {udp_port: 5000, remote: 2001:db8::1}", "expected an IPv4 address as in `local`", 20},
 	    {"      - {udp_port: 5000, dscp: 64}", "dscp", 20},
 	    {"      - {udp_port: 5000, rate: 1kbps}", "rate", 20},
-	    {"      - {udp_port: 5000, use: seldom}", "one of `always`, `spare`, `never`", 20},
+	    {"      - {udp_port: 5000, use: seldom}", "one of `always`, `spare`, `never`, `granted`", 20},
 	    {"      - {udp_port: 5000, label: \"\"}", "label", 20},
 	    {"      - {udp_port: 5000}\n    own_path: never", "one of `always`, `spare`", 21},
 	    {"      []\n    own_path: spare", "expected `paths` beside `own_path: spare`", 21},

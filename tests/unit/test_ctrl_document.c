@@ -302,7 +302,7 @@ static void test_paths(void **state)
 	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'remote': 'fd00:9::3'}]",
 	        "expected an IPv4 address as in `local`"},
 	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'use': 'seldom'}]",
-	        "expected one of `always`, `spare`, `never`"},
+	        "expected one of `always`, `spare`, `never`, `granted`"},
 	    {"'paths': [{'label': 'p', 'udp_port': 4857, 'rate_bps': 1, 'colour': 1}]",
 	        "paths[0]: unknown field `colour`"},
 	    {"'paths': [" PATH "], 'own_path': 'never'", "expected one of `always`, `spare`"},

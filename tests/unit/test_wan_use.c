@@ -138,6 +138,41 @@ static void test_live(void **state)
 	live(true, 1);
 }
 
+static double part_of_1(const struct seen *s)
+{
+	return (double)s->bytes[1] / (double)(s->bytes[1] + s->bytes[2]);
+}
+
+/* Hosts send less than was granted, a little at a time: it divides all the same. */
+static void test_little(void **state)
+{
+	struct wan_pair p;
+	struct seen s;
+
+	begin(&p, &cc_auto, false);
+	p.stream[0].queue_max = 0;
+	wan_pair_run(&p, p.now + 500 * RWY_MS);
+	for (int i = 0; i < 2; i++) {
+		for (unsigned k = 1; k < 3; k++) {
+			use(&p, i, k, WAN_USE_GRANTED, false);
+			wan_retune_path(p.end[i].t, k, (k == 1 ? 30 : 20) * MBPS);
+		}
+		use(&p, i, 0, WAN_USE_SPARE, false);
+	}
+	wan_pair_run(&p, p.now + RWY_SEC);
+	for (uint32_t most = 16; most <= 64; most *= 2) { /* in custody: a round trip's worth */
+		p.stream[0].queue_max = most;
+		wan_pair_run(&p, p.now + RWY_SEC);
+		s = watch(&p, 8 * RWY_SEC);
+		print_message("at most %u buffers: %.3f of %.3f MB by path 1\n", most, part_of_1(&s),
+		    (double)(s.bytes[1] + s.bytes[2]) / 1e6);
+		assert_true(part_of_1(&s) > .58 && part_of_1(&s) < .62);
+		assert_true(s.bytes[1] + s.bytes[2] < 40000000); /* less than both may */
+	}
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
 /* Two granted paths of 30 and 20 Mbit/s: data divides 60 to 40, and the tunnel's own path has none
  * of it. One goes, and the other goes on; both go, and the own path carries. */
 static void test_shares(void **state)
@@ -148,7 +183,7 @@ static void test_shares(void **state)
 	begin(&p, &cc_fixed, false);
 	for (int i = 0; i < 2; i++) {
 		for (unsigned k = 1; k < 3; k++) {
-			use(&p, i, k, WAN_USE_ALWAYS, false);
+			use(&p, i, k, WAN_USE_GRANTED, false);
 			wan_retune_path(p.end[i].t, k, (k == 1 ? 30 : 20) * MBPS);
 		}
 		use(&p, i, 0, WAN_USE_SPARE, false);
@@ -156,11 +191,9 @@ static void test_shares(void **state)
 	wan_pair_run(&p, p.now + RWY_SEC);
 	assert_string_equal(path(&p, 0).state, "spare");
 	s = watch(&p, 2 * RWY_SEC);
-	double part = (double)s.bytes[1] / (double)(s.bytes[1] + s.bytes[2]);
-
-	print_message("%.3f of it by path 1; own path %.3f MB of %.3f\n", part, (double)s.bytes[0] / 1e6,
-	    (double)(s.bytes[1] + s.bytes[2]) / 1e6);
-	assert_true(part > .59 && part < .61);
+	print_message("%.3f of it by path 1; own path %.3f MB of %.3f\n", part_of_1(&s),
+	    (double)s.bytes[0] / 1e6, (double)(s.bytes[1] + s.bytes[2]) / 1e6);
+	assert_true(part_of_1(&s) > .59 && part_of_1(&s) < .61);
 	assert_true(s.bytes[0] * 50 < s.bytes[1] + s.bytes[2]); /* its probes */
 	set_loss(&p, 2, 1000000);
 	s = watch(&p, 100 * RWY_MS);
@@ -211,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_live),
+	    cmocka_unit_test(test_little),
 	    cmocka_unit_test(test_shares),
 	    cmocka_unit_test(test_bad),
 	};
