@@ -164,8 +164,7 @@ static json_t *path_for(const json_t *p, bool first, unsigned udp_port)
 	put_text(o, "remote", mdl_text_of(p, first ? "second" : "first"));
 	put_number(o, "dscp", (unsigned)mdl_number_of(p, "dscp"));
 	put_number(o, "source_port", (unsigned)mdl_number_of(p, "source_port"));
-	if (!there)
-		put_text(o, "use", "never");
+	put_text(o, "use", there ? "granted" : "never");
 	return o;
 }
 

@@ -43,7 +43,7 @@ def test_gateways_send_along_what_was_granted(w):
     at_a, at_b = until(lambda: tunnel_of(a).get("paths")), until(lambda: tunnel_of(b).get("paths"))
     # both have the same numbers and ports, each its own addresses; the rates are those that were granted
     first, second = sorted(at_a, key=lambda p: p["label"])
-    assert (first["label"], first["dscp"], first["rate_bps"]) == ("pe-1/p", 10, legs(said)["pe-1", "p"]), first
+    assert (first["label"], first["dscp"], first["rate_bps"], first["use"]) == ("pe-1/p", 10, legs(said)["pe-1", "p"], "granted"), first
     assert "local" not in first and "remote" not in first
     assert (second["label"], second["local"], second["remote"], second["source_port"]) == ("pe-2/q", "198.51.100.11", "203.0.113.21", 5000), second
     assert [(p["label"], p["udp_port"], p["rate_bps"]) for p in at_a] == [(p["label"], p["udp_port"], p["rate_bps"]) for p in at_b]
