@@ -12,12 +12,16 @@
 
 static void on_asked(struct ctlr *c, struct ctlr_network_call *call)
 {
+	const struct ctlr_job *j;
 	char job[MDL_NAME];
 
-	if (call->rc || call->n) /* a network that fails says nothing of its tunnels */
+	if (call->rc) /* a network that fails says nothing of its tunnels */
 		return;
 	snprintf(job, sizeof(job), "%.*s", (int)strcspn(call->name, "~"), call->name);
-	if (ctlr_reservation_again(c, job))
+	j = ctlr_map_find(&c->jobs, job);
+	if (!j || !ctlr_legs_found(c, j, c->conf->provider[call->net].name, call->name, call->route, call->n))
+		return;
+	if (ctlr_reservation_again(c, job) && !call->n)
 		ctlr_event(c, EVENT_WARNING, "job", job,
 		    "network %s has lost its tunnel %s: it is made again", c->conf->provider[call->net].name,
 		    call->name);

@@ -117,7 +117,7 @@ static void call_provider(struct ctlr_network *n, struct ctlr_network_call *call
 		call->rc = ops->drop(n->p, call->name, &call->err);
 		return;
 	case NETWORK_ASK:
-		call->n = ops->has(n->p, call->name, &call->err);
+		call->n = ops->has(n->p, call->name, call->route, PLAN_ROUTES_MAX, &call->err);
 		call->rc = call->n < 0 ? call->n : 0;
 		return;
 	}

@@ -25,11 +25,12 @@ struct ctlr_network_call {
 	enum ctlr_network_what what;
 	bool patient; /* never NETWORK_BUSY, however long the queue */
 	char name[PROVIDER_TUNNEL_MAX], first[MDL_NAME], second[MDL_NAME];
-	/* QUERY: the answer; MAKE: the routes of the legs. Room for PLAN_ROUTES_MAX */
+	/* QUERY: the answer; MAKE: the routes of the legs; ASK: the legs that are there. Room for
+	 * PLAN_ROUTES_MAX */
 	struct plan_route *route;
 	struct plan_placement placement; /* MAKE: the legs */
-	int n;  /* QUERY: number of routes; ASK: 1: the tunnel is there, 0: it is not */
-	int rc; /* 0, PROVIDER_E or NETWORK_ */
+	int n;                           /* QUERY: number of routes; ASK: as provider_ops.has */
+	int rc;                          /* 0, PROVIDER_E or NETWORK_ */
 	struct provider_err err;
 	ctlr_network_cb *done;
 	void *ctx;

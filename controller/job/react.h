@@ -4,6 +4,7 @@
 #ifndef CONTROLLER_JOB_REACT_H
 #define CONTROLLER_JOB_REACT_H
 
+#include "controller/provider/provider.h"
 #include "controller/state/ctlr.h"
 
 /*
@@ -22,5 +23,10 @@ bool ctlr_job_react_holds(struct ctlr *c, const struct ctlr_job *j);
 void ctlr_ask_tick(struct ctlr *c, rwy_time now);
 /* True if this replica looks after the job: it hears what the job's first gateway measures. */
 bool ctlr_job_is_ours(struct ctlr *c, const struct ctlr_job *j);
+
+/* legs.c: a network said which legs of a job's tunnel are there, as provider_ops.has. Stores what
+ * is news. Returns true if one of the network's legs is not there. */
+bool ctlr_legs_found(struct ctlr *c, const struct ctlr_job *j, const char *provider, const char *tunnel,
+    const struct plan_route *there, int n);
 
 #endif

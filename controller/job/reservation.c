@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "controller/job/network.h"
+#include "controller/job/react.h"
 #include "controller/state/change.h"
 #include "controller/state/event.h"
 
@@ -190,12 +191,16 @@ static void settle_end(struct ctlr *c, struct ctlr_reservation *g);
 static void on_settled(struct ctlr *c, struct ctlr_network_call *call)
 {
 	struct ctlr_reservation *g = call->ctx;
+	const struct ctlr_job *j = ctlr_map_find(&c->jobs, g->job);
 
 	if (call->rc && call->what == NETWORK_MAKE && call->rc == PROVIDER_EREFUSED)
 		ctlr_event(c, EVENT_ERROR, "job", g->job, "network %s no longer has its reservation: %s",
 		    c->conf->provider[call->net].name, call->err.text);
 	else if (call->rc)
 		g->failed = true;
+	else if (j && call->what == NETWORK_MAKE)
+		(void)ctlr_legs_found(
+		    c, j, c->conf->provider[call->net].name, call->name, NULL, PROVIDER_WHOLE);
 	g->settling--;
 	if (!g->settling)
 		settle_end(c, g);

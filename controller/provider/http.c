@@ -202,7 +202,8 @@ static int net_drop(struct provider *p, const char *name, struct provider_err *e
 	return status == 200 || status == 204 || status == 404 ? 0 : refused(h, status, err);
 }
 
-static int net_has(struct provider *p, const char *name, struct provider_err *err)
+static int net_has(
+    struct provider *p, const char *name, struct plan_route *out, unsigned max, struct provider_err *err)
 {
 	struct http_net *h = (struct http_net *)p;
 	char where[1024];
@@ -211,9 +212,12 @@ static int net_has(struct provider *p, const char *name, struct provider_err *er
 	status = path_of(where, sizeof(where), "/v1/tunnels", name, NULL, err);
 	if (status == 0)
 		status = network_ask(h, "GET", where, NULL, err);
-	if (status == 200 || status == 404)
-		return status == 200;
-	return refused(h, status, err);
+	if (status == 404)
+		return 0;
+	if (status != 200)
+		return refused(h, status, err);
+	status = provider_json_legs(out, max, h->answer.body, h->answer.len, h->url, err);
+	return status == RWY_EINVAL ? PROVIDER_EBAD : status;
 }
 
 static const char *const options[] = {"url: of the network's controller",

@@ -289,6 +289,34 @@ char *provider_json_tunnel(
 	return text;
 }
 
+int provider_json_legs(struct plan_route *out, unsigned max, const char *text, size_t len, const char *where,
+    struct provider_err *err)
+{
+	json_t *doc = len ? json_loadb(text, len, 0, NULL) : NULL, *list = json_object_get(doc, "legs"), *leg;
+	int n = list ? 0 : PROVIDER_WHOLE;
+	size_t i;
+
+	if (list && !json_is_array(list))
+		n = refuse(err, "%.100s: legs is no list", where);
+	json_array_foreach(list, i, leg)
+	{
+		const char *bad;
+
+		if (n < 0 || i >= max)
+			break;
+		out[i] = (struct plan_route){0};
+		bad = read_text(out[i].edge, json_object_get(leg, "edge"), NAME);
+		if (bad)
+			n = refuse(err, "%.100s: legs[%zu].edge %s", where, i, bad);
+		bad = bad ? bad : read_text(out[i].name, json_object_get(leg, "path"), NAME);
+		if (bad && n >= 0)
+			n = refuse(err, "%.100s: legs[%zu].path %s", where, i, bad);
+		n += n >= 0;
+	}
+	json_decref(doc);
+	return n;
+}
+
 void provider_json_error(char *out, size_t out_len, const char *text, size_t len, const char *other)
 {
 	json_t *doc = len ? json_loadb(text, len, 0, NULL) : NULL;

@@ -45,6 +45,11 @@ json_t *provider_steer_json(const struct plan_steer *s);
 char *provider_json_tunnel(
     const char *first, const char *second, const struct plan_route *routes, const struct plan_placement *pl);
 
+/* The legs of a tunnel that is there: reads edge and name of "legs", at most max. Returns how many;
+ * PROVIDER_WHOLE: the text says nothing of legs. RWY_EINVAL with a message. */
+int provider_json_legs(struct plan_route *out, unsigned max, const char *text, size_t len, const char *where,
+    struct provider_err *err);
+
 /* Copies the "error" of an answer, cut at out_len; `other` if there is none. */
 void provider_json_error(char *out, size_t out_len, const char *text, size_t len, const char *other);
 

@@ -24,6 +24,8 @@
 #define PROVIDER_EIO       (-5)   /* it cannot be reached */
 #define PROVIDER_EBAD      (-71)  /* its answer is invalid or says that it failed */
 
+#define PROVIDER_WHOLE 1000000 /* legs: all of a tunnel's */
+
 #define PROVIDER_TUNNEL_MAX 128 /* bytes of a tunnel's name with its 0 */
 
 struct provider_err {
@@ -61,9 +63,11 @@ struct provider_ops {
 	    const struct plan_route *routes, const struct plan_placement *pl, struct provider_err *err);
 	/* Removes a tunnel. A name that does not exist is no error. */
 	int (*drop)(struct provider *p, const char *name, struct provider_err *err);
-	/* 1: the tunnel is there; 0: it is not; or an error. NULL: nobody but this process can lose
-	 * it. */
-	int (*has)(struct provider *p, const char *name, struct provider_err *err);
+	/* Which legs of the tunnel are there: fills edge and name of at most max. Returns how many,
+	 * 0: it is not there; PROVIDER_WHOLE: all of it; or an error. NULL: nobody but this process
+	 * can lose it. */
+	int (*has)(struct provider *p, const char *name, struct plan_route *out, unsigned max,
+	    struct provider_err *err);
 };
 
 struct provider {

@@ -309,9 +309,39 @@ static int stop_server(void **state)
 	return 0;
 }
 
+/* Which legs of a tunnel are there. */
+static void test_legs(void **state)
+{
+	static const struct {
+		const char *text;
+		int n;
+		const char *message;
+	} cases[] = {
+	    {"", PROVIDER_WHOLE, NULL},
+	    {"<html>", PROVIDER_WHOLE, NULL},
+	    {"{\"name\": \"t\"}", PROVIDER_WHOLE, NULL},
+	    {"{\"legs\": []}", 0, NULL},
+	    {"{\"legs\": [{\"edge\": \"e\", \"path\": \"p\", \"bandwidth_bps\": 7}]}", 1, NULL},
+	    {"{\"legs\": 7}", RWY_EINVAL, "f: legs is no list"},
+	    {"{\"legs\": [7]}", RWY_EINVAL, "f: legs[0].edge is no string"},
+	    {"{\"legs\": [{\"edge\": \"e\"}]}", RWY_EINVAL, "f: legs[0].path is no string"},
+	    {"{\"legs\": [{\"edge\": \"e/f\", \"path\": \"p\"}]}", RWY_EINVAL,
+	        "f: legs[0].edge is no name of 1 to 63 letters, digits, '-', '_' and '.'"},
+	};
+	struct plan_route r[4];
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(
+		    provider_json_legs(r, 4, cases[i].text, strlen(cases[i].text), "f", &err), cases[i].n);
+		if (cases[i].message)
+			assert_string_equal(err.text, cases[i].message);
+	}
+}
+
 static void test_http(void **state)
 {
 	struct provider *p = open_http(url, PATIENT);
+	struct plan_route there[4];
 	static struct plan_route r[PLAN_ROUTES_MAX];
 
 	assert_int_equal(p->ops->routes(p, "a", "b", r, PLAN_ROUTES_MAX, &err), 2);
@@ -322,9 +352,12 @@ static void test_http(void **state)
 	assert_int_equal(free_at(p, "a", "b", 0), 50 * G);
 	assert_int_equal(free_at(p, "a", "b", 1), 25 * G);
 	assert_int_equal(place(p, "t2", "a", "b", 76 * G), RWY_EAGAIN);
-	assert_int_equal(p->ops->has(p, "t1", &err), 1);
+	assert_int_equal(p->ops->has(p, "t1", there, 4, &err), 2);
+	assert_string_equal(there[1].edge, "pe-2");
+	assert_string_equal(there[1].name, "q");
+	assert_int_equal(p->ops->has(p, "t1", there, 1, &err), 1);
 	assert_int_equal(p->ops->drop(p, "t1", &err), 0);
-	assert_int_equal(p->ops->has(p, "t1", &err), 0);
+	assert_int_equal(p->ops->has(p, "t1", there, 4, &err), 0);
 	assert_int_equal(p->ops->drop(p, "t1", &err), 0);
 	assert_int_equal(free_at(p, "a", "b", 0), 100 * G);
 	/* Another tunnel was faster: refused once, asked again, placed on the rest. */
@@ -333,7 +366,7 @@ static void test_http(void **state)
 	assert_int_equal(p->ops->drop(p, "contested", &err), 0);
 	/* A name with all kinds of characters. */
 	assert_int_equal(place(p, "t/../ \"\\?", "a", "b", G), 0);
-	assert_int_equal(p->ops->has(p, "t/../ \"\\?", &err), 1);
+	assert_true(p->ops->has(p, "t/../ \"\\?", there, 4, &err) > 0);
 	assert_int_equal(p->ops->drop(p, "t/../ \"\\?", &err), 0);
 	assert_int_equal(free_at(p, "a", "b", 1), 50 * G);
 	p->ops->close(p);
@@ -369,6 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_json),
 	    cmocka_unit_test(test_steer),
+	    cmocka_unit_test(test_legs),
 	    cmocka_unit_test(test_options),
 	    cmocka_unit_test(test_static),
 	    cmocka_unit_test(test_change),

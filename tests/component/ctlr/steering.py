@@ -96,3 +96,54 @@ def test_gateways_send_along_what_was_granted(w):
     until(lambda: "paths" not in w.op.get("/v1/tunnels")["tunnels"][0] and "paths" not in tunnel_of(a))
     stop()
     network.kill()
+
+
+def test_a_path_that_a_network_lost_is_left(w):
+    """One of two legs vanishes and others have its room: nobody sends along it, the other keeps its number and rate. It comes back."""
+    network = Network()
+    for dscp, leg in ((10, ("pe-1", "p")), (12, ("pe-2", "q"))):
+        network.behave(steer=[*leg, {"dscp": dscp}])
+    w.ctl.config.write_text(w.ctl.config.read_text() + "policy: {ask_networks: 200ms}\n")
+    configure(w, network.yaml)
+    (a, b), stop = two(w)
+    said = w.sched.put("/v1/jobs/j", job(60 * G), 201)
+    before = until(lambda: tunnel_of(a).get("paths"))
+    # it loses pe-1's part, and makes it again
+    network.behave(lose=["j~a~b", "pe-1", "p"])
+    until(lambda: {(leg["edge"], leg["path"]) for leg in network.tunnels()["j~a~b"]["legs"]} == set(legs(said)))
+    until(lambda: "network net-1 has again path p at pe-1" in texts(w, "j"))
+    assert "network net-1 has lost path p at pe-1" in texts(w, "j")
+    until(lambda: w.sched.get("/v1/jobs/j") == said and len(granted(w)) == 2)
+    # now others have its room
+    network.behave(others=["pe-1", "p", 100 * G])
+    network.behave(lose=["j~a~b", "pe-1", "p"])
+    until(lambda: set(granted(w)) == {("pe-2", "q")})
+    for g in (a, b):
+        now = until(lambda g=g: [p.get("use") for p in tunnel_of(g).get("paths", [])].count("granted") == 1 and tunnel_of(g)["paths"])
+        kept = next(p for p in now if p["use"] == "granted")
+        assert kept["label"] == "pe-2/q" and kept in before, (kept, before)
+        assert all(p["use"] == "never" for p in now if p is not kept) and len(now) == 1 + (before.index(kept) == 1), now
+    here = w.sched.get("/v1/jobs/j")
+    assert here["state"] == "planned" and [leg["edge"] for leg in here["network"][0]["legs"] if leg.get("gone")] == ["pe-1"], here
+    until(lambda: any("no longer has its reservation" in x for x in texts(w, "j")))
+    assert "no longer goes by path p at pe-1" in " ".join(texts(w, "gw-a1/gw-b1"))
+    # the controller starts again and still knows it
+    w.ctl.kill()
+    w.ctl.start()
+    w.connect()
+    assert set(granted(w)) == {("pe-2", "q")}
+    stop()
+    (a, b), stop = two(w)
+    # the room is there again
+    network.behave(others=["pe-1", "p", 0])
+    until(lambda: w.sched.get("/v1/jobs/j") == said)
+    until(lambda: tunnel_of(a).get("paths") == before and len(granted(w)) == 2)
+    # all of it is lost
+    network.behave(others=["pe-1", "p", 100 * G])
+    network.behave(others=["pe-2", "q", 50 * G])
+    network.behave(forget="j~a~b")
+    until(lambda: "paths" not in tunnel_of(a) and "paths" not in tunnel_of(b))
+    assert w.sched.get("/v1/jobs/j")["state"] == "planned"
+    w.sched.delete("/v1/jobs/j")
+    stop()
+    network.kill()

@@ -5,7 +5,7 @@
 # misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch"; a tunnel called
 # "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made. POST
 # /test/behave: {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS], "forget": TUNNEL,
-# "steer": [EDGE, NAME, {...}]}, HOW one of
+# "steer": [EDGE, NAME, {...}], "lose": [TUNNEL, EDGE, NAME], "others": [EDGE, NAME, BPS]}, HOW one of
 # the above, "refuse", "late" (done, but nothing is said) or "". What is slow or late waits until the client
 # has given up: whose timer is shorter does not depend on the machine.
 import json
@@ -70,6 +70,12 @@ class Handler(BaseHTTPRequestHandler):
         if "steer" in doc:
             edge, name, steer = doc.pop("steer")
             PATHS[edge, name]["steer"] = steer
+        if "lose" in doc:
+            tunnel, *which = doc.pop("lose")
+            TUNNELS[tunnel]["legs"] = [leg for leg in TUNNELS[tunnel]["legs"] if [leg["edge"], leg["path"]] != which]
+        if "others" in doc:
+            edge, name, bps = doc.pop("others")
+            OTHERS[edge, name] = bps
         TUNNELS.pop(doc.pop("forget", None), None)
         BEHAVE.update(doc)
         self.answer(200, {})
