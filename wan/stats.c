@@ -21,6 +21,26 @@ const struct wan_counters *wan_counters(const struct wan_tunnel *t)
 	return &t->c;
 }
 
+/* The rate that all paths which carry together were seen to have; 0: that of one is not known. */
+static uint64_t measured(const struct wan_tunnel *t, const struct wan_path *first)
+{
+	uint64_t sum = 0, one;
+
+	if (t->paths == 1 || t->st.on)
+		return wan_measure_rate(&first->measure);
+	for (unsigned i = 0; i < t->paths; i++) {
+		const struct wan_path *p = &t->path[i];
+
+		if (!wan_path_usable(p) || p->spared || p->rests)
+			continue;
+		one = wan_measure_rate(&p->measure);
+		if (!one)
+			return 0;
+		sum += one;
+	}
+	return sum;
+}
+
 void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 {
 	const struct wan_path *first = &t->path[0];
@@ -42,9 +62,9 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	for (unsigned i = t->paths; i-- > 0;) {
 		const struct wan_path *p = &t->path[i];
 
-		if (wan_path_usable(p))
+		if (wan_path_usable(p) && !p->spared)
 			first = p;
-		if (!wan_path_usable(p) && t->paths > 1)
+		if ((!wan_path_usable(p) || p->spared) && t->paths > 1)
 			continue;
 		out->rate_Bps += p->rate_Bps;
 		out->cwnd += p->cwnd;
@@ -67,7 +87,7 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	out->rttvar = first->rttvar;
 	out->loss_ppm = wan_loss_ppm(first);
 	out->burst16 = wan_measure_burst16(&first->measure);
-	out->path_Bps = wan_measure_rate(&first->measure);
+	out->path_Bps = measured(t, first);
 	out->measured_at = first->measure.at;
 	out->ecn = wan_ecn_name(first);
 	out->ce = first->ce_seen;

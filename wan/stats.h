@@ -96,7 +96,7 @@ struct wan_stats {
 	uint32_t tx_flows, rx_flows;
 	/* mean burst of losses of the first usable path: see measure.h */
 	uint32_t burst16;
-	uint64_t path_Bps;                /* recent best rate of that path; 0: unknown */
+	uint64_t path_Bps;                /* recent best rate of all that carry; 0: unknown */
 	rwy_time measured_at;             /* time of the last round-trip measurement; 0: never */
 	uint32_t loss_ppm;                /* smoothed share of datagrams lost, parts per million */
 	const char *ecn;                  /* "off", "trying", "on" */

@@ -23,6 +23,17 @@ const struct ctlr_link *ctlr_link_latest(const struct ctlr_tunnel *t)
 
 /* --- measured links --------------------------------------------------------------------------- */
 
+/* What one end says of the paths in networks. It is not stored. */
+static void take_paths(struct ctlr_tunnel *t, unsigned side, const struct model_link *m)
+{
+	const struct model_link_path *p = m->paths.at;
+
+	json_decref(t->along[side]);
+	t->along[side] = m->paths.n ? json_array() : NULL;
+	for (unsigned i = 0; i < m->paths.n; i++)
+		json_array_append_new(t->along[side], mdl_write(&model_link_path_table, &p[i]));
+}
+
 static void link_take(struct ctlr *c, struct ctlr_gateway *g, const struct model_link *m, rwy_time now)
 {
 	struct ctlr_tunnel *t = ctlr_tunnel_find(c, g->name, m->peer);
@@ -35,6 +46,8 @@ static void link_take(struct ctlr *c, struct ctlr_gateway *g, const struct model
 	l = &t->link[ctlr_tunnel_side(t, g)][m->carrier];
 	l->has = true;
 	l->m = *m;
+	l->m.paths = (struct mdl_list){0}; /* the request's */
+	take_paths(t, ctlr_tunnel_side(t, g), m);
 	l->at = now > m->age_ms * RWY_MS ? now - m->age_ms * RWY_MS : 0;
 	ctlr_work_add_tunnel(c, t);
 	COUNT(c, links);

@@ -59,6 +59,17 @@ enum ctlr_outcome ctlr_api_relay_link_list(struct ctlr *c, struct ctlr_req *r)
 	return list_page(c, r, &c->relay_links, "links", relay_link_one);
 }
 
+/* What the ends measured of their paths in networks: by gateway. */
+static json_t *along_json(const struct ctlr_tunnel *t)
+{
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < 2; i++)
+		if (t->along[i])
+			json_object_set(o, t->end[i]->name, t->along[i]);
+	return o;
+}
+
 static json_t *tunnel_one(struct ctlr *c, const void *it)
 {
 	const struct ctlr_tunnel *t = it;
@@ -73,6 +84,8 @@ static json_t *tunnel_one(struct ctlr *c, const void *it)
 		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)t->reserved_bps));
 	if (t->paths)
 		json_object_set(j, "paths", t->paths);
+	if (t->along[0] || t->along[1])
+		json_object_set_new(j, "along", along_json(t));
 	if (*t->unsteered)
 		json_object_set_new(j, "unsteered", json_string(t->unsteered));
 	ctlr_detour_add(c, t, j);

@@ -222,6 +222,15 @@ static const struct mdl_field model_session_report_field[] = {
 };
 TABLE(model_session_report, "a session report");
 
+static const struct mdl_field model_link_path_field[] = {
+    TEXT(model_link_path, label, REQ, 1, 127),
+    KIND(model_link_path, answers, REQ, MDL_BOOL),
+    INT(model_link_path, rate_bps, REQ, 0, BPS_MAX),
+    INT(model_link_path, rtt_us, REQ, 0, US_MAX),
+    INT(model_link_path, loss_ppm, REQ, 0, 1000000),
+};
+TABLE(model_link_path, "a path");
+
 static const struct mdl_field model_link_field[] = {
     KIND(model_link, peer, REQ, MDL_NAMED),
     WORD(model_link, carrier, REQ, MODEL_CARRIERS),
@@ -232,6 +241,7 @@ static const struct mdl_field model_link_field[] = {
     INT(model_link, burst, REQ, 0, 65535),
     INT(model_link, bandwidth_bps, REQ, 0, BPS_MAX),
     INT(model_link, age_ms, REQ, 0, 3600000),
+    LIST(model_link, paths, 0, 1, 7, model_link_path_table),
 };
 static TABLE(model_link, "a link");
 

@@ -130,7 +130,15 @@ struct model_link {
 	uint8_t carrier; /* enum model_carrier */
 	uint64_t rtt_us, rtt_min_us, jitter_us, loss_ppm;
 	uint64_t burst, bandwidth_bps, age_ms;
+	struct mdl_list paths; /* struct model_link_path */
 };
+
+struct model_link_path { /* that a network granted */
+	char *label;
+	bool answers;
+	uint64_t rate_bps, rtt_us, loss_ppm;
+};
+extern const struct mdl_table model_link_path_table;
 
 struct model_link_report {
 	bool has_lease;

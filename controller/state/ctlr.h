@@ -131,6 +131,7 @@ struct ctlr_tunnel {
 	json_t *paths;
 	char unsteered[192]; /* why it has none of what was granted */
 	/* The rest is not stored. */
+	json_t *along[2]; /* what each end says of its paths, [{label, ...}]; NULL: nothing */
 	struct plan_hyst hyst;
 	rwy_time again;
 	struct ctlr_link link[2][PLAN_CARRIER_COUNT];

@@ -158,6 +158,8 @@ void ctlr_tunnel_free(struct ctlr *c, struct ctlr_tunnel *t)
 	}
 	ctlr_map_del(&c->tunnels, &t->node);
 	json_decref(t->paths);
+	json_decref(t->along[0]);
+	json_decref(t->along[1]);
 	free(t);
 }
 

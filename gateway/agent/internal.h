@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to ctrl.c, pair.c and report.c. */
+/* Private to ctrl.c, pair.c and report*.c. */
 #ifndef GATEWAY_AGENT_INTERNAL_H
 #define GATEWAY_AGENT_INTERNAL_H
 
@@ -16,6 +16,12 @@ enum ctrl_scan { SCAN_NONE, SCAN_OPEN, SCAN_LOAD };
 struct ctrl_standby {
 	struct eng_standby_info i;
 	bool is; /* one of a pair, and i is what its worker said */
+};
+
+/* What a path had sent when it was last reported. */
+struct ctrl_sent {
+	uint64_t bytes;
+	rwy_time at; /* 0: not yet */
 };
 
 struct gw_ctrl {
@@ -39,6 +45,8 @@ struct gw_ctrl {
 	rwy_time load_at;
 	uint64_t load_bytes;
 	rwy_dur load_busy;
+
+	struct ctrl_sent sent[CONF_TUNNELS_MAX][CONF_PATHS_MAX]; /* report_paths.c */
 };
 
 /* report.c: agent_ops; ctx is the struct gw_ctrl. */
@@ -47,5 +55,8 @@ json_t *ctrl_load(void *ctx);
 json_t *ctrl_links(void *ctx);
 json_t *ctrl_sessions(void *ctx);
 void ctrl_resync(void *ctx);
+/* report_paths.c: what goes along the tunnel's paths that have a label; NULL: it has none. Under
+ * gw_tunnels_read. */
+json_t *ctrl_paths(struct gw_ctrl *k, unsigned tunnel, rwy_time now);
 
 #endif

@@ -275,6 +275,15 @@ static const char *peer_of(const struct gw_ctrl *k, const char *tunnel)
 	return NULL;
 }
 
+static json_t *link_with_paths(struct gw_ctrl *k, const struct link *l, unsigned tunnel, const char *peer)
+{
+	json_t *o = link_json(l, peer), *paths = l->stream ? NULL : ctrl_paths(k, tunnel, gw_now());
+
+	if (paths)
+		json_object_set_new(o, "paths", paths);
+	return o;
+}
+
 json_t *ctrl_links(void *ctx)
 {
 	struct gw_ctrl *k = ctx;
@@ -300,7 +309,7 @@ json_t *ctrl_links(void *ctx)
 			link_tcp(k->app, i, &v[i]);
 		link_bound(&v[i], k->app->conf->tunnel[i].rate_Bps);
 		if (peer && v[i].at)
-			json_array_append_new(list, link_json(&v[i], peer));
+			json_array_append_new(list, link_with_paths(k, &v[i], i, peer));
 	}
 	gw_tunnels_read_end(k->app);
 	free(v);

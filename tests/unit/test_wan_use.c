@@ -177,6 +177,7 @@ static void test_little(void **state)
  * of it. One goes, and the other goes on; both go, and the own path carries. */
 static void test_shares(void **state)
 {
+	struct wan_stats all;
 	struct wan_pair p;
 	struct seen s;
 
@@ -195,6 +196,9 @@ static void test_shares(void **state)
 	    (double)s.bytes[0] / 1e6, (double)(s.bytes[1] + s.bytes[2]) / 1e6);
 	assert_true(part_of_1(&s) > .59 && part_of_1(&s) < .61);
 	assert_true(s.bytes[0] * 50 < s.bytes[1] + s.bytes[2]); /* its probes */
+	wan_get_stats(p.end[0].t, &all); /* the tunnel has what both have together, not what the spare has */
+	assert_int_equal(all.rate_Bps, 50 * MBPS);
+	assert_true(all.path_Bps > 45 * MBPS && all.path_Bps < 55 * MBPS);
 	set_loss(&p, 2, 1000000);
 	s = watch(&p, 100 * RWY_MS);
 	assert_true(s.stall < 100 * RWY_MS);

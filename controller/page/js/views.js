@@ -45,8 +45,11 @@ async function gateways(rest, signal) {
   return ['Gateways', table('gateways', gatewayColumns(items), items, { more, none: 'No gateway has registered yet.' })];
 }
 
-// The paths in networks that gateways send along, or why they send along none.
-const along = (t) => (t.paths || []).filter((p) => p.bandwidth_bps).map((p) => `${p.edge}/${p.path} ${f.rate(p.rate_bps)}`).join(', ') || t.unsteered;
+// The paths in networks that gateways send along, with what each gateway sends and may send, or why they send along none.
+const sends = (t, p) => Object.entries(t.along || {}).flatMap(([gw, list]) => list.filter((x) => x.label === `${p.edge}/${p.path}`)
+  .map((x) => `${gw} ${x.answers ? f.rate(x.rate_bps) : 'no answer'}`)).join(', ');
+const along = (t) => (t.paths || []).filter((p) => p.bandwidth_bps)
+  .map((p) => `${p.edge}/${p.path} at most ${f.rate(p.rate_bps)}${sends(t, p) ? ` (${sends(t, p)})` : ''}`).join('; ') || t.unsteered;
 
 async function tunnels(rest, signal) {
   if (rest) setFilter('tunnels', rest);

@@ -53,6 +53,16 @@ def test_gateways_send_along_what_was_granted(w):
     assert tunnel_of(a)["own_path"] == "spare"
     assert sum(p["rate_bps"] for p in at_a) == entry["bandwidth_bps"]
     assert any("goes by path p at pe-1" in x for x in texts(w, "gw-a1/gw-b1")), texts(w)
+    # what the gateways measure of them
+    link = {"peer": "gw-b1", "carrier": "native", "rtt_us": 20000, "rtt_min_us": 20000, "jitter_us": 100, "loss_ppm": 0, "burst": 1, "bandwidth_bps": 0, "age_ms": 0}
+    path = {"label": "pe-1/p", "answers": True, "rate_bps": 29 * G, "rtt_us": 20040, "loss_ppm": 3}
+    a.client.post(a.path("/links"), {"links": [{**link, "paths": [path]}]}, 200)
+    assert w.op.get("/v1/tunnels")["tunnels"][0]["along"] == {"gw-a1": [path]}
+    for wrong in ([], [path] * 8, [{**path, "answers": 1}], [{**path, "label": ""}], [{**path, "rate_bps": -1}], [{**path, "colour": 1}], 7):
+        a.client.post(a.path("/links"), {"links": [{**link, "paths": wrong}]}, 400)
+    assert w.op.get("/v1/tunnels")["tunnels"][0]["along"] == {"gw-a1": [path]}
+    a.client.post(a.path("/links"), {"links": [link]}, 200)
+    assert "along" not in w.op.get("/v1/tunnels")["tunnels"][0]
     # a demand that fills another shape: a third path; those that stay keep their numbers
     network.behave(more=["pe-1", "r", 90 * G])
     network.behave(steer=["pe-1", "r", {"dscp": 12}])
