@@ -9,7 +9,7 @@
  * spread over equal paths needs repairs on each of them, and gains nothing. Repeats, control
  * frames and best-effort packets take only the first.
  *
- * Granted paths divide new data by the rates that the network promised, however much there is:
+ * Granted paths divide data by the rates that the network promised, however much there is:
  * each has a clock that what is sent advances at its rate, and the one furthest behind is next.
  *
  * While data is under way, each path is asked every cfg.path_probe: by its datagrams, or by a PING

@@ -17,15 +17,16 @@ static void take_rests(struct wan_tunnel *t, rwy_time now)
 			wan_rate_app_limited(p);
 		p->rests = (uint8_t)is;
 	}
+	wan_rest_spare(t);
 }
 
-/* A path carries that is always used. */
+/* A path carries that is always used, and does not rest. */
 static bool carried(const struct wan_tunnel *t)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < t->paths; i++)
-		any |= wan_use_carries(t->path[i].use) && wan_path_usable(&t->path[i]);
+		any |= wan_use_carries(t->path[i].use) && wan_path_usable(&t->path[i]) && !t->path[i].rests;
 	return any;
 }
 
@@ -82,8 +83,9 @@ void wan_rest_on_ack(struct wan_path *p, const struct cc_ack *ack, rwy_time now)
 
 	if (is_worse(p))
 		wan_rest_gone(p, now);
-	/* A fixed rate is what the operator promised, a granted one what the network did. */
-	if (p->t->cfg.cc != &cc_fixed && p->use != WAN_USE_GRANTED &&
+	/* A fixed rate is what the operator promised, a granted one what the network did; a spare
+	 * path carries nothing. */
+	if (p->t->cfg.cc != &cc_fixed && p->use != WAN_USE_GRANTED && !p->spared &&
 	    wan_couple_note(&p->t->couple, p->id, &s, now))
 		take_rests(p->t, now);
 }

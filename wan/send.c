@@ -178,7 +178,7 @@ static struct wan_path *pick(struct wan_tunnel *t, bool *first, rwy_time now)
 		return wan_path_open(p) && wan_pace_ok(&p->pace, now) ? p : NULL;
 	c = wan_paths_choose(t, now);
 	p = wan_paths_pick(t, &c, now);
-	*first = p == c.best;
+	*first = c.granted || p == c.best;
 	t->last = p ? p : t->last;
 	if (p && !wan_fec_idle(&p->fec))
 		t->share = wan_paths_share(t, &c, p, now);
