@@ -155,6 +155,7 @@ struct run {
 	/* F_PATHS: the next change, its own draws, and the path that is not well. */
 	rwy_time path_at;
 	struct sim_rng path_rng;
+	struct sim_rng use_rng;
 	unsigned path_bad;
 	/* F_DETOUR: the next change, and its own draws. */
 	rwy_time detour_at;

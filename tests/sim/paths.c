@@ -7,6 +7,10 @@
  *
  * At some changes a path rests for another one, as if both shared a bottleneck: it must carry at once
  * when that one falls silent. Never do all that answer rest.
+ *
+ * At others one site uses a path for something else, or for nothing, or it leads elsewhere, while the
+ * other site does not know. Path 0 is well until all paths are used at both again, and a bad path is a
+ * dead one until all are used alike.
  */
 #include "engine/eng.h"
 #include "tests/sim/explore.h"
@@ -31,8 +35,15 @@ static const struct link_cfg *cfg_of(const struct run *r, unsigned path)
 	return path ? r->cfg.path[path] : r->cfg.wan;
 }
 
+/* What only paths' use is drawn from: the rest of a run stays the same without it. */
+static uint32_t use_below(struct run *r, uint32_t n)
+{
+	return sim_below(&r->use_rng, n);
+}
+
 void sim_paths_draw(struct run *r)
 {
+	r->use_rng.s = r->cfg.seed ^ 0x757365;
 	r->path_rng.s = r->cfg.seed ^ 0x7061746873;
 	r->cfg.paths = 1 + below(r, SIM_PATHS);
 	for (unsigned k = 1; k < r->cfg.paths; k++)
@@ -57,6 +68,42 @@ static void make_well(struct run *r)
 	r->path_bad = r->cfg.paths;
 }
 
+/* A site's tunnel; NULL: its gateway is down. */
+static struct wan_tunnel *tunnel_of(const struct run *r, unsigned site)
+{
+	struct eng *e = sim_engine(r->w, site);
+
+	return e ? e->tunnel[0].wan : NULL;
+}
+
+/* At both sites all paths answer, and none is spare or granted. */
+static bool all_alike(const struct run *r)
+{
+	bool alike = true;
+
+	for (unsigned site = 0; site < 2; site++) {
+		const struct wan_tunnel *t = tunnel_of(r, site);
+
+		for (unsigned i = 0; t && i < t->paths; i++)
+			alike = alike && t->path[i].use == WAN_USE_ALWAYS;
+	}
+	return alike;
+}
+
+/* At both sites all paths are used, and answer. */
+static bool all_used(const struct run *r)
+{
+	bool used = true;
+
+	for (unsigned site = 0; site < 2; site++) {
+		const struct wan_tunnel *t = tunnel_of(r, site);
+
+		for (unsigned i = 0; t && i < t->paths; i++)
+			used = used && wan_path_usable(&t->path[i]);
+	}
+	return used;
+}
+
 static void make_bad(struct run *r)
 {
 	unsigned k = below(r, r->cfg.paths);
@@ -65,6 +112,10 @@ static void make_bad(struct run *r)
 
 	if (how == 1 && r->nic_reads)
 		how = 0;
+	if (!all_alike(r))
+		how = 0; /* data goes where it is told to, also when another path is better */
+	if (!k && !all_used(r))
+		return;
 	r->path_bad = k;
 	if (how == 0) {
 		sim_path_down(r->w, k, true);
@@ -76,14 +127,6 @@ static void make_bad(struct run *r)
 		else
 			c[i].delay += RWY_MS * longer;
 	sim_path_set(r->w, k, c);
-}
-
-/* A site's tunnel; NULL: its gateway is down. */
-static struct wan_tunnel *tunnel_of(const struct run *r, unsigned site)
-{
-	struct eng *e = sim_engine(r->w, site);
-
-	return e ? e->tunnel[0].wan : NULL;
 }
 
 /* At one site a path rests, if it and another one carry. */
@@ -100,6 +143,36 @@ static void make_rest(struct run *r, rwy_time now)
 	t->couple.path[k].carrier = (uint8_t)carrier;
 	t->couple.path[k].until = now + span;
 	t->path[k].rests = WAN_COUPLE_RESTS;
+	wan_rest_spare(t);
+	wan_stir(t);
+}
+
+/* One site uses a path in another way. */
+static void make_use(struct run *r, rwy_time now)
+{
+	static const enum wan_path_use use[] = {
+	    WAN_USE_ALWAYS, WAN_USE_ALWAYS, WAN_USE_GRANTED, WAN_USE_SPARE, WAN_USE_NEVER};
+	unsigned site = use_below(r, 2), k = use_below(r, r->cfg.paths);
+	enum wan_path_use u = use[use_below(r, k ? 5 : 4)];
+	bool anew = k && !use_below(r, 4);
+	struct wan_tunnel *t = tunnel_of(r, site);
+
+	if (r->faults & F_NIC && u != WAN_USE_NEVER) /* a longer path costs them their retries */
+		u = WAN_USE_ALWAYS;
+	if (t && wan_retune_use(t, k, u, t->cfg.mtu[k], anew, now) == RWY_EINVAL)
+		sim_fail(r, "another use of a path was refused", NULL, site);
+}
+
+/* From now on data goes where it arrives first. */
+static void use_all(struct run *r, rwy_time now)
+{
+	for (unsigned site = 0; site < 2; site++) {
+		struct wan_tunnel *t = tunnel_of(r, site);
+
+		for (unsigned k = 0; t && k < t->paths; k++)
+			if (wan_retune_use(t, k, WAN_USE_ALWAYS, t->cfg.mtu[k], false, now))
+				sim_fail(r, "use of a path was refused", NULL, site);
+	}
 }
 
 static void check_rests(struct run *r)
@@ -110,10 +183,10 @@ static void check_rests(struct run *r)
 
 		for (unsigned i = 0; t && i < t->paths; i++) {
 			answer += wan_path_usable(&t->path[i]);
-			carry += wan_path_usable(&t->path[i]) && !t->path[i].rests;
+			carry += wan_path_usable(&t->path[i]) && !t->path[i].rests && !t->path[i].spared;
 		}
 		if (answer && !carry)
-			sim_fail(r, "every path that answers rests", NULL, site);
+			sim_fail(r, "every path that answers rests, or is spared", NULL, site);
 	}
 }
 
@@ -129,8 +202,12 @@ void sim_paths_tick(struct run *r, rwy_time now)
 		make_rest(r, now);
 	if (r->path_bad < r->cfg.paths)
 		make_well(r);
-	if (now > r->round_at + UNTIL)
+	/* Of READs and ATOMICs in masses one finds the retries that a repeat costs too few. */
+	if (r->cfg.paths > 1 && !(r->faults & F_MASS) && !use_below(r, 3))
+		make_use(r, now);
+	if (now > r->round_at + UNTIL) {
 		r->path_at = RWY_NEVER;
-	else if (below(r, 4))
+		use_all(r, now);
+	} else if (below(r, 4))
 		make_bad(r);
 }
