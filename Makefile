@@ -253,8 +253,8 @@ $(BUILD)/tests/unit/test_gw_recorder_log: $(call obj,gateway/control/recorder_lo
 $(BUILD)/tests/unit/test_gw_reservations: $(call obj,gateway/control/reservations.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
 $(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c)
-$(BUILD)/tests/unit/test_gw_rdma: $(call obj,gateway/carrier/rdma_flow.c gateway/carrier/rdma_setup.c)
-$(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/keys/bytes.c gateway/keys/exchange.c gateway/keys/exchange_tls.c tests/lib/cert/cert.c)
+$(BUILD)/tests/unit/test_gw_rdma: $(call obj,$(addprefix gateway/carrier/rdma_,flow.c seal.c setup.c))
+$(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/tls/bytes.c gateway/keys/exchange.c gateway/keys/exchange_tls.c tests/lib/cert/cert.c)
 $(BUILD)/tests/unit/test_gw_keys: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
 # A client without a certificate is made by the test: tests/unit/test_gw_quic.c.
 $(BUILD)/tests/unit/test_gw_quic: LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) \

@@ -62,18 +62,13 @@ static int check_quic_for(const struct conf *c, const struct conf_tunnel *t, con
 	return 0;
 }
 
-/* RDMA has no encryption of its own. */
 static int check_rdma(const struct conf_tunnel *t, const struct conf_node *n, struct conf_error *err)
 {
-	const struct conf_node *port = conf_node_get(n, "rdma_port"), *via = conf_node_get(n, "carrier");
+	const struct conf_node *via = conf_node_get(n, "carrier");
 
 	if (t->carrier == CONF_CARRIER_RDMA && !t->rdma_port)
 		return conf_fail_at(
 		    err, via ? via : n, "expected an `rdma_port` with `carrier: rdma`, found `0`");
-	if (t->rdma_port && t->security != CONF_SEC_NONE)
-		return conf_fail_at(err, port ? port : n,
-		    "expected `security: none` with an `rdma_port`, found `keys`: RDMA has no encryption, so "
-		    "it is for a line that is protected otherwise (docs/carriers.md)");
 	return 0;
 }
 

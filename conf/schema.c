@@ -142,9 +142,8 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].quic_port", CONF_T_INT, 0, 65535, "4792", T(quic_port),
         .text = "UDP port of its QUIC connections, the same on both sides; 0: no QUIC."},
     {"tunnels[].rdma_port", CONF_T_INT, 0, 65535, "0", T(rdma_port),
-        .text =
-            "Port of its RDMA connections (RDMA_PS_TCP), the same on both sides, at `tcp_local`, which "
-            "must be an address of an RDMA device of this machine; 0: no RDMA. With `security: none` only."},
+        .text = "Port of its RDMA connections (RDMA_PS_TCP), the same on both sides, at `tcp_local`, which "
+                "must be an address of an RDMA device of this machine; 0: no RDMA."},
     {"tunnels[].rdma_buffers", CONF_T_INT, 16, 8192, "512", T(rdma_buffers),
         .text = "So many datagrams of an RDMA connection are on their way in each direction, rounded up to a "
                 "power of two; each has 9 KiB of locked memory at both ends. At least rate times round trip "

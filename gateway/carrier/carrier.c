@@ -79,7 +79,7 @@ static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time n
 		c->port = l->port;
 		c->deadline = now + HELLO_TIME;
 		/* Tunnels between the same addresses and ports are alike in this (introduce()). */
-		if (t->conf.security == CONF_SEC_KEYS && gw_tcp_tls_new(cs, c, NULL) != 0)
+		if (t->conf.security == CONF_SEC_KEYS && gw_conn_tls_new(cs, c, NULL) != 0)
 			gw_set_lost(cs, c, "no memory", now);
 	}
 }

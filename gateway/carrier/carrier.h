@@ -31,10 +31,12 @@ struct gw_pools;
 	X(connect_failed, "connections that could not be opened, or were not answered in time")              \
 	X(refused_tunnel, "connections of the peer that could not prove to be of the tunnel")                \
 	X(refused_malformed, "connections ended because of a malformed record")                              \
+	X(refused_forged, "connections ended because the peer did not seal a message (RDMA)")                \
 	X(refused_full, "connections refused because the tunnel had enough of them")                         \
 	X(tx_datagrams, "datagrams written to connections")                                                  \
 	X(tx_bytes, "bytes written to connections")                                                          \
 	X(tx_credits, "empty messages that told the peer of receives (RDMA)")                                \
+	X(key_updates, "times that a connection went on with a new key for sending (RDMA)")                  \
 	X(rx_datagrams, "datagrams read from connections")                                                   \
 	X(rx_bytes, "bytes read from connections")                                                           \
 	X(rx_stalls, "reading stopped for a while: a worker or packet memory was behind")                    \

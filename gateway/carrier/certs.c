@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The certificates of TCP and QUIC connections, at the start and when they change. */
+/* The certificates of connections, at the start and when they change. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +11,8 @@ int gw_carriers_certs_read(struct gw_carriers *cs, const struct conf_tunnel_keys
 	char why[256];
 	int rc;
 
+	cs->alg = k->alg;
+	cs->rekey = k->rekey;
 	if (!k->certificate[0])
 		return 0;
 	rc = gw_quic_tls_new(&cs->tls, &f, why, sizeof(why));
@@ -24,7 +26,7 @@ static bool still(struct gw_carriers *cs, const struct gw_conn *c)
 	const char *name = conf_tunnel_peer_name(&c->t->conf);
 
 	if (c->tls)
-		return gw_tcp_tls_still(cs, c, name);
+		return gw_conn_tls_still(cs, c, name);
 	return !c->quic ||
 	       gw_quic_peer_verify(c->quic, gw_quic_tls_cert(cs->tls), name, cs->why, sizeof(cs->why));
 }

@@ -205,7 +205,7 @@ static ssize_t bytes_read(struct gw_carriers *cs, struct gw_conn *c)
 	uint8_t *at = c->in.p + c->in.n;
 	size_t room = c->in.cap - c->in.n;
 
-	return c->tls ? gw_tcp_tls_recv(cs, c, at, room) : recv(c->fd, at, room, 0);
+	return c->tls ? gw_conn_tls_recv(cs, c, at, room) : recv(c->fd, at, room, 0);
 }
 
 /* The sentence of errno. */
@@ -219,7 +219,7 @@ static const char *tcp_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time 
 	const char *why = NULL;
 	uint32_t use = c->use;
 
-	for (unsigned i = 0; i < READS || (c->tls && gw_tcp_tls_pending(c)); i++) {
+	for (unsigned i = 0; i < READS || (c->tls && gw_conn_tls_pending(c)); i++) {
 		ssize_t n;
 
 		if (c->in.n) { /* data that waited */
@@ -307,7 +307,7 @@ static ssize_t bytes_write(struct gw_carriers *cs, struct gw_conn *c, struct iov
 {
 	const struct msghdr h = {.msg_iov = v, .msg_iovlen = n};
 
-	return c->tls ? gw_tcp_tls_send(cs, c, v, n) : sendmsg(c->fd, &h, MSG_NOSIGNAL);
+	return c->tls ? gw_conn_tls_send(cs, c, v, n) : sendmsg(c->fd, &h, MSG_NOSIGNAL);
 }
 
 static ssize_t output_write(struct gw_carriers *cs, struct gw_conn *c)
@@ -340,10 +340,10 @@ static void block(struct gw_carriers *cs, struct gw_conn *c, bool on)
 
 static const char *tcp_write(struct gw_carriers *cs, struct gw_conn *c)
 {
-	if (c->tls && gw_tcp_tls_handshake(cs, c) != 0) {
+	if (c->tls && gw_conn_tls_handshake(cs, c) != 0) {
 		if (errno != EAGAIN)
 			return said(cs, c);
-		block(cs, c, gw_tcp_tls_wants_write(c));
+		block(cs, c, gw_conn_tls_wants_write(c));
 		return NULL;
 	}
 	for (unsigned i = 0; i < WRITES; i++) {
@@ -367,12 +367,12 @@ static const char *tcp_write(struct gw_carriers *cs, struct gw_conn *c)
 
 static bool tcp_room(const struct gw_conn *c)
 {
-	return !c->blocked && (!c->tls || gw_tcp_tls_open(c));
+	return !c->blocked && (!c->tls || gw_conn_tls_open(c));
 }
 
 static void tcp_close(struct gw_conn *c)
 {
-	gw_tcp_tls_free(c);
+	gw_conn_tls_free(c);
 	close(c->fd);
 }
 

@@ -12,6 +12,7 @@
 #include <rte_ring.h>
 #include <sys/socket.h>
 
+#include "aead/schedule.h"
 #include "base/sockaddr.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/carrier/quic.h"
@@ -89,7 +90,7 @@ struct gw_conn {
 	const struct gw_conn_kind *kind;
 	enum gw_conn_state state;
 	int fd;                    /* TCP */
-	struct gw_tcp_tls *tls;    /* TCP of a tunnel with keys; NULL: in the clear */
+	struct gw_conn_tls *tls;   /* TCP and RDMA of a tunnel with keys; NULL: in the clear */
 	struct gw_rdma_conn *rdma; /* RDMA */
 	struct gw_quic_conn *quic; /* QUIC; and its streams' input */
 	struct gw_input *streams;
@@ -204,8 +205,10 @@ struct gw_carriers {
 	struct gw_listener listener[CONF_TUNNELS_MAX];
 	struct gw_quic_port quic[CONF_TUNNELS_MAX];
 	struct gw_quic_tls *tls; /* NULL: no certificates, no QUIC */
-	struct gw_rdma *rdma;    /* NULL: no tunnel wants RDMA */
-	char why[256];           /* the last reason to end a connection that is no constant */
+	enum aead_alg alg;       /* of RDMA connections with keys, as of their tunnels */
+	rwy_dur rekey;
+	struct gw_rdma *rdma; /* NULL: no tunnel wants RDMA */
+	char why[256];        /* the last reason to end a connection that is no constant */
 	struct gw_conn conn[GW_CONNS_MAX];
 };
 
@@ -241,25 +244,33 @@ void gw_conn_stall(struct gw_carriers *cs, struct gw_conn *c, bool on);
 bool gw_conn_fill(struct gw_carriers *cs, struct gw_conn *c, unsigned max);
 extern const struct gw_conn_kind gw_conn_tcp;
 
-/* tcp_tls.c: TLS in a TCP connection, which has c->tls */
-/* Begins: c->accepted says the role. name: the peer's; NULL: gw_tcp_tls_named tells. The connection
- * has c->tls afterwards, which is freed with it. RWY_ENOMEM. */
-RWY_MUST_CHECK int gw_tcp_tls_new(struct gw_carriers *cs, struct gw_conn *c, const char *name);
-void gw_tcp_tls_free(struct gw_conn *c); /* without TLS: nothing */
+/* conn_tls.c: TLS in a TCP or RDMA connection, which has c->tls */
+/* Begins: c->accepted says the role. name: the peer's; NULL: gw_conn_tls_named tells. The
+ * connection has c->tls afterwards, which is freed with it; without a socket its owner moves the
+ * bytes. RWY_ENOMEM. */
+RWY_MUST_CHECK int gw_conn_tls_new(struct gw_carriers *cs, struct gw_conn *c, const char *name);
+void gw_conn_tls_free(struct gw_conn *c); /* without TLS: nothing */
 /* The handshake is over; the next bytes that GnuTLS moves are written. */
-bool gw_tcp_tls_open(const struct gw_conn *c);
-bool gw_tcp_tls_wants_write(const struct gw_conn *c);
+bool gw_conn_tls_open(const struct gw_conn *c);
+bool gw_conn_tls_wants_write(const struct gw_conn *c);
 /* The next three return -1 with errno: EAGAIN, or EPROTO and the reason in cs->why. The first goes
  * on with the handshake: 0, it is over. The others are as recv() and writev(). */
-int gw_tcp_tls_handshake(struct gw_carriers *cs, struct gw_conn *c);
-ssize_t gw_tcp_tls_recv(struct gw_carriers *cs, struct gw_conn *c, void *p, size_t n);
-ssize_t gw_tcp_tls_send(struct gw_carriers *cs, struct gw_conn *c, const struct iovec *v, unsigned n);
+int gw_conn_tls_handshake(struct gw_carriers *cs, struct gw_conn *c);
+ssize_t gw_conn_tls_recv(struct gw_carriers *cs, struct gw_conn *c, void *p, size_t n);
+ssize_t gw_conn_tls_send(struct gw_carriers *cs, struct gw_conn *c, const struct iovec *v, unsigned n);
 /* Bytes were read from the socket and not yet taken. */
-bool gw_tcp_tls_pending(const struct gw_conn *c);
+bool gw_conn_tls_pending(const struct gw_conn *c);
+/* Without a socket: bytes of the peer, RWY_ENOMEM: more than a handshake has; bytes for it, valid
+ * until the next call; so many of them were sent. */
+RWY_MUST_CHECK int gw_conn_tls_input(struct gw_conn *c, const void *p, size_t n);
+const uint8_t *gw_conn_tls_output(const struct gw_conn *c, size_t *n);
+void gw_conn_tls_sent(struct gw_conn *c, size_t n);
+/* After the handshake: a secret of this connection (RFC 5705). RWY_EINVAL: it gives none. */
+RWY_MUST_CHECK int gw_conn_tls_secret(const struct gw_conn *c, uint8_t context, struct aead_secret *out);
 /* The client's certificate has this name. */
-bool gw_tcp_tls_named(const struct gw_conn *c, const char *name);
+bool gw_conn_tls_named(const struct gw_conn *c, const char *name);
 /* The peer's certificate is still valid; false: cs->why. */
-bool gw_tcp_tls_still(struct gw_carriers *cs, const struct gw_conn *c, const char *name);
+bool gw_conn_tls_still(struct gw_carriers *cs, const struct gw_conn *c, const char *name);
 
 /* certs.c. RWY_EINVAL, RWY_ENOMEM; logged. */
 RWY_MUST_CHECK int gw_carriers_certs_read(struct gw_carriers *cs, const struct conf_tunnel_keys *k);

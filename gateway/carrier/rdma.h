@@ -11,6 +11,7 @@
 
 #include "gateway/carrier/internal.h"
 #include "gateway/carrier/rdma_flow.h"
+#include "gateway/carrier/rdma_seal.h"
 #include "gateway/carrier/rdma_setup.h"
 
 /* Retry count and acknowledgement timeout (4.096 us * 2^17): a NIC gives up after about 4 s. Not 7,
@@ -18,17 +19,32 @@
 #define GW_RDMA_RETRIES 6
 #define GW_RDMA_TIMEOUT 17
 
+/* Bytes of a buffer. */
+#define GW_RDMA_SLOT (WAN_REC_HDR + WAN_REC_MAX + GW_RDMA_EXTRA)
+
+/* A message that was received. */
+struct gw_rdma_got {
+	uint32_t len;       /* of the record in it, once it is opened; before: of itself */
+	uint32_t immediate; /* its immediate data */
+};
+
 struct gw_rdma_conn {
 	struct rdma_cm_id *id;
 	struct ibv_comp_channel *channel; /* epoll waits for it */
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	uint8_t *memory;         /* `slots` buffers for receiving, as many for sending */
-	uint32_t *len;           /* of the messages in the former */
+	struct gw_rdma_got *got; /* the messages in the former */
 	uint32_t slots;          /* a power of two: counts wrap */
 	uint32_t inline_max;     /* bytes that the device takes from a request itself */
-	uint32_t arrived, taken; /* messages, modulo 2^32: those between wait for a worker */
+	/* messages, modulo 2^32: those that have come, of them those that were opened, and of them
+	 * those that no worker has to wait for any more */
+	uint32_t arrived, opened, taken;
 	enum gw_rdma_state state;
+	struct gw_rdma_seal *seal; /* NULL: no keys, or TLS is not over */
+	uint64_t updates;          /* of its keys, that were counted */
+	bool ending;               /* it ends when what was sent is acknowledged: TLS's alert */
+	char why[256];             /* why TLS ended, here or at the peer; "": it did not */
 	struct gw_rdma_flow flow;
 };
 
@@ -56,5 +72,32 @@ struct gw_conn *gw_rdma_conn_new(
 const char *gw_rdma_conn_qp(struct gw_carriers *cs, struct gw_conn *c);
 /* The peer keeps so many receives posted: messages may be sent when its state says so. */
 void gw_rdma_conn_start(struct gw_conn *c, uint32_t peer_slots);
+/* Processes what came, until the workers have to take it. NULL, or why the connection must end. */
+const char *gw_rdma_conn_take(struct gw_carriers *cs, struct gw_conn *c, rwy_time now);
+
+/* rdma_send.c */
+/* SENDs that are posted together. */
+struct gw_rdma_batch {
+	struct ibv_send_wr wr[GW_CONN_RUN];
+	struct ibv_sge sge[GW_CONN_RUN];
+	unsigned n;
+};
+/* Adds a message: sealed if the connection has keys. The caller has asked for room. NULL, or why
+ * the connection must end. */
+const char *gw_rdma_message_add(
+    struct gw_rdma_batch *b, struct gw_conn *c, const struct aead_in *in, rwy_time now);
+/* Sends them; returns as before. */
+const char *gw_rdma_batch_post(struct gw_carriers *cs, struct gw_conn *c, struct gw_rdma_batch *b);
+
+/* rdma_tls.c: the messages of a connection with keys */
+/* The cipher of the tunnel's connections, as a greeting says it. */
+uint8_t gw_rdma_cipher(const struct gw_carriers *cs, const struct gw_carrier_tun *t);
+/* TLS begins, once messages may be sent. name: the peer's; NULL: the peer has yet to name its
+ * tunnel. NULL, or why the connection must end. */
+const char *gw_rdma_tls_begin(struct gw_carriers *cs, struct gw_conn *c, const char *name, rwy_time now);
+/* Opens the message of n bytes at p, which has a head. Returns as before; *len: bytes of the record
+ * in it, which is at p + GW_RDMA_HEAD. */
+const char *gw_rdma_tls_open(struct gw_carriers *cs, struct gw_conn *c, uint8_t *p, uint32_t n,
+    uint32_t immediate, uint32_t *len, rwy_time now);
 
 #endif

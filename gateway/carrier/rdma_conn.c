@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One RDMA connection: a reliable queue pair, its completion queue and its registered memory. A
- * message is one record; a datagram is copied into a buffer for sending, and from one of those for
- * receiving into a packet buffer. A receive is posted again when a worker has the datagram, so a
- * worker that is behind takes the peer's credits away. All receives complete in the order of their
- * buffers, and so do all sends.
+ * message is one record; a datagram is copied, or with keys sealed, into a buffer for sending, and
+ * copied from one of those for receiving into a packet buffer. A receive is posted again when a
+ * worker has the datagram, so a worker that is behind takes the peer's credits away. All receives
+ * complete in the order of their buffers, and so do all sends.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,25 +17,20 @@
 
 #include "gateway/carrier/rdma.h"
 
-#define SLOT   (WAN_REC_HDR + WAN_REC_MAX)
 #define INLINE 160u /* datagrams without a host's packet are no longer, mostly */
 #define POLL   64   /* completions taken at a time */
 
 /* --- life ------------------------------------------------------------------------------------- */
 static uint8_t *receive_slot(const struct gw_rdma_conn *r, uint32_t n)
 {
-	return r->memory + (size_t)(n & (r->slots - 1)) * SLOT;
-}
-
-static uint8_t *send_slot(const struct gw_rdma_conn *r, uint32_t n)
-{
-	return r->memory + (size_t)(r->slots + (n & (r->slots - 1))) * SLOT;
+	return r->memory + (size_t)(n & (r->slots - 1)) * GW_RDMA_SLOT;
 }
 
 /* The n-th receive of the connection. Returns 0 or a positive errno. */
 static int receive_post(struct gw_rdma_conn *r, uint32_t n)
 {
-	struct ibv_sge s = {.addr = (uintptr_t)receive_slot(r, n), .length = SLOT, .lkey = r->mr->lkey};
+	struct ibv_sge s = {
+	    .addr = (uintptr_t)receive_slot(r, n), .length = GW_RDMA_SLOT, .lkey = r->mr->lkey};
 	struct ibv_recv_wr wr = {.wr_id = n, .sg_list = &s, .num_sge = 1}, *bad;
 
 	return ibv_post_recv(r->id->qp, &wr, &bad);
@@ -78,7 +73,7 @@ static int channel_new(struct gw_carriers *cs, struct gw_conn *c)
 const char *gw_rdma_conn_qp(struct gw_carriers *cs, struct gw_conn *c)
 {
 	struct gw_rdma_conn *r = c->rdma;
-	const size_t size = (size_t)2 * r->slots * SLOT;
+	const size_t size = (size_t)2 * r->slots * GW_RDMA_SLOT;
 
 	if (channel_new(cs, c) != 0)
 		return "completion channel";
@@ -86,8 +81,8 @@ const char *gw_rdma_conn_qp(struct gw_carriers *cs, struct gw_conn *c)
 	if (!r->cq || ibv_req_notify_cq(r->cq, 0) != 0)
 		return "completion queue";
 	r->memory = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
-	r->len = calloc(r->slots, sizeof(*r->len));
-	if (!r->memory || !r->len)
+	r->got = calloc(r->slots, sizeof(*r->got));
+	if (!r->memory || !r->got)
 		return "memory";
 	r->mr = ibv_reg_mr(r->id->pd, r->memory, size, IBV_ACCESS_LOCAL_WRITE);
 	if (!r->mr)
@@ -117,6 +112,8 @@ static void rdma_close(struct gw_conn *c)
 	if (!r)
 		return;
 	c->rdma = NULL;
+	gw_conn_tls_free(c);
+	gw_rdma_seal_free(r->seal);
 	if (r->id->qp) {
 		(void)rdma_disconnect(r->id); /* fails if it was never connected */
 		rdma_destroy_qp(r->id);
@@ -129,7 +126,7 @@ static void rdma_close(struct gw_conn *c)
 		ibv_dereg_mr(r->mr);
 	rdma_destroy_id(r->id);
 	free(r->memory);
-	free(r->len);
+	free(r->got);
 	free(r);
 }
 
@@ -139,94 +136,62 @@ static bool is_up(const struct gw_rdma_conn *r)
 	return r->state == GW_RDMA_ACCEPTED || r->state == GW_RDMA_UP;
 }
 
+/* Records may be sent: TLS is over, if the connection has it. */
 static uint32_t room(const struct gw_conn *c)
 {
-	return is_up(c->rdma) ? gw_rdma_flow_room(&c->rdma->flow) : 0;
-}
+	const struct gw_rdma_conn *r = c->rdma;
 
-/* A row of SENDs that are posted together. */
-struct batch {
-	struct ibv_send_wr wr[GW_CONN_RUN];
-	struct ibv_sge sge[GW_CONN_RUN];
-	unsigned n;
-};
-
-/* Adds the message whose bytes are in the next buffer; len 0: an empty one. */
-static void batch_add(struct batch *b, struct gw_rdma_conn *r, uint32_t len, rwy_time now)
-{
-	const uint32_t n = r->flow.sent;
-	struct ibv_send_wr *wr = &b->wr[b->n];
-
-	b->sge[b->n] =
-	    (struct ibv_sge){.addr = (uintptr_t)send_slot(r, n), .length = len, .lkey = r->mr->lkey};
-	*wr = (struct ibv_send_wr){.wr_id = n,
-	    .sg_list = &b->sge[b->n],
-	    .num_sge = len ? 1 : 0,
-	    .opcode = IBV_WR_SEND_WITH_IMM,
-	    .send_flags = len && len <= r->inline_max ? IBV_SEND_INLINE : 0,
-	    .imm_data = htonl(gw_rdma_flow_send(&r->flow, now))};
-	if (b->n)
-		b->wr[b->n - 1].next = wr;
-	b->n++;
-}
-
-static const char *batch_post(struct gw_carriers *cs, struct gw_rdma_conn *r, struct batch *b)
-{
-	struct ibv_send_wr *bad;
-	int e = b->n ? ibv_post_send(r->id->qp, b->wr, &bad) : 0;
-
-	b->n = 0;
-	if (!e)
-		return NULL;
-	snprintf(cs->why, sizeof(cs->why), "cannot send: %s", strerror(e));
-	return cs->why;
+	return is_up(r) && !r->ending && (!c->tls || r->seal) ? gw_rdma_flow_room(&r->flow) : 0;
 }
 
 static const char *control_write(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
 {
-	struct batch b = {.n = 0};
+	struct gw_rdma_batch b = {.n = 0};
 	struct wan_rec rec;
+	const char *why = NULL;
 
-	while (c->ctl_n && room(c) && b.n < GW_CONN_RUN) {
+	while (!why && c->ctl_n && room(c) && b.n < GW_CONN_RUN) {
 		const int n = wan_rec_get(c->ctl, c->ctl_n, &rec);
 
 		if (n <= 0)
 			return "no record"; /* not ours */
-		memcpy(send_slot(c->rdma, c->rdma->flow.sent), c->ctl, (size_t)n);
-		batch_add(&b, c->rdma, (uint32_t)n, now);
+		why =
+		    gw_rdma_message_add(&b, c, &(struct aead_in){.head = c->ctl, .head_len = (size_t)n}, now);
 		c->ctl_n -= (unsigned)n;
 		memmove(c->ctl, c->ctl + n, c->ctl_n);
 	}
-	return batch_post(cs, c->rdma, &b);
+	return why ? why : gw_rdma_batch_post(cs, c, &b);
 }
 
-static void datagram_add(struct batch *b, struct gw_conn *c, struct rte_mbuf *m, rwy_time now)
+/* A worker's datagram is in one packet buffer, or has its head in one and its body in another. */
+static const char *datagram_add(
+    struct gw_rdma_batch *b, struct gw_conn *c, const struct rte_mbuf *m, rwy_time now)
 {
-	uint8_t *to = send_slot(c->rdma, c->rdma->flow.sent);
-	const struct rte_mbuf *x = m;
+	const struct rte_mbuf *body = m->next;
+	const struct aead_in in = {.head = rte_pktmbuf_mtod(m, void *),
+	    .head_len = m->data_len,
+	    .body = body ? rte_pktmbuf_mtod(body, void *) : NULL,
+	    .body_len = body ? body->data_len : 0};
 
-	do {
-		memcpy(to, rte_pktmbuf_mtod(x, void *), x->data_len);
-		to += x->data_len;
-	} while ((x = x->next));
-	batch_add(b, c->rdma, m->pkt_len, now);
 	c->t->c.tx_datagrams++;
 	c->t->c.tx_bytes += m->pkt_len;
+	return gw_rdma_message_add(b, c, &in, now);
 }
 
 static const char *rdma_write(struct gw_carriers *cs, struct gw_conn *c)
 {
 	const rwy_time now = gw_now();
 	const char *why = control_write(cs, c, now);
-	struct batch b = {.n = 0};
+	struct gw_rdma_batch b = {.n = 0};
 	uint32_t n;
 
 	while (!why && (n = room(c)) > 0 && gw_conn_fill(cs, c, n < GW_CONN_RUN ? n : GW_CONN_RUN)) {
-		for (unsigned i = 0; i < c->out_n; i++)
-			datagram_add(&b, c, c->out[i], now);
+		for (unsigned i = 0; i < c->out_n && !why; i++)
+			why = datagram_add(&b, c, c->out[i], now);
 		rte_pktmbuf_free_bulk(c->out, c->out_n);
 		c->out_n = 0;
-		why = batch_post(cs, c->rdma, &b);
+		if (!why)
+			why = gw_rdma_batch_post(cs, c, &b);
 	}
 	return why;
 }
@@ -237,6 +202,13 @@ static bool rdma_room(const struct gw_conn *c)
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
+static const char *impossible(struct gw_conn *c)
+{
+	if (c->t)
+		c->t->c.refused_malformed++;
+	return "credits that cannot be";
+}
+
 static const char *completion(
     struct gw_carriers *cs, struct gw_conn *c, const struct ibv_wc *wc, rwy_time now)
 {
@@ -250,12 +222,9 @@ static const char *completion(
 		gw_rdma_flow_done(&r->flow, now);
 		return NULL;
 	}
-	if (!(wc->wc_flags & IBV_WC_WITH_IMM) || gw_rdma_flow_recv(&r->flow, ntohl(wc->imm_data)) != 0) {
-		if (c->t)
-			c->t->c.refused_malformed++;
-		return "credits that cannot be";
-	}
-	r->len[r->arrived++ & (r->slots - 1)] = wc->byte_len;
+	if (!(wc->wc_flags & IBV_WC_WITH_IMM))
+		return impossible(c);
+	r->got[r->arrived++ & (r->slots - 1)] = (struct gw_rdma_got){wc->byte_len, ntohl(wc->imm_data)};
 	return NULL;
 }
 
@@ -281,16 +250,48 @@ static const char *completions(struct gw_carriers *cs, struct gw_conn *c, rwy_ti
 	return why;
 }
 
-/* Processes messages that arrived. *all: none has to wait. */
+/* Opens messages in the order in which they came. What one says counts when it is known to be the
+ * peer's. */
+static const char *messages_open(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
+{
+	struct gw_rdma_conn *r = c->rdma;
+	const char *why = NULL;
+
+	while (!why && !r->ending && r->opened != r->arrived) {
+		struct gw_rdma_got *g = &r->got[r->opened & (r->slots - 1)];
+
+		if (c->tls)
+			why = gw_rdma_tls_open(
+			    cs, c, receive_slot(r, r->opened), g->len, g->immediate, &g->len, now);
+		if (!why && gw_rdma_flow_recv(&r->flow, g->immediate) != 0)
+			why = impossible(c);
+		r->opened++;
+	}
+	return why;
+}
+
+const char *gw_rdma_conn_take(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
+{
+	const char *why, *said;
+
+	if (!is_up(c->rdma))
+		return NULL;
+	why = completions(cs, c, now);
+	said = messages_open(cs, c, now); /* what the peer said at last tells more */
+	return said ? said : why;
+}
+
+/* Processes messages that were opened. *all: none has to wait. */
 static const char *messages(struct gw_carriers *cs, struct gw_conn *c, bool *all, rwy_time now)
 {
 	const uint32_t use = c->use;
 	const char *why = NULL;
 
-	while (c->rdma->taken != c->rdma->arrived) {
+	while (c->rdma->taken != c->rdma->opened) {
 		struct gw_rdma_conn *r = c->rdma;
-		struct gw_input in = {.p = receive_slot(r, r->taken), .cap = SLOT};
-		uint32_t len = r->len[r->taken & (r->slots - 1)];
+		struct gw_input in = {
+		    .p = receive_slot(r, r->taken) + (c->tls ? GW_RDMA_HEAD : 0), .cap = GW_RDMA_SLOT};
+		uint32_t len = r->got[r->taken & (r->slots - 1)].len;
 		int e;
 
 		in.n = len;
@@ -317,24 +318,30 @@ static const char *messages(struct gw_carriers *cs, struct gw_conn *c, bool *all
 	return NULL;
 }
 
+/* Not while TLS goes on: the peer's handshake leaves enough receives. */
 static const char *owed_write(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
 {
-	struct batch b = {.n = 0};
+	struct gw_rdma_batch b = {.n = 0};
+	const char *why;
 
-	if (!is_up(c->rdma) || !gw_rdma_flow_owes(&c->rdma->flow))
+	if (!is_up(c->rdma) || (c->tls && !c->rdma->seal) || !gw_rdma_flow_owes(&c->rdma->flow))
 		return NULL;
-	batch_add(&b, c->rdma, 0, now);
+	why = gw_rdma_message_add(&b, c, &(struct aead_in){.head = ""}, now);
 	if (c->t)
 		c->t->c.tx_credits++;
-	return batch_post(cs, c->rdma, &b);
+	return why ? why : gw_rdma_batch_post(cs, c, &b);
 }
 
 static const char *rdma_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
 {
 	const uint32_t use = c->use;
-	const char *why = is_up(c->rdma) ? completions(cs, c, now) : NULL;
+	const char *why = gw_rdma_conn_take(cs, c, now);
 	bool all = true;
 
+	if (!why && c->rdma->ending) {
+		snprintf(cs->why, sizeof(cs->why), "%s", c->rdma->why);
+		return c->rdma->flow.sent == c->rdma->flow.done ? cs->why : NULL;
+	}
 	if (!why && is_up(c->rdma))
 		why = messages(cs, c, &all, now);
 	if (c->use != use || c->state == GW_CONN_FREE || why)

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "aead/aead.h"
 #include "rwy/endian.h"
 
-#define MAGIC   "RwyR"
 #define VERSION 1
+
+static const uint8_t magic[4] = {'R', 'w', 'y', 'R'};
 
 void gw_rdma_flow_init(struct gw_rdma_flow *f, uint32_t ours, uint32_t peers)
 {
@@ -74,25 +76,56 @@ bool gw_rdma_flow_dead(const struct gw_rdma_flow *f, rwy_time now)
 	return f->sent != f->done && rwy_since(f->since, now) > GW_RDMA_SILENCE;
 }
 
-/* --- private data of REQ and REP -------------------------------------------------------------- */
+/* --- private data ----------------------------------------------------------------------------- */
 /*
  *   0  "RwyR"
  *   4  version
- *   5  0
- *   6  receives that the sender keeps posted
+ *   5  REQ and REP: cipher, 0: none; REJ: why
+ *   6  REQ and REP: receives that the sender keeps posted; REJ: 0
  */
-void gw_rdma_greeting_put(uint8_t out[GW_RDMA_GREETING], uint32_t slots)
+static void private_put(uint8_t out[GW_RDMA_GREETING], uint8_t what, uint32_t slots)
 {
-	memcpy(out, MAGIC, 4);
+	memcpy(out, magic, sizeof(magic));
 	out[4] = VERSION;
-	out[5] = 0;
+	out[5] = what;
 	rwy_put16(out + 6, (uint16_t)slots);
 }
 
-int gw_rdma_greeting_get(const uint8_t *p, size_t n, uint32_t *slots)
+static bool is_ours(const uint8_t *p, size_t n)
 {
-	if (n < GW_RDMA_GREETING || memcmp(p, MAGIC, 4) != 0 || p[4] != VERSION || p[5])
+	return n >= GW_RDMA_GREETING && memcmp(p, magic, sizeof(magic)) == 0 && p[4] == VERSION;
+}
+
+void gw_rdma_greeting_put(uint8_t out[GW_RDMA_GREETING], const struct gw_rdma_greeting *g)
+{
+	private_put(out, g->cipher, g->slots);
+}
+
+int gw_rdma_greeting_get(const uint8_t *p, size_t n, struct gw_rdma_greeting *g)
+{
+	if (!is_ours(p, n) || p[5] > 1 + AEAD_AES_256_GCM)
 		return RWY_EMALFORMED;
-	*slots = rwy_get16(p + 6);
-	return *slots < GW_RDMA_SLOTS_MIN || *slots > GW_RDMA_SLOTS_MAX ? RWY_EMALFORMED : 0;
+	g->cipher = p[5];
+	g->slots = rwy_get16(p + 6);
+	return g->slots < GW_RDMA_SLOTS_MIN || g->slots > GW_RDMA_SLOTS_MAX ? RWY_EMALFORMED : 0;
+}
+
+void gw_rdma_refusal_put(uint8_t out[GW_RDMA_GREETING], enum gw_rdma_refusal r)
+{
+	private_put(out, (uint8_t)r, 0);
+}
+
+const char *gw_rdma_refusal_get(const uint8_t *p, size_t n)
+{
+	if (!is_ours(p, n) || rwy_get16(p + 6))
+		return NULL;
+	switch (p[5]) {
+#define X(e, n, s)                                                                                           \
+	case e:                                                                                              \
+		return s;
+		GW_RDMA_REFUSALS(X)
+#undef X
+	default:
+		return NULL;
+	}
 }

@@ -52,8 +52,29 @@ bool gw_rdma_flow_dead(const struct gw_rdma_flow *f, rwy_time now);
 
 /* --- private data of REQ and REP -------------------------------------------------------------- */
 #define GW_RDMA_GREETING 8
-void gw_rdma_greeting_put(uint8_t out[GW_RDMA_GREETING], uint32_t slots);
+struct gw_rdma_greeting {
+	uint32_t slots; /* receives that the sender keeps posted */
+	uint8_t cipher; /* of messages: 0: none, else 1 + enum aead_alg; both ends say the same */
+};
+void gw_rdma_greeting_put(uint8_t out[GW_RDMA_GREETING], const struct gw_rdma_greeting *g);
 /* RWY_EMALFORMED: not of a gateway, or of a version that does not fit. The CM pads with zeros. */
-RWY_MUST_CHECK int gw_rdma_greeting_get(const uint8_t *p, size_t n, uint32_t *slots);
+RWY_MUST_CHECK int gw_rdma_greeting_get(const uint8_t *p, size_t n, struct gw_rdma_greeting *g);
+
+/* --- private data of REJ ---------------------------------------------------------------------- */
+/* X(enumerator, number, sentence of the end that is refused) */
+#define GW_RDMA_REFUSALS(X)                                                                                  \
+	X(GW_RDMA_R_VERSION, 1, "the peer does not know this version of the greeting")                       \
+	X(GW_RDMA_R_KEYS, 2, "only one end has keys: `security` differs")                                    \
+	X(GW_RDMA_R_CIPHER, 3, "the peer has another `keys.cipher`")                                         \
+	X(GW_RDMA_R_MANY, 4, "too many connections have not named their tunnel")                             \
+	X(GW_RDMA_R_RATE, 5, "too many handshakes")
+enum gw_rdma_refusal {
+#define X(e, n, s) e = (n),
+	GW_RDMA_REFUSALS(X)
+#undef X
+};
+void gw_rdma_refusal_put(uint8_t out[GW_RDMA_GREETING], enum gw_rdma_refusal r);
+/* The sentence of a REJ's private data; NULL: it has none of ours. */
+const char *gw_rdma_refusal_get(const uint8_t *p, size_t n);
 
 #endif

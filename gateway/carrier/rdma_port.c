@@ -63,7 +63,8 @@ static bool peer_ip(struct rdma_cm_id *id, struct rwy_ip *out)
 	return true;
 }
 
-/* The first tunnel with the peer; NULL: a stranger. */
+/* The first tunnel with the peer; NULL: a stranger. Tunnels between the same addresses and ports
+ * are alike in whether they have keys (introduce()). */
 static struct gw_carrier_tun *peer_of(
     struct gw_carriers *cs, const struct gw_rdma_port *p, const struct rwy_ip *peer)
 {
@@ -71,6 +72,23 @@ static struct gw_carrier_tun *peer_of(
 		if (cs->tun[i].used && cs->tun[i].rdma == p && rwy_ip_eq(&cs->tun[i].remote, peer))
 			return &cs->tun[i];
 	return NULL;
+}
+
+/* What does not fit between the greetings of the two ends; 0: all fits. */
+static unsigned unfit(const struct gw_carriers *cs, const struct gw_carrier_tun *t, uint8_t cipher)
+{
+	const uint8_t ours = gw_rdma_cipher(cs, t);
+
+	if (cipher == ours)
+		return 0;
+	return cipher && ours ? GW_RDMA_R_CIPHER : GW_RDMA_R_KEYS;
+}
+
+static void greeting_put(uint8_t out[GW_RDMA_GREETING], const struct gw_carriers *cs, const struct gw_conn *c,
+    const struct gw_carrier_tun *t)
+{
+	gw_rdma_greeting_put(
+	    out, &(struct gw_rdma_greeting){.slots = c->rdma->slots, .cipher = gw_rdma_cipher(cs, t)});
 }
 
 /* Connections of the peer that have not named their tunnel. Each has its memory locked already. */
@@ -85,8 +103,8 @@ static unsigned unnamed(const struct gw_carriers *cs, const struct rwy_ip *peer)
 }
 
 /* NULL: the id is gone. */
-static struct gw_conn *accepted_new(
-    struct gw_carriers *cs, struct rdma_cm_id *id, const struct gw_carrier_tun *t, uint32_t peer_slots)
+static struct gw_conn *accepted_new(struct gw_carriers *cs, struct rdma_cm_id *id,
+    const struct gw_carrier_tun *t, uint32_t peer_slots, rwy_time now)
 {
 	uint8_t greeting[GW_RDMA_GREETING];
 	struct rdma_conn_param param;
@@ -98,10 +116,12 @@ static struct gw_conn *accepted_new(
 		return NULL;
 	}
 	tune(id, t);
-	gw_rdma_greeting_put(greeting, c->rdma->slots);
+	greeting_put(greeting, cs, c, t);
 	param = param_of(greeting);
 	gw_rdma_conn_start(c, peer_slots);
 	what = gw_rdma_conn_qp(cs, c);
+	if (!what && t->conf.security == CONF_SEC_KEYS)
+		what = gw_rdma_tls_begin(cs, c, NULL, now);
 	if (!what && rdma_accept(id, &param) == 0)
 		return c;
 	gw_log(GW_LOG_WARNING, "carrier", "event=\"RDMA connection refused\" why=\"%s: %s\"",
@@ -110,26 +130,61 @@ static struct gw_conn *accepted_new(
 	return NULL;
 }
 
+/* Why the peer's REQ is refused, counted; 0: it is not. t: the first tunnel of its address, which
+ * pays for all of them. */
+static unsigned refusal(struct gw_carriers *cs, struct gw_carrier_tun *t, const struct rwy_ip *peer,
+    const uint8_t *said, size_t n, struct gw_rdma_greeting *g, rwy_time now)
+{
+	unsigned why;
+
+	if (cs->unknown >= GW_CONNS_UNKNOWN || unnamed(cs, peer) >= 2u * t->conf.tcp_connections) {
+		cs->many++;
+		return GW_RDMA_R_MANY;
+	}
+	if (gw_rdma_greeting_get(said, n, g) != 0) {
+		cs->early++;
+		return GW_RDMA_R_VERSION;
+	}
+	if ((why = unfit(cs, t, g->cipher)) != 0) {
+		t->c.refused_tunnel++;
+		return why;
+	}
+	if (g->cipher && t->theirs > now + GW_TLS_BURST * GW_TLS_EACH) {
+		cs->rate++;
+		return GW_RDMA_R_RATE;
+	}
+	if (g->cipher)
+		t->theirs = rwy_time_max(t->theirs, now) + GW_TLS_EACH;
+	return 0;
+}
+
+static void reject(struct rdma_cm_id *id, unsigned why)
+{
+	uint8_t said[GW_RDMA_GREETING];
+
+	gw_rdma_refusal_put(said, (enum gw_rdma_refusal)why);
+	/* a stranger is told nothing */
+	(void)rdma_reject(id, why ? said : NULL, why ? sizeof(said) : 0);
+	rdma_destroy_id(id);
+}
+
 static void on_request(struct gw_carriers *cs, struct gw_rdma_port *p, struct rdma_cm_id *id,
     const uint8_t *said, size_t n, rwy_time now)
 {
+	struct gw_rdma_greeting g;
 	struct gw_carrier_tun *t;
 	struct gw_conn *c;
 	struct rwy_ip peer;
-	uint32_t slots;
-	bool many;
+	unsigned why;
 
 	t = peer_ip(id, &peer) ? peer_of(cs, p, &peer) : NULL;
-	many = t && (cs->unknown >= GW_CONNS_UNKNOWN || unnamed(cs, &peer) >= 2u * t->conf.tcp_connections);
+	why = t ? refusal(cs, t, &peer, said, n, &g, now) : 0;
 	cs->strangers += !t;
-	cs->many += many;
-	if (!t || many || gw_rdma_greeting_get(said, n, &slots) != 0) {
-		cs->early += t && !many;
-		(void)rdma_reject(id, NULL, 0);
-		rdma_destroy_id(id);
+	if (!t || why) {
+		reject(id, why);
 		return;
 	}
-	c = accepted_new(cs, id, t, slots);
+	c = accepted_new(cs, id, t, g.slots, now);
 	if (!c)
 		return;
 	cs->unknown++;
@@ -155,7 +210,7 @@ static const char *request(struct gw_carriers *cs, struct gw_conn *c)
 	uint8_t greeting[GW_RDMA_GREETING];
 	struct rdma_conn_param param;
 
-	gw_rdma_greeting_put(greeting, c->rdma->slots);
+	greeting_put(greeting, cs, c, c->t);
 	param = param_of(greeting);
 	if (rdma_connect(c->rdma->id, &param) == 0)
 		return NULL;
@@ -163,15 +218,19 @@ static const char *request(struct gw_carriers *cs, struct gw_conn *c)
 	return cs->why;
 }
 
-static const char *open_it(struct gw_conn *c, const uint8_t *said, size_t n)
+/* The one who opens it has said what it wants; so has the peer. */
+static const char *open_it(
+    struct gw_carriers *cs, struct gw_conn *c, const uint8_t *said, size_t n, rwy_time now)
 {
-	uint32_t slots;
+	struct gw_rdma_greeting g;
 
-	if (gw_rdma_greeting_get(said, n, &slots) != 0)
+	if (gw_rdma_greeting_get(said, n, &g) != 0)
 		return "the peer's greeting is of another version";
-	gw_rdma_conn_start(c, slots);
+	if (unfit(cs, c->t, g.cipher))
+		return "the peer's answer has other keys than were asked for";
+	gw_rdma_conn_start(c, g.slots);
 	c->state = GW_CONN_HELLO;
-	return NULL;
+	return g.cipher ? gw_rdma_tls_begin(cs, c, conf_tunnel_peer_name(&c->t->conf), now) : NULL;
 }
 
 struct gw_conn *gw_rdma_open(struct gw_carriers *cs, struct gw_carrier_tun *t)
@@ -222,17 +281,6 @@ static enum gw_rdma_event event_of(enum rdma_cm_event_type type)
 	return GW_RDMA_EVENT_COUNT;
 }
 
-static const char *failure(struct gw_carriers *cs, enum rdma_cm_event_type type, int status)
-{
-	if (type == RDMA_CM_EVENT_REJECTED)
-		return "the peer refuses the RDMA connection";
-	if (type == RDMA_CM_EVENT_DISCONNECTED)
-		return "the peer closed the connection";
-	snprintf(cs->why, sizeof(cs->why), "RDMA: %s%s%s", rdma_event_str(type), status < 0 ? ": " : "",
-	    status < 0 ? strerror(-status) : "");
-	return cs->why;
-}
-
 /* An event, copied: the id cannot be destroyed before the event was acknowledged. */
 struct event {
 	enum rdma_cm_event_type type;
@@ -241,6 +289,32 @@ struct event {
 	uint8_t said[GW_RDMA_GREETING];
 	size_t n;
 };
+
+static const char *failure(struct gw_carriers *cs, const struct event *e)
+{
+	const char *said = gw_rdma_refusal_get(e->said, e->n);
+
+	if (e->type == RDMA_CM_EVENT_REJECTED)
+		snprintf(cs->why, sizeof(cs->why), "the peer refuses the RDMA connection%s%s",
+		    said ? ": " : "", said ? said : "");
+	else if (e->type == RDMA_CM_EVENT_DISCONNECTED)
+		return "the peer closed the connection";
+	else
+		snprintf(cs->why, sizeof(cs->why), "RDMA: %s%s%s", rdma_event_str(e->type),
+		    e->status < 0 ? ": " : "", e->status < 0 ? strerror(-e->status) : "");
+	return cs->why;
+}
+
+/* The connection is lost. With keys the peer may have said why, in what it sent at last. */
+static const char *lost_why(struct gw_carriers *cs, struct gw_conn *c, const struct event *e, rwy_time now)
+{
+	if (c->tls && e->type == RDMA_CM_EVENT_DISCONNECTED)
+		(void)gw_rdma_conn_take(cs, c, now);
+	if (!*c->rdma->why)
+		return failure(cs, e);
+	snprintf(cs->why, sizeof(cs->why), "%s", c->rdma->why);
+	return cs->why;
+}
 
 /* NULL: it is of a listener, whose context is a port. */
 static struct gw_conn *conn_of(struct gw_carriers *cs, const struct rdma_cm_id *id)
@@ -278,6 +352,8 @@ static void on_event(struct gw_carriers *cs, const struct event *e, rwy_time now
 	if (what == GW_RDMA_EVENT_COUNT || !c)
 		return; /* it changes nothing: timewait's end, a new address */
 	step = gw_rdma_step(c->rdma->state, what);
+	if (step.what == GW_RDMA_DO_LOSE)
+		why = lost_why(cs, c, e, now);
 	c->rdma->state = step.next;
 	switch (step.what) {
 	case GW_RDMA_DO_NOTHING:
@@ -289,10 +365,9 @@ static void on_event(struct gw_carriers *cs, const struct event *e, rwy_time now
 		why = request(cs, c);
 		break;
 	case GW_RDMA_DO_OPEN:
-		why = open_it(c, e->said, e->n);
+		why = open_it(cs, c, e->said, e->n, now);
 		break;
 	case GW_RDMA_DO_LOSE:
-		why = failure(cs, e->type, e->status);
 		break;
 	}
 	if (why)

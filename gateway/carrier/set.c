@@ -264,7 +264,7 @@ static bool may_be_of(const struct gw_conn *c, const struct gw_carrier_tun *t)
 {
 	bool keys = t->conf.security == CONF_SEC_KEYS;
 
-	return keys == (c->tls != NULL) && (!keys || gw_tcp_tls_named(c, conf_tunnel_peer_name(&t->conf)));
+	return keys == (c->tls != NULL) && (!keys || gw_conn_tls_named(c, conf_tunnel_peer_name(&t->conf)));
 }
 
 /* An accepted connection names its tunnel. */
@@ -285,7 +285,7 @@ static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wa
 		*why = "enough connections";
 		return false;
 	}
-	if (c->kind->carrier == WAN_CARRIER_TCP && !may_be_of(c, t)) {
+	if (c->kind->carrier != WAN_CARRIER_QUIC && !may_be_of(c, t)) {
 		t->c.refused_tunnel++;
 		c->counted = true;
 		*why = "the peer's certificate is not for `peer_name`, or only one end has keys";
@@ -366,7 +366,7 @@ static struct gw_conn *open_tcp(struct gw_carriers *cs, struct gw_carrier_tun *t
 	if (!c)
 		snprintf(t->problem, sizeof(t->problem), "TCP: %s", strerror(errno));
 	if (c && t->conf.security == CONF_SEC_KEYS &&
-	    gw_tcp_tls_new(cs, c, conf_tunnel_peer_name(&t->conf)) != 0) {
+	    gw_conn_tls_new(cs, c, conf_tunnel_peer_name(&t->conf)) != 0) {
 		gw_conn_free(cs, c);
 		return NULL;
 	}

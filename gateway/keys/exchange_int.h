@@ -5,7 +5,7 @@
 
 #include <gnutls/gnutls.h>
 
-#include "gateway/keys/bytes.h"
+#include "gateway/tls/bytes.h"
 #include "gateway/keys/exchange.h"
 
 #define KX_MSG_MAX 60

@@ -195,19 +195,20 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 	g->w = g->app.worker[0];
 }
 
-/* What a handshake of the two gateways would give. */
+/* What a handshake of the two gateways would give: each worker has secrets of its own. */
 static void give_keys(struct fp_lab *l)
 {
-	struct aead_secret way[FP_SITES] = {{{1}}, {{2}}};
+	for (unsigned s = 0; s < FP_SITES; s++)
+		for (unsigned i = 0; i < l->gw[s].app.workers; i++) {
+			const uint8_t w = (uint8_t)(16 * i);
+			const struct aead_secret way[FP_SITES] = {{{1, w}}, {{2, w}}};
+			const struct wan_secrets k = {.tx = way[s], .rx = way[!s]};
+			struct eng *e = l->gw[s].app.worker[i]->eng;
 
-	for (unsigned s = 0; s < FP_SITES; s++) {
-		struct eng *e = l->gw[s].w->eng;
-		struct wan_secrets k = {.tx = way[s], .rx = way[!s]};
-
-		if (eng_tunnel_keys_offer(e, 0, &k, gw_now()) != 0)
-			fp_die("no keys");
-		eng_tunnel_keys_use(e, 0, gw_now());
-	}
+			if (eng_tunnel_keys_offer(e, 0, &k, gw_now()) != 0)
+				fp_die("no keys");
+			eng_tunnel_keys_use(e, 0, gw_now());
+		}
 }
 
 void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)

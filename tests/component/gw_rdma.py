@@ -61,7 +61,9 @@ def the_file_must_fit(folder):
     with open(path, "a") as f:
         f.write("keys: {certificate: /a.pem, key: /a.key, ca: /ca.pem}\n")
     r = subprocess.run([GATEWAY, "--check", path], capture_output=True, text=True, timeout=60)
-    assert r.returncode and "expected `security: none` with an `rdma_port`, found `keys`" in r.stderr + r.stdout, r
+    assert not r.returncode, r  # with keys, which is the default
+    code, said = refused(folder, ["--check"], "rdma_port: 4793", "peer_name: far.example")
+    assert code and "expected `keys.certificate`, `keys.key` and `keys.ca` for the keys of tunnel `far`" in said, said
     code, said = refused(folder, ["--check"], "security: none", "rdma_port: 4793", "carrier: rdma")
     assert not code, said
 

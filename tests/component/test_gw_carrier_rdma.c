@@ -138,7 +138,7 @@ static void test_rdma_refused(void **state)
 	uint8_t said[GW_RDMA_GREETING];
 	struct rdma_cm_id *id[7];
 
-	gw_rdma_greeting_put(said, 64);
+	gw_rdma_greeting_put(said, &(struct gw_rdma_greeting){.slots = 64});
 	/* An address that is no peer's; a peer without a greeting, and with one of another version. */
 	rdma_destroy_id(rdma_dial(ch, 9, said, sizeof(said), RDMA_CM_EVENT_REJECTED));
 	assert_int_equal(cl_info(FP_A).strangers, was.strangers + 1);

@@ -2,7 +2,7 @@
 # The relays' own segment by RDMA: relays in guests, with Soft-RoCE between them (lab/inside.py).
 from lab import needs
 from lab.inside import inside
-from lab.proc import wait_for
+from lab.proc import ns_argv, start, stop, wait_for
 from test_proxy import RELAY, apart
 
 PORTS = (7174, 7427, 18515)
@@ -108,3 +108,47 @@ def test_relay_rdma_dies(lab):
         i.b.start()
         i.until("rdma", 60)
         rping(lab, 10)
+
+
+def readable(lab, i, rounds=20):
+    """Whether what rping writes, "rdma-ping-N: ABC...", can be read on the line between the relays."""
+    pcap = lab.net.dir / "mid.pcap"
+    dump = start([*ns_argv(lab.net.wan), "tcpdump", "-Z", "root", "-U", "-n", "-i", "w2a", "-s", "0", "--immediate-mode", "-w", pcap, "udp port 4791"],
+                 lab.net.dir / "tcpdump.log")
+    try:
+        wait_for("tcpdump listens", lambda: pcap.exists() and pcap.stat().st_size >= 24, 10, 0.1)
+        before = [r.carrier()["tx_datagrams"] for r in i.relays]
+        rping(lab, rounds)
+        assert all(r.carrier()["tx_datagrams"] >= b + rounds for r, b in zip(i.relays, before))
+        wait_for("tcpdump has it", lambda: pcap.stat().st_size > 100 * rounds, 10, 0.2)
+    finally:
+        stop(dump)
+    return b"rdma-ping-" in pcap.read_bytes()
+
+
+@needs(gateway=True, relay=PORTS, timeout=300)
+def test_relay_rdma_keys(lab):
+    """With keys, and a new one each second under load: what hosts write cannot be read on the line between the relays. Without keys it
+    can. Equal checksums over moves."""
+    apart(lab)
+    with inside(lab, carrier="rdma") as i:
+        i.until("rdma")
+        assert readable(lab, i)
+    with inside(lab, carrier="rdma", security="keys", rekey="1s") as i:
+        i.mid.set(rtt_ms=5)
+        i.until("rdma")
+        assert not readable(lab, i)
+        copies = Copies(lab)
+        wait_for("five new keys under load", lambda: all(r.carrier()["key_updates"] >= 5 for r in i.relays), 60, 0.5)
+        i.a.move("native")
+        i.until("native")
+        copies.running()
+        i.b.move("rdma")
+        i.until("rdma")
+        copies.running()
+        copies.end()
+        for r in i.relays:
+            c = r.carrier()
+            lab.log(f"{r.side}: {c}")
+            assert c["moves_to_rdma"] == 2 and not c["fallbacks"] and not c["refused_malformed"] and not c["refused_forged"], c
+        no_rnr(i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RDMA connections without RDMA: credits (gateway/carrier/rdma_flow.h) and set-up
- * (gateway/carrier/rdma_setup.h).
+ * (gateway/carrier/rdma_setup.h), sealed messages (gateway/carrier/rdma_seal.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "gateway/carrier/rdma_flow.h"
+#include "gateway/carrier/rdma_seal.h"
 #include "gateway/carrier/rdma_setup.h"
 #include "tests/lib/rng.h"
 
@@ -54,27 +55,202 @@ static void greetings(void **state)
 		const char *what;
 		int at;
 		uint8_t value;
-	} wrong[] = {{"magic", 3, 'r'}, {"version", 4, 2}, {"reserved", 5, 1}, {"too few", 6, 0},
-	    {"too many", 6, 0x41}};
+	} wrong[] = {
+	    {"magic", 3, 'r'}, {"version", 4, 2}, {"cipher", 5, 3}, {"too few", 6, 0}, {"too many", 6, 0x41}};
+	struct gw_rdma_greeting g = {.slots = 512, .cipher = 2}, few = {.slots = 8}, got;
 	uint8_t b[GW_RDMA_GREETING + 40] = {0};
-	uint32_t slots = 0;
 
-	gw_rdma_greeting_put(b, 512);
-	assert_int_equal(gw_rdma_greeting_get(b, sizeof(b), &slots), 0); /* the CM's zeros behind it */
-	assert_int_equal(slots, 512);
+	gw_rdma_greeting_put(b, &g);
+	assert_int_equal(gw_rdma_greeting_get(b, sizeof(b), &got), 0); /* the CM's zeros behind it */
+	assert_int_equal(got.slots, 512);
+	assert_int_equal(got.cipher, 2);
 	for (size_t n = 0; n < GW_RDMA_GREETING; n++)
-		assert_int_equal(gw_rdma_greeting_get(b, n, &slots), RWY_EMALFORMED);
+		assert_int_equal(gw_rdma_greeting_get(b, n, &got), RWY_EMALFORMED);
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		gw_rdma_greeting_put(b, 8);
-		if (wrong[i].at != 6)
-			gw_rdma_greeting_put(b, 512);
+		gw_rdma_greeting_put(b, wrong[i].at == 6 ? &few : &g);
 		b[wrong[i].at] = wrong[i].value;
-		if (gw_rdma_greeting_get(b, sizeof(b), &slots) != RWY_EMALFORMED)
+		if (gw_rdma_greeting_get(b, sizeof(b), &got) != RWY_EMALFORMED)
 			fail_msg("%s", wrong[i].what);
 	}
-	gw_rdma_greeting_put(b, GW_RDMA_SLOTS_MAX);
-	assert_int_equal(gw_rdma_greeting_get(b, sizeof(b), &slots), 0);
-	assert_int_equal(slots, GW_RDMA_SLOTS_MAX);
+	g = (struct gw_rdma_greeting){.slots = GW_RDMA_SLOTS_MAX};
+	gw_rdma_greeting_put(b, &g);
+	assert_int_equal(gw_rdma_greeting_get(b, sizeof(b), &got), 0);
+	assert_int_equal(got.slots, GW_RDMA_SLOTS_MAX);
+	assert_int_equal(got.cipher, 0);
+}
+
+/* A REJ says why; what else comes in one says nothing, and no REJ is a greeting. */
+static void refusals(void **state)
+{
+	uint8_t b[GW_RDMA_GREETING + 40] = {0};
+	struct gw_rdma_greeting g;
+
+	for (unsigned why = GW_RDMA_R_VERSION; why <= GW_RDMA_R_RATE; why++) {
+		gw_rdma_refusal_put(b, (enum gw_rdma_refusal)why);
+		assert_non_null(gw_rdma_refusal_get(b, sizeof(b)));
+		assert_int_equal(gw_rdma_greeting_get(b, sizeof(b), &g), RWY_EMALFORMED);
+	}
+	assert_null(gw_rdma_refusal_get(b, GW_RDMA_GREETING - 1));
+	b[5] = 99;
+	assert_null(gw_rdma_refusal_get(b, sizeof(b)));
+	memset(b, 0, sizeof(b));
+	assert_null(gw_rdma_refusal_get(b, sizeof(b)));
+}
+
+/* --- sealed messages -------------------------------------------------------------------------- */
+#define MSG 300
+
+static struct {
+	struct gw_rdma_seal *a, *b;
+} two;
+
+static void two_new(rwy_dur rekey)
+{
+	struct aead_secret s;
+
+	memset(&s, 7, sizeof(s));
+	two.a = gw_rdma_seal_new(aead_best(), AEAD_AES_128_GCM, &s, true, rekey, RWY_SEC);
+	two.b = gw_rdma_seal_new(aead_best(), AEAD_AES_128_GCM, &s, false, rekey, RWY_SEC);
+	assert_true(two.a && two.b);
+}
+
+static void two_free(void)
+{
+	gw_rdma_seal_free(two.a);
+	gw_rdma_seal_free(two.b);
+}
+
+/* Message i, of any length, from `from`; returns its length. */
+static uint32_t message(
+    struct gw_rdma_seal *from, uint8_t out[MSG + GW_RDMA_EXTRA], unsigned i, uint32_t immediate, rwy_time now)
+{
+	const uint32_t n = i % (MSG + 1), head = n < 20 ? n : 20;
+	uint8_t text[MSG];
+
+	memset(text, (int)i, sizeof(text));
+	assert_int_equal(
+	    gw_rdma_seal_put(from, out, &(struct aead_in){text, text + head, head, n - head}, immediate, now),
+	    0);
+	return n + GW_RDMA_EXTRA;
+}
+
+static int opens(struct gw_rdma_seal *at, uint8_t *p, uint32_t n, uint32_t immediate)
+{
+	enum gw_rdma_type type;
+
+	return gw_rdma_head_get(p, n, &type) || type != GW_RDMA_SEALED
+	           ? RWY_EMALFORMED
+	           : gw_rdma_seal_get(at, p, n, immediate);
+}
+
+/* All lengths, both directions, and keys that change: what was sealed comes out. No two messages of
+ * the same text are alike: no nonce and key twice. */
+static void sealed(void **state)
+{
+	uint8_t m[MSG + GW_RDMA_EXTRA], before[AEAD_TAG] = {0}, text[MSG];
+	rwy_time now = RWY_SEC;
+
+	two_new(100 * RWY_MS);
+	for (unsigned i = 0; i < 4000; i++, now += RWY_MS) {
+		struct gw_rdma_seal *from = i % 3 ? two.a : two.b, *to = i % 3 ? two.b : two.a;
+		uint32_t n = message(from, m, i, i * 5, now);
+
+		assert_memory_not_equal(m + n - AEAD_TAG, before, AEAD_TAG);
+		memcpy(before, m + n - AEAD_TAG, AEAD_TAG);
+		assert_int_equal(opens(to, m, n, i * 5), 0);
+		memset(text, (int)i, sizeof(text));
+		assert_memory_equal(m + GW_RDMA_HEAD, text, n - GW_RDMA_EXTRA);
+	}
+	assert_true(two.a->updates_sent >= 35 && two.a->updates_sent == two.b->updates_received);
+	assert_true(two.b->updates_sent >= 35 && two.b->updates_sent == two.a->updates_received);
+	two_free();
+}
+
+/* A phase has 2^26 messages at most, whatever the time. */
+static void sealed_many(void **state)
+{
+	uint8_t m[MSG + GW_RDMA_EXTRA];
+
+	two_new(3600 * RWY_SEC);
+	two.a->tx.n = two.b->rx.n = GW_RDMA_PHASE - 1;
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t n = message(two.a, m, 30, 0, RWY_SEC);
+
+		assert_int_equal(m[3], i > 0);
+		assert_int_equal(opens(two.b, m, n, 0), 0);
+	}
+	assert_int_equal(two.a->updates_sent, 1);
+	two_free();
+}
+
+/* Every bit of a message and of its immediate data; one that comes twice, is left out, goes back to
+ * its sender, is cut or longer, or of another connection. */
+static void forged(void **state)
+{
+	uint8_t m[MSG + GW_RDMA_EXTRA + 1] = {0}, x[MSG + GW_RDMA_EXTRA + 1];
+	const uint32_t imm = 0x1234567;
+	struct gw_rdma_seal *mine;
+	struct aead_secret other = {{9}};
+	uint32_t n;
+
+	two_new(3600 * RWY_SEC);
+	n = message(two.a, m, 40, imm, RWY_SEC);
+	for (uint32_t bit = 0; bit < 8 * n; bit++) {
+		memcpy(x, m, sizeof(x));
+		x[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		/* a phase bit of a forger makes the next key; after that nothing of the peer's counts,
+		 * as the connection has ended */
+		if (bit != 8 * 3 && opens(two.b, x, n, imm) != RWY_EMALFORMED)
+			fail_msg("bit %u", bit);
+	}
+	for (unsigned bit = 0; bit < 32; bit++) {
+		memcpy(x, m, sizeof(x));
+		assert_int_equal(opens(two.b, x, n, imm ^ 1u << bit), RWY_EMALFORMED);
+	}
+	for (uint32_t k = 0; k <= n + 1; k++) {
+		memcpy(x, m, sizeof(x));
+		if (k != n)
+			assert_int_equal(opens(two.b, x, k, imm), RWY_EMALFORMED);
+	}
+	memcpy(x, m, sizeof(x));
+	assert_int_equal(opens(two.a, x, n, imm), RWY_EMALFORMED);
+	mine = gw_rdma_seal_new(aead_best(), AEAD_AES_128_GCM, &other, false, RWY_SEC, RWY_SEC);
+	memcpy(x, m, sizeof(x));
+	assert_int_equal(opens(mine, x, n, imm), RWY_EMALFORMED);
+	gw_rdma_seal_free(mine);
+	memcpy(x, m, sizeof(x));
+	assert_int_equal(opens(two.b, x, n, imm), 0); /* nothing of that has changed anything */
+	assert_int_equal(opens(two.b, m, n, imm), RWY_EMALFORMED);
+	(void)message(two.a, m, 41, imm, RWY_SEC); /* left out */
+	n = message(two.a, m, 42, imm, RWY_SEC);
+	assert_int_equal(opens(two.b, m, n, imm), RWY_EMALFORMED);
+	two_free();
+	two_new(3600 * RWY_SEC);
+	n = message(two.a, m, 40, imm, RWY_SEC);
+	m[3] ^= 1;
+	assert_int_equal(opens(two.b, m, n, imm), RWY_EMALFORMED);
+	two_free();
+}
+
+static void heads(void **state)
+{
+	static const struct {
+		uint8_t b[4];
+		uint32_t n;
+		int rc;
+	} row[] = {{{0, 96, 16, 0}, 100, 0}, {{0, 96, 17, 0}, 100, 0}, {{0, 96, 17, 1}, 100, 0},
+	    {{0, 16, 17, 1}, 20, 0}, {{0, 15, 17, 1}, 19, RWY_EMALFORMED}, {{0, 0, 16, 0}, 4, RWY_EMALFORMED},
+	    {{0, 96, 17, 2}, 100, RWY_EMALFORMED}, {{0, 96, 16, 1}, 100, RWY_EMALFORMED},
+	    {{0, 96, 18, 0}, 100, RWY_EMALFORMED}, {{0, 96, 0, 0}, 100, RWY_EMALFORMED},
+	    {{0, 97, 17, 0}, 100, RWY_EMALFORMED}, {{0, 96, 17, 0}, 3, RWY_EMALFORMED}};
+	enum gw_rdma_type type;
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		if (gw_rdma_head_get(row[i].b, row[i].n, &type) != row[i].rc)
+			fail_msg("%u", i);
+		if (!row[i].rc)
+			assert_int_equal(type, row[i].b[2]);
+	}
 }
 
 /* --- credits ---------------------------------------------------------------------------------- */
@@ -282,6 +458,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(set_up),
 	    cmocka_unit_test(greetings),
+	    cmocka_unit_test(refusals),
+	    cmocka_unit_test(heads),
+	    cmocka_unit_test(sealed),
+	    cmocka_unit_test(sealed_many),
+	    cmocka_unit_test(forged),
 	    cmocka_unit_test(last_one_is_kept),
 	    cmocka_unit_test(own_buffers),
 	    cmocka_unit_test(impossible_credits),

@@ -16,11 +16,10 @@
 
 #define WAIT  (20 * RWY_SEC) /* limit for expected events */
 #define UNDER 512            /* most packets in flight */
-#define FIRST 64             /* of them, before the hosts have answered so many */
+#define FIRST 64             /* of them, until each queue pair has had answers */
 
 struct carrier_lab cl;
 static uint64_t dice = 1;
-static char certs[64]; /* directory */
 
 static void conf(struct conf *c, enum fp_site s)
 {
@@ -35,9 +34,9 @@ static void conf(struct conf *c, enum fp_site s)
 	t->rdma_port = cl.port;
 	t->rdma_buffers = 50; /* 64 */
 	snprintf(t->peer_name, sizeof(t->peer_name), "%s", s == FP_A ? "site-b" : "site-a");
-	snprintf(c->keys.certificate, sizeof(c->keys.certificate), "%s/%c.pem", certs, 'a' + s);
-	snprintf(c->keys.key, sizeof(c->keys.key), "%s/%c.key", certs, 'a' + s);
-	snprintf(c->keys.ca, sizeof(c->keys.ca), "%s/ca.pem", certs);
+	snprintf(c->keys.certificate, sizeof(c->keys.certificate), "%s/%c.pem", cl.certs, 'a' + s);
+	snprintf(c->keys.key, sizeof(c->keys.key), "%s/%c.key", cl.certs, 'a' + s);
+	snprintf(c->keys.ca, sizeof(c->keys.ca), "%s/ca.pem", cl.certs);
 	c->quic.window = 8u << 20;
 }
 
@@ -45,12 +44,15 @@ static void certificates_make(void)
 {
 	struct cert_ca *ca;
 
-	snprintf(certs, sizeof(certs), "/tmp/rwy-carrier-XXXXXX");
-	if (!mkdtemp(certs))
+	snprintf(cl.certs, sizeof(cl.certs), "/tmp/rwy-carrier-XXXXXX");
+	if (!mkdtemp(cl.certs))
 		fp_die("no directory");
-	ca = cert_ca_new(certs, "ca");
+	ca = cert_ca_new(cl.certs, "ca");
 	cert_make(ca, &(struct cert_spec){.file = "a", .name = "site-a"});
 	cert_make(ca, &(struct cert_spec){.file = "b", .name = "site-b"});
+	cert_ca_free(ca);
+	ca = cert_ca_new(cl.certs, "other");
+	cert_make(ca, &(struct cert_spec){.file = "x", .name = "site-a"});
 	cert_ca_free(ca);
 }
 
@@ -81,7 +83,7 @@ void cl_turn(bool send)
 	const struct fp_stats *st = fp_hosts_stats(cl.hosts);
 
 	/* These hosts never retransmit, and memory for flows that nobody has answered is small. */
-	if (send && st->sent < st->received + (st->received < FIRST ? FIRST : UNDER))
+	if (send && st->sent < st->received + (st->received < UNDER ? FIRST : UNDER))
 		fp_hosts_send(cl.hosts, 32);
 	for (unsigned s = 0; s < FP_SITES; s++) {
 		for (unsigned i = 0; i < cl_app(s)->workers; i++)
@@ -192,6 +194,17 @@ void cl_check_hosts(void)
 			assert_int_equal(eng_counters(cl_app(s)->worker[i]->eng)->conns_failed, 0);
 }
 
+void cl_hurry(void)
+{
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		struct gw_carriers *cs = cl_app((enum fp_site)s)->carriers;
+
+		gw_carriers_lock(cs);
+		cs->tun[0].retry_at = cs->tun[0].backoff = 0;
+		pthread_mutex_unlock(&cs->lock);
+	}
+}
+
 struct wan_counters cl_wan_sum(enum fp_site s)
 {
 	struct wan_counters c = {0};
@@ -267,8 +280,13 @@ static void set_up(unsigned workers)
 {
 	char *eal[] = {"test", "--no-huge", "--no-shconf", "-m", "400", "--no-pci", "--lcores", "0",
 	    "--log-level", "error", NULL};
-	struct fp_cfg cfg = {
-	    .payload = 1024, .qps = 8, .message = 4, .batch = 32, .workers = workers, .conf = conf};
+	struct fp_cfg cfg = {.payload = 1024,
+	    .qps = 8,
+	    .message = 4,
+	    .batch = 32,
+	    .workers = workers,
+	    .conf = conf,
+	    .keys = cl.keys};
 
 	gw_log_init(GW_LOG_ERROR);
 	rdma_fake_net(127);

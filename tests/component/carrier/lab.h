@@ -23,6 +23,8 @@ struct carrier_lab {
 	uint64_t udp[FP_SITES];       /* datagrams that a site sent natively */
 	uint64_t fallbacks[FP_SITES]; /* for cl_both_fell() */
 	uint16_t port;                /* of all carriers; the next one is free */
+	bool keys;                    /* set before cl_main: the tunnel has keys */
+	char certs[64];               /* directory: ca, a, b; and those of another CA: other, x */
 };
 
 extern struct carrier_lab cl;
@@ -49,6 +51,9 @@ void cl_check_hosts(void);
  * is sent twice, no connection is left.
  */
 void cl_moves_there_and_back(enum wan_carrier c, bool (*there)(void));
+
+/* Ends the wait of a site before it connects again. */
+void cl_hurry(void);
 
 /* For cl_until(): both sites send by this carrier. */
 bool cl_both_tcp(void);

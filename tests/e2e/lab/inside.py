@@ -8,7 +8,7 @@
 import contextlib
 
 from . import image, proc
-from .gateway import DEFAULTS, Gateway
+from .gateway import DEFAULTS, Gateway, certificates
 from .guest import Guest
 from .net import IP, MTU_MAX, QUEUE
 from .proc import LabError, sh
@@ -56,9 +56,18 @@ class InsideGateway(Gateway):
     def start(self, wait=True):
         path = self.write_config()
         self.guest.put(path.read_bytes(), str(path))
+        if self.options["security"] == "keys":
+            self._put_certificates()
         self.job = self.guest.start(f"roceway-proxy --config {path} 2>&1")
         if wait:
             self.wait_ready()
+
+    def _put_certificates(self):
+        folder = certificates(self.net)
+        self.guest.run(f"mkdir -p {folder}")
+        for name in ("ca.pem", "crl.pem", f"site-{self.side}.pem", f"site-{self.side}.key"):
+            self.guest.put((folder / name).read_bytes(), f"{folder}/{name}")
+            self.guest.run(f"chmod 600 {folder}/{name}")
 
     def alive(self):
         return self.job is not None and not self.job.done.is_set()
@@ -85,7 +94,7 @@ class Inside:
     def __init__(self, lab, **options):
         self.lab, self.net, self.log = lab, lab.net, lab.log
         self.mid = Wan(lab.net, lab.log, devs=("w2a", "w2b"), name="wanem-mid")
-        options = dict(DEFAULTS, relay=lab.gwa.options["relay"], security="none", rdma=True, eal_mb=128, memory=_MEMORY, **options)
+        options = {**DEFAULTS, "relay": lab.gwa.options["relay"], "security": "none", "rdma": True, "eal_mb": 128, "memory": _MEMORY, **options}
         self.guests = [RelayGuest(side, lab.net, lab.log) for side in "ab"]
         self.a, self.b = self.relays = [InsideGateway(g.side, lab.net, lab.log, g, options) for g in self.guests]
 
@@ -152,7 +161,7 @@ class Inside:
 
 @contextlib.contextmanager
 def inside(lab, **options):
-    """Relays in guests, with these options besides the lab's defaults; without keys, since RDMA has none."""
+    """Relays in guests, with these options besides the lab's defaults; without keys unless they say so."""
     i = Inside(lab, **options)
     try:
         i.build()

@@ -19,6 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rdma_fake_count count;
 static enum rdma_fake_fault fault;
 static uint8_t net = 10;
+static void (*hears)(const uint8_t *p, uint32_t n);
 
 struct event {
 	struct rdma_cm_event pub;
@@ -82,6 +83,23 @@ void rdma_fake_fault(enum rdma_fake_fault f)
 {
 	pthread_mutex_lock(&lock);
 	fault = f;
+	pthread_mutex_unlock(&lock);
+}
+
+bool rdma_fake_waits(void)
+{
+	bool waits;
+
+	pthread_mutex_lock(&lock);
+	waits = fault > RDMA_FAKE_CUT;
+	pthread_mutex_unlock(&lock);
+	return waits;
+}
+
+void rdma_fake_listen(void (*fn)(const uint8_t *p, uint32_t n))
+{
+	pthread_mutex_lock(&lock);
+	hears = fn;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -224,7 +242,7 @@ int rdma_create_id(
 	return 0;
 }
 
-static void part(struct id *i)
+static void part(struct id *i, const struct rdma_conn_param *said)
 {
 	struct id *peer = i->peer;
 
@@ -233,7 +251,7 @@ static void part(struct id *i)
 	if (i->connected)
 		tell(peer, RDMA_CM_EVENT_DISCONNECTED, NULL, NULL);
 	else if (i->asks)
-		tell(peer, RDMA_CM_EVENT_REJECTED, NULL, NULL);
+		tell(peer, RDMA_CM_EVENT_REJECTED, NULL, said);
 	i->connected = peer->connected = false;
 	i->peer = peer->peer = NULL;
 }
@@ -246,7 +264,7 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 	pthread_mutex_lock(&lock);
 	if (id->qp)
 		DIE("an id with a queue pair\n");
-	part(i);
+	part(i, NULL);
 	for (e = &((struct channel *)id->channel)->first; *e;)
 		if ((*e)->pub.id == id) {
 			gone = *e;
@@ -355,8 +373,10 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 
 int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t len)
 {
+	const struct rdma_conn_param said = {.private_data = data, .private_data_len = len};
+
 	pthread_mutex_lock(&lock);
-	part((struct id *)id);
+	part((struct id *)id, &said);
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -390,17 +410,43 @@ static void registered(const struct ibv_sge *s)
 	DIE("memory that is not registered\n");
 }
 
+/* The attacker: changes what a SEND has put into memory. False: the SEND does not arrive. */
+static bool attack(uint8_t *p, struct ibv_wc *wc)
+{
+	static uint8_t before[16384];
+	static uint32_t len;
+	const enum rdma_fake_fault f = wc->byte_len >= RDMA_FAKE_BIG ? fault : RDMA_FAKE_NONE;
+
+	if (f == RDMA_FAKE_FLIP)
+		p[wc->byte_len / 2] ^= 4;
+	if (f == RDMA_FAKE_CREDIT)
+		wc->imm_data = htonl(ntohl(wc->imm_data) + 1);
+	if (f == RDMA_FAKE_REPEAT && len) {
+		memcpy(p, before, len);
+		wc->byte_len = len;
+	}
+	if (f >= RDMA_FAKE_FLIP)
+		fault = RDMA_FAKE_NONE;
+	if (wc->byte_len >= RDMA_FAKE_BIG && wc->byte_len <= sizeof(before)) {
+		len = wc->byte_len;
+		memcpy(before, p, len);
+	}
+	return f != RDMA_FAKE_SWALLOW;
+}
+
 /* One SEND arrives; returns its status. */
 static enum ibv_wc_status arrive(struct qp *to, const struct ibv_send_wr *wr)
 {
 	struct recv_row *row;
 	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .wc_flags = IBV_WC_WITH_IMM, .imm_data = wr->imm_data};
 
+	if (hears && wr->num_sge)
+		hears((const uint8_t *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length);
 	if (to->r == to->w) {
 		count.rnr++;
 		return IBV_WC_RNR_RETRY_EXC_ERR;
 	}
-	row = &to->recv[to->r++ % to->cap.max_recv_wr];
+	row = &to->recv[to->r % to->cap.max_recv_wr];
 	if (wr->num_sge) {
 		if (wr->sg_list->length > row->sge.length)
 			return IBV_WC_REM_INV_REQ_ERR;
@@ -408,6 +454,9 @@ static enum ibv_wc_status arrive(struct qp *to, const struct ibv_send_wr *wr)
 		    wr->sg_list->length);
 		wc.byte_len = wr->sg_list->length;
 	}
+	if (!attack((uint8_t *)(uintptr_t)row->sge.addr, &wc))
+		return IBV_WC_SUCCESS;
+	to->r++;
 	wc.wr_id = row->id;
 	complete((struct cq *)to->pub.recv_cq, &wc);
 	return IBV_WC_SUCCESS;

@@ -11,9 +11,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* SENDs vanish and nobody acknowledges them; the next SEND fails, once. */
-enum rdma_fake_fault { RDMA_FAKE_NONE, RDMA_FAKE_CUT, RDMA_FAKE_ERROR };
+/*
+ * SENDs vanish and nobody acknowledges them; the next SEND fails, once. The others are an attacker
+ * who can write what the queue pair takes for the peer's, once, with a SEND of RDMA_FAKE_BIG bytes or
+ * more: a bit of it is changed; it is replaced by the one before; it is left out and acknowledged;
+ * its immediate data are larger by one.
+ */
+enum rdma_fake_fault {
+	RDMA_FAKE_NONE,
+	RDMA_FAKE_CUT,
+	RDMA_FAKE_ERROR,
+	RDMA_FAKE_FLIP,
+	RDMA_FAKE_REPEAT,
+	RDMA_FAKE_SWALLOW,
+	RDMA_FAKE_CREDIT
+};
+#define RDMA_FAKE_BIG 512
 void rdma_fake_fault(enum rdma_fake_fault f);
+/* Whether the fault that happens once is still to come. */
+bool rdma_fake_waits(void);
+/* Calls it with the bytes of each SEND on the wire, under a lock; NULL: nobody listens. */
+void rdma_fake_listen(void (*fn)(const uint8_t *p, uint32_t n));
 /* An address of the device begins with this byte (IPv4). */
 void rdma_fake_net(uint8_t first);
 

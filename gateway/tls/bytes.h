@@ -3,8 +3,8 @@
  * Bytes that wait in one direction between a socket and TLS. Thread: the one that runs the
  * exchange. A zeroed struct is empty.
  */
-#ifndef GATEWAY_KEYS_BYTES_H
-#define GATEWAY_KEYS_BYTES_H
+#ifndef GATEWAY_TLS_BYTES_H
+#define GATEWAY_TLS_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>

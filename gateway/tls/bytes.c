@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gateway/keys/bytes.h"
+#include "gateway/tls/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS 1.3 in a TCP connection of a tunnel with keys: both ends show a certificate
- * (gateway/tls/cert.h). Bytes are copied into records on their way out: one copy more than without
- * keys.
+ * TLS 1.3 in a connection of a tunnel with keys: both ends show a certificate (gateway/tls/cert.h).
+ * TCP has all in it: bytes are copied into records on their way out, one copy more than without
+ * keys. RDMA has the handshake in it, whose bytes wait here for messages, and takes a secret.
  */
 #include <errno.h>
 #include <gnutls/gnutls.h>
@@ -11,14 +11,17 @@
 #include <string.h>
 
 #include "gateway/carrier/internal.h"
+#include "gateway/tls/bytes.h"
 
-#define ALPN   "roceway-tcp/1"
-#define RECORD 16384 /* RFC 8446 section 5.1 */
+#define ALPN_TCP  "roceway-tcp/1"
+#define ALPN_RDMA "roceway-rdma/1"
+#define LABEL     "EXPORTER-roceway-rdma"
+#define RECORD    16384 /* RFC 8446 section 5.1 */
 
 /* X(enumerator) */
 enum tls_state { TLS_HANDSHAKE, TLS_OPEN };
 
-struct gw_tcp_tls {
+struct gw_conn_tls {
 	gnutls_session_t s;
 	struct gw_cert *cert;
 	enum tls_state state;
@@ -27,6 +30,7 @@ struct gw_tcp_tls {
 	char why[GW_CERT_WHY];
 	unsigned staged; /* bytes of `record` that GnuTLS has not sent yet */
 	uint8_t record[RECORD];
+	struct gw_bytes in, out; /* without a socket */
 };
 
 static const char priority[] =
@@ -35,7 +39,7 @@ static const char priority[] =
 
 static int verify(gnutls_session_t s)
 {
-	struct gw_tcp_tls *t = gnutls_session_get_ptr(s);
+	struct gw_conn_tls *t = gnutls_session_get_ptr(s);
 	enum gw_cert_role peer = t->self == GW_CERT_CLIENT ? GW_CERT_SERVER : GW_CERT_CLIENT;
 
 	return gw_cert_verify(s, peer, *t->name ? t->name : NULL, t->why, sizeof(t->why))
@@ -43,10 +47,82 @@ static int verify(gnutls_session_t s)
 	           : GNUTLS_E_CERTIFICATE_ERROR;
 }
 
-static int session_new(struct gw_tcp_tls *t, int fd)
+/* --- without a socket ------------------------------------------------------------------------- */
+static ssize_t pull(gnutls_transport_ptr_t ptr, void *to, size_t n)
 {
-	static const gnutls_datum_t alpn = {(unsigned char *)(uintptr_t)ALPN, sizeof(ALPN) - 1};
-	unsigned flags = t->self == GW_CERT_CLIENT ? GNUTLS_CLIENT : GNUTLS_SERVER;
+	struct gw_conn_tls *t = ptr;
+	const size_t there = t->in.n - t->in.at;
+
+	if (!there) {
+		gnutls_transport_set_errno(t->s, EAGAIN);
+		return -1;
+	}
+	n = n < there ? n : there;
+	memcpy(to, t->in.p + t->in.at, n);
+	t->in.at += n;
+	return (ssize_t)n;
+}
+
+static ssize_t push(gnutls_transport_ptr_t ptr, const void *from, size_t n)
+{
+	struct gw_conn_tls *t = ptr;
+
+	if (gw_bytes_put(&t->out, from, n) == 0)
+		return (ssize_t)n;
+	gnutls_transport_set_errno(t->s, ENOMEM);
+	return -1;
+}
+
+static int ready(gnutls_transport_ptr_t ptr, unsigned ms)
+{
+	const struct gw_conn_tls *t = ptr;
+
+	(void)ms;
+	return t->in.n != t->in.at;
+}
+
+int gw_conn_tls_input(struct gw_conn *c, const void *p, size_t n)
+{
+	return gw_bytes_put(&c->tls->in, p, n);
+}
+
+const uint8_t *gw_conn_tls_output(const struct gw_conn *c, size_t *n)
+{
+	*n = c->tls->out.n - c->tls->out.at;
+	return c->tls->out.p + c->tls->out.at;
+}
+
+void gw_conn_tls_sent(struct gw_conn *c, size_t n)
+{
+	c->tls->out.at += n;
+}
+
+int gw_conn_tls_secret(const struct gw_conn *c, uint8_t context, struct aead_secret *out)
+{
+	return gnutls_prf_rfc5705(c->tls->s, sizeof(LABEL) - 1, LABEL, 1, (const char *)&context, AEAD_SECRET,
+	           (char *)out->b) == 0
+	           ? 0
+	           : RWY_EINVAL;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+static void transport_set(struct gw_conn_tls *t, int fd)
+{
+	if (fd >= 0) {
+		gnutls_transport_set_int(t->s, fd);
+		return;
+	}
+	gnutls_transport_set_ptr(t->s, t);
+	gnutls_transport_set_pull_function(t->s, pull);
+	gnutls_transport_set_push_function(t->s, push);
+	gnutls_transport_set_pull_timeout_function(t->s, ready);
+}
+
+static int session_new(struct gw_conn_tls *t, int fd)
+{
+	static const gnutls_datum_t tcp = {(unsigned char *)(uintptr_t)ALPN_TCP, sizeof(ALPN_TCP) - 1},
+	                            rdma = {(unsigned char *)(uintptr_t)ALPN_RDMA, sizeof(ALPN_RDMA) - 1};
+	const unsigned flags = t->self == GW_CERT_CLIENT ? GNUTLS_CLIENT : GNUTLS_SERVER;
 
 	if (gnutls_init(&t->s, flags | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS |
 	                           GNUTLS_NO_AUTO_SEND_TICKET) != 0) {
@@ -54,12 +130,12 @@ static int session_new(struct gw_tcp_tls *t, int fd)
 		return RWY_ENOMEM;
 	}
 	gnutls_session_set_ptr(t->s, t);
-	gnutls_transport_set_int(t->s, fd);
+	transport_set(t, fd);
 	gnutls_handshake_set_timeout(t->s, 0); /* the connection has a deadline */
 	gnutls_session_set_verify_function(t->s, verify);
 	if (gnutls_priority_set_direct(t->s, priority, NULL) != 0 ||
 	    gnutls_credentials_set(t->s, GNUTLS_CRD_CERTIFICATE, gw_cert_credentials(t->cert)) != 0 ||
-	    gnutls_alpn_set_protocols(t->s, &alpn, 1, GNUTLS_ALPN_MANDATORY) != 0)
+	    gnutls_alpn_set_protocols(t->s, fd >= 0 ? &tcp : &rdma, 1, GNUTLS_ALPN_MANDATORY) != 0)
 		return RWY_ENOMEM;
 	if (t->self == GW_CERT_SERVER) {
 		gnutls_certificate_server_set_request(t->s, GNUTLS_CERT_REQUIRE);
@@ -69,9 +145,9 @@ static int session_new(struct gw_tcp_tls *t, int fd)
 	return 0;
 }
 
-int gw_tcp_tls_new(struct gw_carriers *cs, struct gw_conn *c, const char *name)
+int gw_conn_tls_new(struct gw_carriers *cs, struct gw_conn *c, const char *name)
 {
-	struct gw_tcp_tls *t = calloc(1, sizeof(*t));
+	struct gw_conn_tls *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return RWY_ENOMEM;
@@ -82,9 +158,9 @@ int gw_tcp_tls_new(struct gw_carriers *cs, struct gw_conn *c, const char *name)
 	return session_new(t, c->fd);
 }
 
-void gw_tcp_tls_free(struct gw_conn *c)
+void gw_conn_tls_free(struct gw_conn *c)
 {
-	struct gw_tcp_tls *t = c->tls;
+	struct gw_conn_tls *t = c->tls;
 
 	if (!t)
 		return;
@@ -92,12 +168,14 @@ void gw_tcp_tls_free(struct gw_conn *c)
 		gnutls_deinit(t->s);
 	gw_cert_free(t->cert);
 	gnutls_memset(t->record, 0, sizeof(t->record));
+	gw_bytes_free(&t->in);
+	gw_bytes_free(&t->out);
 	free(t);
 	c->tls = NULL;
 }
 
 /* -1 with errno: EAGAIN, or EPROTO and cs->why. */
-static int fail(struct gw_carriers *cs, struct gw_tcp_tls *t, int rc)
+static int fail(struct gw_carriers *cs, struct gw_conn_tls *t, int rc)
 {
 	if (rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED) {
 		errno = EAGAIN;
@@ -119,19 +197,19 @@ static int fail(struct gw_carriers *cs, struct gw_tcp_tls *t, int rc)
 	return -1;
 }
 
-bool gw_tcp_tls_open(const struct gw_conn *c)
+bool gw_conn_tls_open(const struct gw_conn *c)
 {
 	return c->tls->state == TLS_OPEN;
 }
 
-bool gw_tcp_tls_wants_write(const struct gw_conn *c)
+bool gw_conn_tls_wants_write(const struct gw_conn *c)
 {
 	return gnutls_record_get_direction(c->tls->s);
 }
 
-int gw_tcp_tls_handshake(struct gw_carriers *cs, struct gw_conn *c)
+int gw_conn_tls_handshake(struct gw_carriers *cs, struct gw_conn *c)
 {
-	struct gw_tcp_tls *t = c->tls;
+	struct gw_conn_tls *t = c->tls;
 	int rc;
 
 	if (t->state == TLS_OPEN)
@@ -145,9 +223,9 @@ int gw_tcp_tls_handshake(struct gw_carriers *cs, struct gw_conn *c)
 	return 0;
 }
 
-ssize_t gw_tcp_tls_recv(struct gw_carriers *cs, struct gw_conn *c, void *p, size_t n)
+ssize_t gw_conn_tls_recv(struct gw_carriers *cs, struct gw_conn *c, void *p, size_t n)
 {
-	ssize_t rc = gw_tcp_tls_handshake(cs, c);
+	ssize_t rc = gw_conn_tls_handshake(cs, c);
 
 	if (rc < 0)
 		return rc;
@@ -157,12 +235,12 @@ ssize_t gw_tcp_tls_recv(struct gw_carriers *cs, struct gw_conn *c, void *p, size
 	return rc < 0 ? fail(cs, c->tls, (int)rc) : rc;
 }
 
-bool gw_tcp_tls_pending(const struct gw_conn *c)
+bool gw_conn_tls_pending(const struct gw_conn *c)
 {
 	return gnutls_record_check_pending(c->tls->s) > 0;
 }
 
-static void stage(struct gw_tcp_tls *t, const struct iovec *v, unsigned n)
+static void stage(struct gw_conn_tls *t, const struct iovec *v, unsigned n)
 {
 	t->staged = 0;
 	for (unsigned i = 0; i < n && t->staged < RECORD; i++) {
@@ -174,10 +252,10 @@ static void stage(struct gw_tcp_tls *t, const struct iovec *v, unsigned n)
 }
 
 /* A record that the socket did not take whole is GnuTLS's; the caller comes again with the same. */
-ssize_t gw_tcp_tls_send(struct gw_carriers *cs, struct gw_conn *c, const struct iovec *v, unsigned n)
+ssize_t gw_conn_tls_send(struct gw_carriers *cs, struct gw_conn *c, const struct iovec *v, unsigned n)
 {
-	struct gw_tcp_tls *t = c->tls;
-	ssize_t rc = gw_tcp_tls_handshake(cs, c);
+	struct gw_conn_tls *t = c->tls;
+	ssize_t rc = gw_conn_tls_handshake(cs, c);
 
 	if (rc < 0)
 		return rc;
@@ -194,7 +272,7 @@ ssize_t gw_tcp_tls_send(struct gw_carriers *cs, struct gw_conn *c, const struct 
 	return rc;
 }
 
-bool gw_tcp_tls_named(const struct gw_conn *c, const char *name)
+bool gw_conn_tls_named(const struct gw_conn *c, const char *name)
 {
 	struct gw_cert_peer peer;
 	bool named;
@@ -206,7 +284,7 @@ bool gw_tcp_tls_named(const struct gw_conn *c, const char *name)
 	return named;
 }
 
-bool gw_tcp_tls_still(struct gw_carriers *cs, const struct gw_conn *c, const char *name)
+bool gw_conn_tls_still(struct gw_carriers *cs, const struct gw_conn *c, const char *name)
 {
 	struct gw_cert_peer peer;
 	bool good;
