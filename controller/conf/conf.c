@@ -59,6 +59,7 @@ static const struct key keys[] = {
     {"policy", "native_efficiency", K_PPM, .offset = AT(policy.gateway_ppm[PLAN_NATIVE])},
     {"policy", "tcp_efficiency", K_PPM, .offset = AT(policy.gateway_ppm[PLAN_TCP])},
     {"policy", "quic_efficiency", K_PPM, .offset = AT(policy.gateway_ppm[PLAN_QUIC])},
+    {"policy", "rdma_efficiency", K_PPM, .offset = AT(policy.gateway_ppm[PLAN_RDMA])},
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 

@@ -58,6 +58,15 @@ static json_t *prefixes_json(const struct ctlr_site *s)
 	return list;
 }
 
+/* The tunnel can move to RDMA. Older gateways refuse what they do not know. */
+static void rdma_add(const struct ctlr_gateway *g, const struct ctlr_gateway *peer, json_t *j)
+{
+	if (ctlr_path_rdma(g, peer))
+		json_object_set_new(j, "rdma",
+		    json_pack("{s:s, s:s}", "local", g->reg.capabilities.rdma.address, "remote",
+		        peer->reg.capabilities.rdma.address));
+}
+
 static json_t *tunnel_for(struct ctlr *c, const struct ctlr_gateway *g, const struct ctlr_tunnel *t)
 {
 	const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, g)];
@@ -75,6 +84,7 @@ static json_t *tunnel_for(struct ctlr *c, const struct ctlr_gateway *g, const st
 	    c->conf->security == CONF_SEC_KEYS ? "keys" : "none");
 	ctlr_detour_add(c, t, j);
 	ctlr_steer_add(g, t, remote, j);
+	rdma_add(g, peer, j);
 	return j;
 }
 

@@ -81,6 +81,21 @@ static const struct mdl_field quic_field[] = {
 static const struct mdl_table quic_table = {
     "quic", sizeof(((struct model_caps *)0)->quic), quic_field, COUNT(quic_field)};
 
+#define RDMA(m) (OFF(model_caps, rdma.m) - OFF(model_caps, rdma))
+static const struct mdl_field rdma_field[] = {
+    {.name = "bandwidth_bps", .type = MDL_INT, .flags = REQ, .offset = 0, .min = 1, .max = BPS_MAX},
+    {.name = "address", .type = MDL_IP_PORT, .flags = REQ, .offset = RDMA(address)},
+    {.name = "qps", .type = MDL_INT, .flags = REQ, .offset = RDMA(qps), .min = 1, .max = 64},
+    {.name = "window_bytes",
+        .type = MDL_INT,
+        .flags = REQ,
+        .offset = RDMA(window_bytes),
+        .min = 1,
+        .max = UINT32_MAX},
+};
+static const struct mdl_table rdma_table = {
+    "rdma", sizeof(((struct model_caps *)0)->rdma), rdma_field, COUNT(rdma_field)};
+
 #define RELAY(m) (OFF(model_caps, relay.m) - OFF(model_caps, relay))
 #define RELAY_INT(m, lo, hi)                                                                                 \
 	{                                                                                                    \
@@ -106,7 +121,7 @@ static const struct mdl_table relay_table = {
 		.name = #m, .type = MDL_OBJECT, .flags = MDL_PRESENCE, .offset = OFF(model_caps, m),         \
 		.of = &m##_table, .aux = OFF(model_caps, has_##m)                                            \
 	}
-static const struct mdl_field model_caps_field[] = {CAP(rocev2), CAP(tcp), CAP(quic), CAP(relay)};
+static const struct mdl_field model_caps_field[] = {CAP(rocev2), CAP(tcp), CAP(quic), CAP(rdma), CAP(relay)};
 TABLE(model_caps, "capabilities");
 
 static const struct mdl_field model_member_field[] = {

@@ -9,7 +9,7 @@
 #define MODEL_BPS_MAX      1000000000000000ull
 #define MODEL_WAIT_MAX_MS  300000u
 #define MODEL_SESSIONS_MAX 1000u /* sessions in one report */
-#define MODEL_CARRIERS     "native tcp quic"
+#define MODEL_CARRIERS     "native tcp quic rdma"
 #define MODEL_CLASSES      "internet deterministic reserved"
 
 #define MODEL_DETOURS    "tcp quic"
@@ -24,7 +24,7 @@
 #define MODEL_PAIR_EVENTS                                                                                    \
 	"serves copied loses stores takes asks yields silent walked granted refused over stuck timer order"
 
-enum model_carrier { MODEL_NATIVE, MODEL_TCP, MODEL_QUIC };
+enum model_carrier { MODEL_NATIVE, MODEL_TCP, MODEL_QUIC, MODEL_RDMA };
 enum model_class { MODEL_INTERNET, MODEL_DETERMINISTIC, MODEL_RESERVED };
 enum model_event { MODEL_OPENED, MODEL_CLOSED, MODEL_LOAD };
 enum model_detouring { MODEL_DETOUR_TCP, MODEL_DETOUR_QUIC };
@@ -39,7 +39,7 @@ struct model_port {
 #define MODEL_RELAY_ADDRS 16
 
 struct model_caps {
-	bool has_rocev2, has_tcp, has_quic, has_relay;
+	bool has_rocev2, has_tcp, has_quic, has_rdma, has_relay;
 	struct {
 		uint64_t bandwidth_bps;
 		bool cnp;
@@ -51,6 +51,11 @@ struct model_caps {
 	struct {
 		uint64_t bandwidth_bps;
 	} quic;
+	struct {
+		uint64_t bandwidth_bps;     /* what the device sends: nothing paces it */
+		char address[MDL_ADDR];     /* of the device, with the port */
+		uint64_t qps, window_bytes; /* of a tunnel: queue pairs, bytes in flight */
+	} rdma;
 	struct {                                  /* it is a relay (docs/proxy.md) */
 		struct mdl_list addresses;        /* char[MDL_ADDR]: hosts connect there */
 		uint64_t ask_port, redirect_port; /* 0: none */

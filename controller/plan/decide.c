@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decision. It compares the predictions of three carriers by what each is worth to the demand;
+ * The decision. It compares the predictions of the carriers by what each is worth to the demand;
  * if they are equal, the order of carriers decides. A tunnel keeps its carrier unless another one
  * promises a gain for some time and the last change is not too recent, or unless its carrier is no
  * longer possible.
@@ -9,10 +9,23 @@
 
 #include "controller/plan/decide.h"
 
+/* The order of preference. */
+static const enum plan_carrier order[PLAN_CARRIER_COUNT] = {PLAN_RDMA, PLAN_NATIVE, PLAN_TCP, PLAN_QUIC};
+
+static unsigned rank(enum plan_carrier c)
+{
+	unsigned i = 0;
+
+	while (i < PLAN_CARRIER_COUNT && order[i] != c)
+		i++;
+	return i;
+}
+
 void plan_policy_default(struct plan_policy *p)
 {
 	*p = (struct plan_policy){
-	    .gateway_ppm = {[PLAN_NATIVE] = 920000, [PLAN_TCP] = 920000, [PLAN_QUIC] = 900000},
+	    .gateway_ppm =
+	        {[PLAN_NATIVE] = 920000, [PLAN_TCP] = 920000, [PLAN_QUIC] = 900000, [PLAN_RDMA] = 920000},
 	    .wan_ppm = PLAN_PPM,
 	    .tie_ppm = 20000,
 	    .gain_ppm = 100000,
@@ -85,18 +98,17 @@ static bool at_least(uint64_t a, uint64_t b, uint32_t less_ppm)
 static enum plan_carrier best_carrier(const struct plan_decision *d)
 {
 	uint64_t best = 0;
-	unsigned c;
+	unsigned i;
 
-	for (c = 0; c < PLAN_CARRIER_COUNT; c++)
-		if (worth(d, (enum plan_carrier)c) > best)
-			best = worth(d, (enum plan_carrier)c);
+	for (i = 0; i < PLAN_CARRIER_COUNT; i++)
+		if (worth(d, order[i]) > best)
+			best = worth(d, order[i]);
 	if (best == 0)
 		return PLAN_ANY;
-	for (c = 0; c < PLAN_CARRIER_COUNT; c++)
-		if (worth(d, (enum plan_carrier)c) &&
-		    at_least(worth(d, (enum plan_carrier)c), best, d->policy.tie_ppm))
+	for (i = 0; i < PLAN_CARRIER_COUNT - 1; i++)
+		if (worth(d, order[i]) && at_least(worth(d, order[i]), best, d->policy.tie_ppm))
 			break;
-	return (enum plan_carrier)c;
+	return order[i];
 }
 
 static void predict(struct plan_decision *d)
@@ -106,7 +118,7 @@ static void predict(struct plan_decision *d)
 	unsigned c;
 
 	for (c = 0; c < PLAN_CARRIER_COUNT; c++) {
-		g = plan_goodput((enum plan_carrier)c, &q->source, &q->destination, &q->path.by[c]);
+		g = plan_goodput((enum plan_carrier)c, &q->source, &q->destination, &q->path);
 		d->alt[c] = (struct plan_alternative){
 		    .goodput_bps = g.bps, .limit = g.limit, .enough = g.bps && g.bps >= q->demand_bps};
 	}
@@ -146,11 +158,11 @@ static void keep_carrier(struct plan_decision *d, struct plan_hyst *h, enum plan
 
 static enum plan_carrier first_possible(const struct plan_decision *d)
 {
-	unsigned c = 0;
+	unsigned i = 0;
 
-	while (c < PLAN_CARRIER_COUNT && d->alt[c].goodput_bps == 0)
-		c++;
-	return (enum plan_carrier)c;
+	while (i < PLAN_CARRIER_COUNT && d->alt[order[i]].goodput_bps == 0)
+		i++;
+	return i < PLAN_CARRIER_COUNT ? order[i] : PLAN_ANY;
 }
 
 /* Decides where no carrier is in use yet: by the rules that need no memory. */
@@ -182,7 +194,7 @@ static void decide_home(struct plan_decision *d, struct plan_hyst *h, enum plan_
 	rwy_time due;
 
 	h->challenger = h->carrier;
-	if (c > (enum plan_carrier)h->carrier ||
+	if (rank(c) > rank((enum plan_carrier)h->carrier) ||
 	    !at_least(worth(d, c), worth(d, (enum plan_carrier)h->carrier), d->policy.tie_ppm)) {
 		h->homing = false;
 		keep_carrier(d, h, PLAN_RULE_STAYS, RWY_NEVER);

@@ -6,6 +6,8 @@
  *   bbr     the same until its bandwidth filter takes loss for the rate: 1 - p, and less above 10 %
  *   cubic   the larger of its own response function (RFC 9438, 5.) and Reno's, less the time that
  *           it waits for retransmission timeouts (Padhye et al., SIGCOMM 1998); per connection
+ *   rdma    go-back-N: a loss repeats what its queue pair has under way, a second one of the same
+ *           packet waits for a timeout. Where that takes more than 2 %, it is not possible
  * Powers are square roots of square roots, so the result is the same on every machine.
  */
 #include <math.h>
@@ -15,9 +17,12 @@
 #define MSS_BITS  (1448.0 * 8.0)
 #define RTO_MIN_S 0.2 /* Linux adds it to the round trip */
 
+#define RDMA_BITS      (4096.0 * 8.0) /* of a packet */
+#define RDMA_TIMEOUT_S 0.54           /* 4.096 us * 2^17: gateway/carrier/rdma.h */
+
 /* The share that headers leave of links with MTU 1500, for RoCE packets of 4096 bytes. */
 static const double header_share[PLAN_CARRIER_COUNT] = {
-    [PLAN_NATIVE] = 0.92, [PLAN_TCP] = 0.92, [PLAN_QUIC] = 0.90};
+    [PLAN_NATIVE] = 0.92, [PLAN_TCP] = 0.92, [PLAN_QUIC] = 0.90, [PLAN_RDMA] = 0.92};
 
 struct bound {
 	double bps;
@@ -73,16 +78,43 @@ static double model_based(double p)
 	return p <= 0.1 ? 1 - p : (1 - p) * (p < 0.3 ? (0.3 - p) / 0.2 : 0);
 }
 
-struct plan_goodput plan_goodput(
-    enum plan_carrier c, const struct plan_caps *src, const struct plan_caps *dst, const struct plan_leg *leg)
+/*
+ * A NIC that misses a packet drops all that follow, until the packet comes again: the sender goes
+ * back over a round trip, and over its timeout if the repeated packet is lost, too, since there is
+ * one NAK for it.
+ */
+double plan_go_back_n(double bps, double p, double s, double qps)
 {
+	const double packets = bps / (RDMA_BITS * qps); /* of a queue pair, in a second */
+
+	return p < 1 ? 1 / (1 + p / (1 - p) * (1 + packets * (s + p * RDMA_TIMEOUT_S))) : 0;
+}
+
+/* Why RDMA cannot go by this path, whose goodput would be b; PLAN_BY_NOTHING: it can. */
+static enum plan_limit rdma_not(const struct plan_path *path, const struct plan_caps *src, double share)
+{
+	const uint64_t path_bps = path->by[PLAN_RDMA].bandwidth_bps.v;
+
+	if (path->cls != PLAN_RESERVED && path->cls != PLAN_DETERMINISTIC)
+		return PLAN_NOT_RESERVED;
+	if (path_bps && (double)path_bps * header_share[PLAN_RDMA] < (double)src->bandwidth_bps[PLAN_RDMA])
+		return PLAN_NOT_WIDE;
+	return share * PLAN_PPM < PLAN_PPM - PLAN_RDMA_WASTE_PPM ? PLAN_NOT_CLEAN : PLAN_BY_NOTHING;
+}
+
+struct plan_goodput plan_goodput(enum plan_carrier c, const struct plan_caps *src,
+    const struct plan_caps *dst, const struct plan_path *path)
+{
+	const struct plan_leg *leg;
 	struct bound b = {(double)PLAN_RATE_MAX, PLAN_BY_NOTHING};
-	double p, s, link, streams, burst;
+	double p, s, link, streams, burst, share;
+	enum plan_limit why_not;
 
 	if ((unsigned)c >= PLAN_CARRIER_COUNT || src->bandwidth_bps[c] == 0)
 		return (struct plan_goodput){0, PLAN_NOT_SOURCE};
 	if (dst->bandwidth_bps[c] == 0)
 		return (struct plan_goodput){0, PLAN_NOT_DESTINATION};
+	leg = &path->by[c];
 	p = (double)(leg->loss_ppm.v < PLAN_PPM ? leg->loss_ppm.v : PLAN_PPM) / PLAN_PPM;
 	s = (double)(leg->rtt_us.v < PLAN_US_MAX ? leg->rtt_us.v : PLAN_US_MAX) / 1e6;
 	burst = leg->burst.v > 1 ? (double)(leg->burst.v < PLAN_PPM ? leg->burst.v : PLAN_PPM) : 1;
@@ -108,6 +140,16 @@ struct plan_goodput plan_goodput(
 		break;
 	case PLAN_QUIC:
 		lower(&b, link * model_based(p), PLAN_BY_LOSS);
+		break;
+	case PLAN_RDMA:
+		lower(&b, 8 * (double)fewer(src->rdma_window, dst->rdma_window, PLAN_RDMA_WINDOW) / s,
+		    PLAN_BY_WINDOW);
+		share =
+		    plan_go_back_n(b.bps, p, s, (double)fewer(src->rdma_qps, dst->rdma_qps, PLAN_RDMA_QPS));
+		why_not = rdma_not(path, src, share);
+		if (why_not != PLAN_BY_NOTHING)
+			return (struct plan_goodput){0, why_not};
+		lower(&b, b.bps * share, PLAN_BY_LOSS);
 		break;
 	case PLAN_CARRIER_COUNT:
 		break;

@@ -18,11 +18,17 @@ struct plan_caps {
 	uint64_t bandwidth_bps[PLAN_CARRIER_COUNT]; /* payload */
 	uint8_t tcp_algorithms;                     /* set of PLAN_TCP_; 0 counts as CUBIC */
 	uint8_t tcp_streams;                        /* per tunnel; 0: PLAN_TCP_STREAMS */
-	uint32_t tcp_window; /* bytes in flight that a connection can have; 0: PLAN_TCP_WINDOW */
-	bool cnp;            /* it sends CNPs to its hosts */
+	uint32_t tcp_window;  /* bytes in flight that a connection can have; 0: PLAN_TCP_WINDOW */
+	uint8_t rdma_qps;     /* queue pairs per tunnel; 0: PLAN_RDMA_QPS */
+	uint64_t rdma_window; /* bytes in flight that all of them can have; 0: PLAN_RDMA_WINDOW */
+	bool cnp;             /* it sends CNPs to its hosts */
 };
 #define PLAN_TCP_STREAMS 4u
 #define PLAN_TCP_WINDOW  (4u << 20) /* the largest window of Linux by default */
+#define PLAN_RDMA_QPS    4u
+#define PLAN_RDMA_WINDOW (8u << 20) /* 512 datagrams of 4 KiB in each queue pair */
+/* RDMA bears this share of its time for repeating what was under way when something was lost. */
+#define PLAN_RDMA_WASTE_PPM 20000u
 
 /* The bound that limits a prediction. X(enumerator, word, sentence) */
 #define PLAN_LIMITS(X)                                                                                       \
@@ -33,7 +39,11 @@ struct plan_caps {
 	X(PLAN_BY_LOSS, "loss", "loss over this round trip, as this carrier answers to it")                  \
 	X(PLAN_BY_WINDOW, "window", "the window of the carrier's connections over this round trip")          \
 	X(PLAN_NOT_SOURCE, "no-source", "the source's gateway does not have this carrier")                   \
-	X(PLAN_NOT_DESTINATION, "no-destination", "the destination's gateway does not have this carrier")
+	X(PLAN_NOT_DESTINATION, "no-destination", "the destination's gateway does not have this carrier")    \
+	X(PLAN_NOT_RESERVED, "not-reserved", "no network has reserved this path, and RDMA yields to nobody") \
+	X(PLAN_NOT_WIDE, "narrow",                                                                           \
+	    "the path has less than the source's RDMA device sends, which nothing paces")                    \
+	X(PLAN_NOT_CLEAN, "go-back-n", "more loss than RDMA bears, which repeats all that is under way")
 
 enum plan_limit {
 #define X(e, w, s) e,
@@ -50,9 +60,14 @@ struct plan_goodput {
 	enum plan_limit limit; /* the bound that is reached */
 };
 
-/* Predicts the payload rate from src to dst. bps <= PLAN_RATE_MAX whatever the arguments. c <
- * PLAN_CARRIER_COUNT. */
+/* Predicts the payload rate from src to dst over the path. bps <= PLAN_RATE_MAX whatever the
+ * arguments. c < PLAN_CARRIER_COUNT. */
 struct plan_goodput plan_goodput(enum plan_carrier c, const struct plan_caps *src,
-    const struct plan_caps *dst, const struct plan_leg *leg);
+    const struct plan_caps *dst, const struct plan_path *path);
+/*
+ * The share of its rate that RDMA gets over a path that loses the share p of all packets, with a
+ * round trip of s seconds: each of `qps` queue pairs sends bps / qps.
+ */
+double plan_go_back_n(double bps, double p, double s, double qps);
 
 #endif

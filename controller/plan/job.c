@@ -118,7 +118,7 @@ static void fail(struct plan_job_group *g, enum plan_job_fail why)
 static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n, bool left)
 {
 	struct plan_caps c = {0};
-	unsigned i, k, streams = 0;
+	unsigned i, k, streams = 0, qps = 0;
 	uint32_t window = 0;
 
 	for (i = 0; i < n; i++) {
@@ -129,7 +129,10 @@ static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n, boo
 		    i ? c.tcp_algorithms & gw[i].caps.tcp_algorithms : gw[i].caps.tcp_algorithms;
 		streams += gw[i].caps.tcp_streams ? gw[i].caps.tcp_streams : PLAN_TCP_STREAMS;
 		window = tighter(window, gw[i].caps.tcp_window);
+		qps += gw[i].caps.rdma_qps ? gw[i].caps.rdma_qps : PLAN_RDMA_QPS;
+		c.rdma_window += gw[i].caps.rdma_window ? gw[i].caps.rdma_window : PLAN_RDMA_WINDOW;
 	}
+	c.rdma_qps = (uint8_t)(qps < UINT8_MAX ? qps : UINT8_MAX);
 	c.tcp_streams = (uint8_t)(streams < UINT8_MAX ? streams : UINT8_MAX);
 	c.tcp_window = window;
 	return c;

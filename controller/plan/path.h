@@ -21,11 +21,12 @@
 #define PLAN_RATE_MAX UINT64_C(1000000000000000) /* 1 Pbit/s: larger values are cut to this */
 #define PLAN_US_MAX   60000000u                  /* one minute, likewise */
 
-/* X(enumerator, word, sentence), in the order of preference between equals. */
+/* X(enumerator, word, sentence), in the order of the API; decide.h has that of preference. */
 #define PLAN_CARRIERS(X)                                                                                     \
 	X(PLAN_NATIVE, "native", "UDP datagrams of the tunnel itself")                                       \
 	X(PLAN_TCP, "tcp", "the same datagrams over kernel TCP connections")                                 \
-	X(PLAN_QUIC, "quic", "the same datagrams over QUIC")
+	X(PLAN_QUIC, "quic", "the same datagrams over QUIC")                                                 \
+	X(PLAN_RDMA, "rdma", "the same datagrams over RDMA's queue pairs")
 
 enum plan_carrier {
 #define X(e, w, s) e,

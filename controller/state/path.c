@@ -47,12 +47,23 @@ void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out)
 	out->bandwidth_bps[PLAN_NATIVE] = m->rocev2.bandwidth_bps;
 	out->bandwidth_bps[PLAN_TCP] = m->tcp.bandwidth_bps;
 	out->bandwidth_bps[PLAN_QUIC] = m->quic.bandwidth_bps;
+	out->bandwidth_bps[PLAN_RDMA] = m->rdma.bandwidth_bps;
+	out->rdma_qps = (uint8_t)m->rdma.qps;
+	out->rdma_window = m->rdma.window_bytes;
 	out->cnp = m->rocev2.cnp;
 	for (unsigned i = 0; i < m->tcp.algorithms.n; i++)
 		out->tcp_algorithms |= !strcmp(a[i], "bbr")     ? PLAN_TCP_BBR
 		                       : !strcmp(a[i], "cubic") ? PLAN_TCP_CUBIC
 		                       : !strcmp(a[i], "reno")  ? PLAN_TCP_RENO
 		                                                : 0;
+}
+
+bool ctlr_path_rdma(const struct ctlr_gateway *a, const struct ctlr_gateway *b)
+{
+	const struct model_caps *x = &a->reg.capabilities, *y = &b->reg.capabilities;
+
+	return x->has_rdma && y->has_rdma && (*x->rdma.address == '[') == (*y->rdma.address == '[') &&
+	       !strcmp(strrchr(x->rdma.address, ':'), strrchr(y->rdma.address, ':'));
 }
 
 static struct plan_obs obs_measured(const struct ctlr_link *l, uint32_t source)
@@ -184,6 +195,8 @@ void ctlr_path_question(struct ctlr *c, const struct ctlr_tunnel *t, struct plan
 	memset(q, 0, sizeof(*q));
 	ctlr_path_caps(t->end[0], &q->source);
 	ctlr_path_caps(t->end[1], &q->destination);
+	if (!ctlr_path_rdma(t->end[0], t->end[1]))
+		q->source.bandwidth_bps[PLAN_RDMA] = 0;
 	ctlr_path_get(c, t, 0, &q->path, now);
 	q->pinned = ctlr_pinned_get(c, t->end[0]->name, t->end[1]->name, NULL);
 }

@@ -20,6 +20,9 @@ bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b);
 bool ctlr_path_serves(const struct ctlr_tunnel *t);
 /* The gateway's capabilities in the planner's form. */
 void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out);
+/* A tunnel between them can go by RDMA: both have it, with addresses of one family and the same
+ * port. */
+bool ctlr_path_rdma(const struct ctlr_gateway *a, const struct ctlr_gateway *b);
 /* Fills the question for plan_decide() about this tunnel. */
 void ctlr_path_question(struct ctlr *c, const struct ctlr_tunnel *t, struct plan_question *q, rwy_time now);
 /* The weights of a site's gateways, in the order of its list. Returns how many. */

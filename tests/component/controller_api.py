@@ -278,6 +278,8 @@ BODIES = [
     ("PUT", "/v1/tenants/{name}", "op", "Tenant", {"vni": 77, "acl_default": "deny", "weight": 2, "priority": 3, "retry": 9, "permits": [
         {"source": "10.1.0.1", "destination": "10.2.0.1", "source_qpn": 1, "destination_qpn": 2}], "sites": {"a": {
         "prefixes": [{"prefix": "10.1.0.0/24", "at": "vlan"}], "vlan": 7, "vtep_learning": False, "proxy_arp": False, "memory_percent": 1}}}),
+    ("PUT", "/v1/gateways/{name}", "nobody", "Registration", {**registration("a", 9), "capabilities": {
+        "rdma": {"bandwidth_bps": 1, "address": "203.0.113.1:4793", "qps": 4, "window_bytes": 1}}}),
 ]
 
 
@@ -741,6 +743,64 @@ def test_a_tunnel_moves_to_the_carrier_that_is_better(w):
     b.register()
     until(lambda: a.document()["tunnels"][0]["carrier"] == "tcp" and b.document()["tunnels"][0]["carrier"] == "tcp")
     assert any("from native to tcp" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
+    stop()
+
+
+def with_rdma(g, n, bandwidth=9 * 10**9, port=4793):
+    """RDMA sends more than the gateway natively: where it is possible it is better, not only first in order."""
+    g.reg["capabilities"]["rocev2"]["bandwidth_bps"] = 7 * 10**9
+    g.reg["capabilities"]["rdma"] = {"bandwidth_bps": bandwidth, "address": f"203.0.113.{n}:{port}", "qps": 4, "window_bytes": 8 << 20}
+    g.register()
+
+
+def test_a_tunnel_moves_to_rdma_and_back_when_loss_appears(w):
+    """RDMA needs both gateways, a path that a network has promised, the bandwidth that its device sends, and hardly a loss."""
+    promise = {"class": "reserved", "bandwidth_bps": 10**10, "delay_us": 1000, "jitter_us": 10, "loss_ppm": 0, "ttl_ms": 600000}
+    w.sites()
+    a, b = w.gateways("gw-a1", "gw-b1")
+    stop = keep_alive(w, a, b)
+
+    def tunnel(g):
+        return g.document()["tunnels"][0]
+
+    def carriers(want):
+        until(lambda: tunnel(a)["carrier"] == want and tunnel(b)["carrier"] == want)
+
+    def said():
+        s = a.open(("10.1.0.3", "10.2.0.3"))[0]
+        return {x["carrier"]: x for x in w.op.get(f"/v1/sessions/gw-a1:{s['id']}/explain")["alternatives"]}["rdma"]["limit"]
+
+    def report(g, peer, **v):
+        g.client.post(g.path("/links"), {"lease": g.lease, "links": [link(peer, "rdma", rtt_us=2000, rtt_min_us=2000, **v)]})
+
+    assert tunnel(a)["carrier"] == "native" and "rdma" not in tunnel(a) and said() == "no-source"
+    with_rdma(a, 1)
+    until(lambda: said() == "no-source")  # one end alone
+    assert "rdma" not in tunnel(a)  # a gateway that is older would refuse the document
+    with_rdma(b, 2)
+    until(lambda: "rdma" in tunnel(a))
+    assert tunnel(a)["rdma"] == {"local": "203.0.113.1:4793", "remote": "203.0.113.2:4793"} and tunnel(a)["carrier"] == "native"
+    assert tunnel(b)["rdma"] == {"local": "203.0.113.2:4793", "remote": "203.0.113.1:4793"} and said() == "not-reserved"
+    w.net.put("/v1/links/a/b/net", promise)
+    carriers("rdma")  # nothing is measured yet: what the network says counts
+    report(a, "gw-b1")
+    report(b, "gw-a1")
+    assert any("from native to rdma" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
+    # one end measures loss: back at once, while the other one has measured none
+    report(b, "gw-a1", loss_ppm=2000)
+    began = time.monotonic()
+    carriers("native")
+    assert time.monotonic() - began < 3 * SLOW and said() == "go-back-n"
+    assert any(x["gateway"] == "gw-b1" and x["carrier"] == "rdma" and x["loss_ppm"] == 2000 for x in w.op.get("/v1/links")["measured"])
+    report(b, "gw-a1")
+    carriers("rdma")  # clean, for long enough
+    w.net.put("/v1/links/a/b/net", {**promise, "bandwidth_bps": 9 * 10**9})
+    carriers("native")  # the device would send more than that
+    assert said() == "narrow"
+    # another port: the two cannot come together by RDMA
+    with_rdma(b, 2, port=4794)
+    until(lambda: "rdma" not in tunnel(a) and "rdma" not in tunnel(b))
+    w.net.delete("/v1/links/a/b/net")
     stop()
 
 
