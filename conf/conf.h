@@ -111,6 +111,7 @@ struct conf_tunnel {
 	uint16_t keys_port;                     /* TCP */
 	char peer_name[CONF_STR];               /* name in its certificate; "": `peer` */
 	struct rwy_ip tcp_local, tcp_remote;    /* all zeros: local and remote */
+	struct rwy_ip rdma_local, rdma_remote;  /* all zeros: tcp_local and tcp_remote */
 	uint64_t rate_Bps;                      /* bytes per second */
 	struct vxlan_dscp dscp, dscp_congested; /* by the DSCP of the inner packet */
 	struct wan_congest_cfg congest;
@@ -151,8 +152,12 @@ struct conf_controller {
 	uint64_t tcp_bandwidth_Bps; /* the same for TCP; 0: bandwidth_Bps */
 	/* for the control center's tunnels: "auto" or a kernel's name */
 	char tcp_cc[CONF_NAME];
-	char document[CONF_STR]; /* file that keeps the last document */
-	char member[CONF_NAME];  /* its name as one of a pair; "": of its address on the cable */
+	struct rwy_ip rdma_address; /* of an RDMA device; all zeros: no RDMA */
+	uint16_t rdma_port;
+	uint16_t rdma_buffers;       /* tunnels[].rdma_buffers of the control center's tunnels */
+	uint64_t rdma_bandwidth_Bps; /* what the device sends; 0: bandwidth_Bps */
+	char document[CONF_STR];     /* file that keeps the last document */
+	char member[CONF_NAME];      /* its name as one of a pair; "": of its address on the cable */
 };
 
 /* An entry of the relay's access list: these hosts may connect to those. */

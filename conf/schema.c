@@ -142,7 +142,7 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].quic_port", CONF_T_INT, 0, 65535, "4792", T(quic_port),
         .text = "UDP port of its QUIC connections, the same on both sides; 0: no QUIC."},
     {"tunnels[].rdma_port", CONF_T_INT, 0, 65535, "0", T(rdma_port),
-        .text = "Port of its RDMA connections (RDMA_PS_TCP), the same on both sides, at `tcp_local`, which "
+        .text = "Port of its RDMA connections (RDMA_PS_TCP), the same on both sides, at `rdma_local`, which "
                 "must be an address of an RDMA device of this machine; 0: no RDMA."},
     {"tunnels[].rdma_buffers", CONF_T_INT, 16, 8192, "512", T(rdma_buffers),
         .text = "So many datagrams of an RDMA connection are on their way in each direction, rounded up to a "
@@ -153,9 +153,13 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].peer_name", CONF_T_NAME, 1, CONF_STR - 1, "", T(peer_name),
         .text = "DNS name that the certificate of the peer must have. Left out: `peer`."},
     {"tunnels[].tcp_local", CONF_T_IP, 0, 0, "", T(tcp_local),
-        .text = "Our address of the TCP, QUIC and RDMA connections, of any interface of the kernel. Left "
-                "out: `local`."},
+        .text = "Our address of the TCP and QUIC connections, of any interface of the kernel. Left out: "
+                "`local`."},
     {"tunnels[].tcp_remote", CONF_T_IP, 0, 0, "", T(tcp_remote), .text = "The peer's. Left out: `remote`."},
+    {"tunnels[].rdma_local", CONF_T_IP, 0, 0, "", T(rdma_local),
+        .text = "Our address of the RDMA connections. Left out: `tcp_local`."},
+    {"tunnels[].rdma_remote", CONF_T_IP, 0, 0, "", T(rdma_remote),
+        .text = "The peer's. Left out: `tcp_remote`."},
     {"tunnels[].rate", CONF_T_RATE, 1000000, TBPS, "10Gbps", T(rate_Bps),
         .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},
     {"tunnels[].weight", CONF_T_INT, 0, 65535, "1", T(weight),
@@ -377,6 +381,18 @@ const struct conf_key conf_keys[] = {
         .text = "Name of this gateway as one of a pair, which tells the two apart: they have one "
                 "`gateway.name`. Left out: `local` of the pair's own tunnel, with `-` for `:`. "
                 "docs/standby.md."},
+    {"controller.rdma_address", CONF_T_IP, 0, 0, "", C(controller.rdma_address),
+        .text = "Address of an RDMA device of this machine. The gateway reports RDMA as one of its "
+                "carriers, and the control center's tunnels may move there where a network has promised "
+                "the path and nothing is lost. Left out: no RDMA. docs/controller-planning.md."},
+    {"controller.rdma_port", CONF_T_INT, 1, 65535, "4793", C(controller.rdma_port),
+        .text = "Its port, `rdma_port` of these tunnels; the same at all gateways."},
+    {"controller.rdma_buffers", CONF_T_INT, 16, 8192, "512", C(controller.rdma_buffers),
+        .text = "`rdma_buffers` of these tunnels. The control center predicts RDMA over distance from it."},
+    {"controller.rdma_bandwidth", CONF_T_RATE, 1000000, TBPS, "bandwidth", .words = "bandwidth",
+        C(controller.rdma_bandwidth_Bps),
+        .text = "What the device sends at most. Nothing paces it, so RDMA is possible only on paths that "
+                "have this bandwidth; `bandwidth`: as `controller.bandwidth`."},
     {"controller.document", CONF_T_PATH, 2, CONF_STR - 1, "/var/lib/roceway/document.json",
         C(controller.document),
         .text = "File of the controller's last document, which runs after a start while no controller "

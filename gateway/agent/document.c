@@ -40,10 +40,40 @@ static bool addr_port(const char *text, char host[64], unsigned *port)
 
 /* --- tunnels --------------------------------------------------------------------------------- */
 
+/* Addresses of both ends' RDMA devices: the tunnel can go by RDMA. */
+static int rdma(
+    const struct conf *base, const json_t *r, const char *what, json_t *to, struct conf_error *err)
+{
+	const struct conf_controller *c = &base->controller;
+	char local[64], remote[64];
+	unsigned port, peer_port;
+	const char *a, *b;
+	struct rwy_ip ip;
+	int rc = document_keys(r, what, "local remote", err);
+
+	rc = rc ? rc : document_text(r, what, "local", &a, err);
+	rc = rc ? rc : document_text(r, what, "remote", &b, err);
+	if (rc)
+		return rc;
+	if (!addr_port(a, local, &port) || !document_ip(local, &ip) || !rwy_ip_eq(&ip, &c->rdma_address) ||
+	    port != c->rdma_port)
+		return document_fail(err,
+		    "%s: expected `controller.rdma_address` and its port for `rdma.local`, found `%.60s`",
+		    what, a);
+	if (!addr_port(b, remote, &peer_port) || peer_port != port)
+		return document_fail(err,
+		    "%s: expected an address with port %u for `rdma.remote`, found `%.60s`", what, port, b);
+	json_object_set_new(to, "rdma_local", json_string(local));
+	json_object_set_new(to, "rdma_remote", json_string(remote));
+	json_object_set_new(to, "rdma_port", json_integer(port));
+	json_object_set_new(to, "rdma_buffers", json_integer(c->rdma_buffers));
+	return 0;
+}
+
 static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct conf_error *err)
 {
 	static const char keys[] = "name peer remote local carrier rate_bps dscp weight prefixes | "
-	                           "congestion_control fec ecn security detour detour_after own_path paths";
+	                           "congestion_control fec ecn security detour detour_after own_path paths rdma";
 	const char *name = json_string_value(json_object_get(t, "name"));
 	const char *remote, *local, *carrier, *port, *peer;
 	char what[64], host[64], rate[32];
@@ -90,6 +120,11 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 		json_object_set_new(to, "tcp_congestion_control", json_string(base->controller.tcp_cc));
 	if (strcmp(carrier, "native") != 0)
 		json_object_set_new(to, "carrier", json_string(carrier));
+	v = json_object_get(t, "rdma");
+	if (v && (rc = rdma(base, v, what, to, err)) != 0) {
+		json_decref(to);
+		return rc;
+	}
 	for (const char *const *k =
 	         (const char *const[]){"congestion_control", "fec", "ecn", "detour", "detour_after", NULL};
 	     *k; k++)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "conf/schema.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/agent/internal.h"
 #include "gateway/control/tunnels.h"
@@ -15,6 +17,8 @@
 #define UDP_PORT 4793 /* port of a tunnel's first worker: the default of tunnels[].udp_port */
 /* default of tunnels[].rate, when a port does not know its speed */
 #define DEFAULT_BPS   10000000000
+#define RDMA_QPS      4    /* default of tunnels[].tcp_connections */
+#define RDMA_DATAGRAM 4096 /* bytes of a full one, as RoCE hosts send */
 #define LOAD_EVERY    (10 * RWY_SEC)
 #define A_CALL        64 /* sessions visited in one call of a worker */
 #define TUNNELS_CALL  8
@@ -73,6 +77,35 @@ static json_t *relay_of(const struct conf_relay *c)
 	    "redirect_port", (int)c->redirect_port, "links_max", (json_int_t)c->links_max);
 }
 
+/* The control center is not told of a device that is not there: its documents would be refused. */
+static bool rdma_there(const struct conf_controller *c)
+{
+	static const struct rwy_ip none;
+	char addr[INET6_ADDRSTRLEN];
+
+	if (rwy_ip_eq(&c->rdma_address, &none) || gw_carrier_rdma_there(&c->rdma_address))
+		return !rwy_ip_eq(&c->rdma_address, &none);
+	conf_print_ip(&c->rdma_address, addr, sizeof(addr));
+	gw_log(
+	    GW_LOG_WARNING, "controller", "no RDMA: no RDMA device has `controller.rdma_address` %s", addr);
+	return false;
+}
+
+/* Tells the RDMA device's address, and what a tunnel's queue pairs can have under way. */
+static json_t *rdma_of(const struct conf *conf, uint64_t bps)
+{
+	const struct conf_controller *c = &conf->controller;
+	json_t *ip = ctrl_ip(&c->rdma_address), *address;
+	const uint64_t window = (uint64_t)RDMA_QPS * c->rdma_buffers * RDMA_DATAGRAM;
+
+	address = json_sprintf(
+	    rwy_ip_is4(&c->rdma_address) ? "%s:%d" : "[%s]:%d", json_string_value(ip), (int)c->rdma_port);
+	json_decref(ip);
+	return json_pack("{s:I, s:o, s:i, s:I}", "bandwidth_bps",
+	    (json_int_t)(c->rdma_bandwidth_Bps ? 8 * c->rdma_bandwidth_Bps : bps), "address", address, "qps",
+	    RDMA_QPS, "window_bytes", (json_int_t)window);
+}
+
 /* Lists the carriers that this gateway can use, and what it is as a relay. */
 static json_t *capabilities(const struct conf *conf, uint64_t bps)
 {
@@ -85,6 +118,8 @@ static json_t *capabilities(const struct conf *conf, uint64_t bps)
 		json_object_set_new(o, "tcp",
 		    json_pack("{s:I, s:O}", "bandwidth_bps", (json_int_t)tcp, "algorithms", algorithms));
 	json_decref(algorithms);
+	if (rdma_there(c))
+		json_object_set_new(o, "rdma", rdma_of(conf, bps));
 	if (conf->relay.addrs)
 		json_object_set_new(o, "relay", relay_of(&conf->relay));
 	return o;
@@ -204,7 +239,7 @@ struct link {
 	uint32_t loss_ppm, burst16;
 	uint64_t Bps;
 	rwy_time at;
-	bool stream;
+	bool stream, rdma;
 };
 
 static void link_add(struct link *k, const struct wan_stats *s)
@@ -226,19 +261,20 @@ static void link_add(struct link *k, const struct wan_stats *s)
 	k->at = rwy_time_max(k->at, s->measured_at);
 }
 
-/* While a tunnel sends by TCP nothing goes natively, not even probes, so the kernel's measurements
+/* While a tunnel sends by TCP or RDMA nothing goes natively, not even probes, so the measurements
  * of its connections are all that is known of the path. There is no bandwidth: TCP's rate is its
- * reaction to loss and distance, not the path's capacity. */
-static void link_tcp(const struct gw_app *app, unsigned tunnel, struct link *k)
+ * reaction to loss and distance, and the NIC's is its own, not the path's capacity. */
+static void link_stream(const struct gw_app *app, unsigned tunnel, struct link *k)
 {
 	struct gw_carrier_info i;
 
 	gw_carrier_info(app, tunnel, &i);
-	if (i.sending == WAN_CARRIER_QUIC || i.sending == WAN_CARRIER_RDMA) {
-		k->at = 0; /* their losses are not known: no measurement rather than half of one */
+	if (i.sending == WAN_CARRIER_QUIC) {
+		k->at = 0; /* its losses are not known: no measurement rather than half of one */
 		return;
 	}
 	*k = (struct link){.stream = true,
+	    .rdma = i.sending == WAN_CARRIER_RDMA,
 	    .srtt = i.path.srtt,
 	    .min = i.path.min_rtt,
 	    .var = i.path.rttvar,
@@ -260,8 +296,11 @@ static json_t *link_json(const struct link *k, const char *peer)
 	const uint64_t bps = k->Bps * 8;
 
 	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "peer", peer, "carrier",
-	    k->stream ? "tcp" : "native", "rtt_us", (json_int_t)(k->srtt / RWY_US), "rtt_min_us",
-	    (json_int_t)(k->min / RWY_US), "jitter_us", (json_int_t)(k->var / RWY_US), "loss_ppm",
+	    k->rdma     ? "rdma"
+	    : k->stream ? "tcp"
+	                : "native",
+	    "rtt_us", (json_int_t)(k->srtt / RWY_US), "rtt_min_us", (json_int_t)(k->min / RWY_US),
+	    "jitter_us", (json_int_t)(k->var / RWY_US), "loss_ppm",
 	    (json_int_t)(k->loss_ppm > 1000000 ? 1000000 : k->loss_ppm), "burst",
 	    (json_int_t)(burst > 65535 ? 65535 : burst), "bandwidth_bps", (json_int_t)bps, "age_ms",
 	    (json_int_t)(age > 3600000 ? 3600000 : age));
@@ -306,7 +345,7 @@ json_t *ctrl_links(void *ctx)
 		const char *peer = peer_of(k, k->app->conf->tunnel[i].name);
 
 		if (v[i].stream)
-			link_tcp(k->app, i, &v[i]);
+			link_stream(k->app, i, &v[i]);
 		link_bound(&v[i], k->app->conf->tunnel[i].rate_Bps);
 		if (peer && v[i].at)
 			json_array_append_new(list, link_with_paths(k, &v[i], i, peer));

@@ -98,6 +98,9 @@ RWY_MUST_CHECK int gw_carrier_detour(
 /* Copies a tunnel's state; all 0 if it has no TCP port. */
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out);
 
+/* An RDMA device of this machine has the address. */
+bool gw_carrier_rdma_there(const struct rwy_ip *addr);
+
 /* The certificates have changed: new connections use them; those whose peer is not valid by them
  * end. The caller has read the same files without an error. */
 void gw_carrier_certs(struct gw_app *app, const struct conf_tunnel_keys *k);

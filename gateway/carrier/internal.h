@@ -116,6 +116,9 @@ struct gw_carrier_measure {
 	struct gw_carrier_path path;
 	rwy_time next;
 	uint64_t segs, lost16; /* segments in the average; lost ones, times 2^16 */
+	/* RDMA: the device's count of NAKs, and our datagrams, when they were read last */
+	bool naks_known, losses;
+	uint64_t naks, sent;
 };
 
 /* A socket that accepts connections of all tunnels with this address and port. */
@@ -139,7 +142,8 @@ struct gw_quic_port {
 struct gw_carrier_tun {
 	bool used;
 	struct conf_tunnel conf;
-	struct rwy_ip local, remote; /* addresses of its connections */
+	struct rwy_ip local, remote; /* addresses of its TCP and QUIC connections */
+	struct rwy_ip rdma_local, rdma_remote;
 	unsigned idx;
 	uint64_t id;
 	struct wan_agree agree;
@@ -308,6 +312,11 @@ void gw_rdma_port_tick(struct gw_carriers *cs, struct gw_rdma_port *p, rwy_time 
 struct gw_conn *gw_rdma_open(struct gw_carriers *cs, struct gw_carrier_tun *t);
 /* Processes what the connection manager tells. */
 void gw_rdma_turn(struct gw_carriers *cs, rwy_time now);
+/* rdma_measure.c: NAKs that made the connection's device go back. False: it does not count them. */
+bool gw_rdma_naks(const struct gw_conn *c, uint64_t *out);
+struct gw_rdma_flow;
+/* What the connection's acknowledgements tell of round trips. */
+const struct gw_rdma_flow *gw_rdma_flow_of(const struct gw_conn *c);
 /* After all connections were freed. */
 void gw_rdma_stop(struct gw_carriers *cs);
 

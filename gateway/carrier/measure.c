@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures the path by a tunnel's TCP connections: round trips and losses, as counted by the
- * kernel. While a tunnel sends by TCP nothing else measures its path.
+ * Measures the path by a tunnel's connections: TCP's round trips and losses as the kernel counts
+ * them, RDMA's as its NICs do. While a tunnel sends by them nothing else measures its path.
  */
 #include <linux/tcp.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "gateway/carrier/internal.h"
+#include "gateway/carrier/rdma_flow.h"
 
 #define EVERY  (500 * RWY_MS)
 #define MEMORY 1024 /* segments that the reported share of losses covers */
+/* The same for RDMA, at most and at least: the planner asks for shares far below 1/1024. */
+#define RDMA_MEMORY ((uint64_t)1 << 18)
+#define RDMA_LEAST  ((uint64_t)1 << 16)
 
 struct sum {
 	uint64_t segs, lost, delivered;
@@ -50,9 +54,11 @@ static void conn_measure(struct gw_conn *c, struct sum *s)
 }
 
 /* Adds losses of new segments; old ones decay. */
-static void loss_add(struct gw_carrier_measure *m, uint64_t segs, uint64_t lost)
+static void loss_add(
+    struct gw_carrier_measure *m, uint64_t segs, uint64_t lost, uint64_t memory, uint64_t least)
 {
-	const uint64_t keep = segs < MEMORY ? MEMORY - segs : 0;
+	const uint64_t keep = segs < memory ? memory - segs : 0;
+	uint64_t of;
 
 	if (m->segs > keep) {
 		m->lost16 = m->lost16 * keep / m->segs;
@@ -62,7 +68,8 @@ static void loss_add(struct gw_carrier_measure *m, uint64_t segs, uint64_t lost)
 	m->lost16 += lost << 16;
 	if (m->lost16 > m->segs << 16)
 		m->lost16 = m->segs << 16;
-	m->path.loss_ppm = m->segs ? (uint32_t)((m->lost16 * 1000000 / m->segs) >> 16) : 0;
+	of = m->segs > least ? m->segs : least;
+	m->path.loss_ppm = of ? (uint32_t)((m->lost16 * 1000000 / of) >> 16) : 0;
 }
 
 /* QUIC tells no count of losses: the share stays 0, and round trips are what is known. */
@@ -77,10 +84,45 @@ static void quic_measure(const struct gw_quic_conn *q, struct gw_carrier_measure
 	    (struct gw_carrier_path){.srtt = i.srtt, .min_rtt = i.min_rtt, .rttvar = i.rttvar, .at = now};
 }
 
+/* The losses of a tunnel's RDMA connections, by any of them: they have one device. False: it does
+ * not count them, so nothing is known. */
+static bool rdma_losses(const struct gw_carrier_tun *t, const struct gw_conn *c, struct gw_carrier_measure *m)
+{
+	const uint64_t sent = t->c.tx_datagrams;
+	const bool before = m->naks_known;
+	uint64_t naks;
+
+	m->naks_known = gw_rdma_naks(c, &naks);
+	if (!m->naks_known)
+		return false;
+	if (before && sent > m->sent && naks >= m->naks)
+		loss_add(m, sent - m->sent, naks - m->naks, RDMA_MEMORY, RDMA_LEAST);
+	m->naks = naks;
+	m->sent = sent;
+	return before;
+}
+
+/* The round trip of the connection that had one last. */
+static void rdma_measure(
+    const struct gw_carrier_tun *t, const struct gw_conn *c, bool first, struct gw_carrier_measure *m)
+{
+	const struct gw_rdma_flow *f = gw_rdma_flow_of(c);
+
+	if (first)
+		m->losses = rdma_losses(t, c, m);
+	if (!m->losses || !f->srtt || f->heard <= m->path.at)
+		return;
+	m->path.srtt = f->srtt;
+	m->path.min_rtt = f->min_rtt;
+	m->path.rttvar = f->rttvar;
+	m->path.at = f->heard;
+}
+
 void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
 	struct gw_carrier_measure *m = &t->measure;
 	struct sum s = {0};
+	unsigned rdma = 0;
 
 	if (!t->set || now < m->next)
 		return;
@@ -89,11 +131,13 @@ void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t) {
 			if (cs->conn[i].quic)
 				quic_measure(cs->conn[i].quic, m, now);
-			else if (!cs->conn[i].rdma) /* a NIC tells nothing */
+			else if (cs->conn[i].rdma)
+				rdma_measure(t, &cs->conn[i], !rdma++, m);
+			else
 				conn_measure(&cs->conn[i], &s);
 		}
 	if (s.segs)
-		loss_add(m, s.segs, s.lost);
+		loss_add(m, s.segs, s.lost, MEMORY, 0);
 	if (!s.delivered)
 		return;
 	m->path.srtt = s.srtt_us / s.delivered * RWY_US;

@@ -46,14 +46,31 @@ uint32_t gw_rdma_flow_send(struct gw_rdma_flow *f, rwy_time now)
 	if (f->sent == f->done)
 		f->since = now;
 	f->sent++;
+	if (!f->timed_at) {
+		f->timed = f->sent;
+		f->timed_at = now;
+	}
 	f->told = f->posted;
 	return f->posted;
+}
+
+static void round_trip(struct gw_rdma_flow *f, rwy_dur rtt, rwy_time now)
+{
+	const rwy_dur off = rtt > f->srtt ? rtt - f->srtt : f->srtt - rtt;
+
+	f->rttvar = f->srtt ? (3 * f->rttvar + off) / 4 : rtt / 2;
+	f->srtt = f->srtt ? (7 * f->srtt + rtt) / 8 : rtt;
+	f->min_rtt = !f->min_rtt || rtt < f->min_rtt ? rtt : f->min_rtt;
+	f->heard = now;
+	f->timed_at = 0;
 }
 
 void gw_rdma_flow_done(struct gw_rdma_flow *f, rwy_time now)
 {
 	f->done++;
 	f->since = now;
+	if (f->timed_at && f->done == f->timed)
+		round_trip(f, rwy_since(f->timed_at, now), now);
 }
 
 int gw_rdma_flow_recv(struct gw_rdma_flow *f, uint32_t immediate)

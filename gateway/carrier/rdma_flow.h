@@ -33,6 +33,11 @@ struct gw_rdma_flow {
 	uint32_t posted;  /* receives that we have posted */
 	uint32_t told;    /* the same as last told to the peer */
 	rwy_time since;   /* the last acknowledgement, or the first message after a pause */
+	/* one message at a time tells the round trip: its count, and when it was sent; 0: none */
+	uint32_t timed;
+	rwy_time timed_at;
+	rwy_dur srtt, min_rtt, rttvar; /* as of RFC 6298; srtt 0: none yet */
+	rwy_time heard;                /* of the last round trip */
 };
 
 void gw_rdma_flow_init(struct gw_rdma_flow *f, uint32_t ours, uint32_t peers);

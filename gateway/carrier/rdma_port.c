@@ -69,7 +69,7 @@ static struct gw_carrier_tun *peer_of(
     struct gw_carriers *cs, const struct gw_rdma_port *p, const struct rwy_ip *peer)
 {
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
-		if (cs->tun[i].used && cs->tun[i].rdma == p && rwy_ip_eq(&cs->tun[i].remote, peer))
+		if (cs->tun[i].used && cs->tun[i].rdma == p && rwy_ip_eq(&cs->tun[i].rdma_remote, peer))
 			return &cs->tun[i];
 	return NULL;
 }
@@ -239,8 +239,8 @@ struct gw_conn *gw_rdma_open(struct gw_carriers *cs, struct gw_carrier_tun *t)
 	struct rdma_cm_id *id;
 	struct gw_conn *c;
 
-	base_sockaddr_make(&from, &t->local, 0);
-	base_sockaddr_make(&to, &t->remote, t->conf.rdma_port);
+	base_sockaddr_make(&from, &t->rdma_local, 0);
+	base_sockaddr_make(&to, &t->rdma_remote, t->conf.rdma_port);
 	if (rdma_create_id(cs->rdma->events, &id, NULL, RDMA_PS_TCP) != 0) {
 		snprintf(t->problem, sizeof(t->problem), "RDMA: %s", strerror(errno));
 		return NULL;
@@ -425,6 +425,24 @@ static int manager_start(struct gw_carriers *cs)
 	return 0;
 }
 
+bool gw_carrier_rdma_there(const struct rwy_ip *addr)
+{
+	struct rdma_event_channel *events = rdma_create_event_channel();
+	struct rdma_cm_id *id = NULL;
+	struct base_sockaddr a;
+	bool there = false;
+
+	if (!events)
+		return false;
+	base_sockaddr_make(&a, addr, 0);
+	if (rdma_create_id(events, &id, NULL, RDMA_PS_TCP) == 0) {
+		there = rdma_bind_addr(id, (struct sockaddr *)&a.ss) == 0 && id->verbs;
+		rdma_destroy_id(id);
+	}
+	rdma_destroy_event_channel(events);
+	return there;
+}
+
 static int port_listen(struct gw_carriers *cs, struct gw_rdma_port *p)
 {
 	struct base_sockaddr a;
@@ -461,17 +479,17 @@ struct gw_rdma_port *gw_rdma_port_get(struct gw_carriers *cs, struct gw_carrier_
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
 		struct gw_rdma_port *x = &cs->rdma->port[i];
 
-		if (x->users && x->port == t->conf.rdma_port && rwy_ip_eq(&x->addr, &t->local)) {
+		if (x->users && x->port == t->conf.rdma_port && rwy_ip_eq(&x->addr, &t->rdma_local)) {
 			x->users++;
 			return x;
 		}
 		if (!x->users && !p)
 			p = x;
 	}
-	p->addr = t->local; /* one port slot per tunnel */
+	p->addr = t->rdma_local; /* one port slot per tunnel */
 	p->port = t->conf.rdma_port;
 	if ((e = port_listen(cs, p)) != 0) {
-		conf_print_ip(&t->local, addr, sizeof(addr));
+		conf_print_ip(&t->rdma_local, addr, sizeof(addr));
 		snprintf(t->problem, sizeof(t->problem),
 		    e == ENODEV || e == EADDRNOTAVAIL ? "no RDMA: no RDMA device has the address %s"
 		                                      : "no RDMA on %s, port %u: %s",

@@ -234,12 +234,18 @@ static unsigned most_of(const struct gw_carrier_tun *t, enum wan_carrier c)
 	return c == WAN_CARRIER_QUIC ? 1 : t->conf.tcp_connections;
 }
 
+static const struct rwy_ip *remote_of(const struct gw_carrier_tun *t, enum wan_carrier c)
+{
+	return c == WAN_CARRIER_RDMA ? &t->rdma_remote : &t->remote;
+}
+
 static struct gw_carrier_tun *tunnel_of(struct gw_carriers *cs, const struct gw_conn *c, uint64_t id)
 {
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
 		struct gw_carrier_tun *t = &cs->tun[i];
 
-		if (t->used && t->id == id && rwy_ip_eq(&t->remote, &c->peer) && comes_to(t, c))
+		if (t->used && t->id == id && rwy_ip_eq(remote_of(t, c->kind->carrier), &c->peer) &&
+		    comes_to(t, c))
 			return t;
 	}
 	return NULL;
@@ -386,7 +392,7 @@ static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 		return;
 	}
 	c->t = t;
-	c->peer = t->remote;
+	c->peer = *remote_of(t, by);
 	c->deadline = now + OPEN_TIME;
 	wan_conn_init(&c->hello, t->id, cs->epoch, base_random64(), true);
 	control_hello(c);

@@ -110,6 +110,8 @@ int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunne
 	t->conf = *c;
 	t->local = said(&c->tcp_local) ? c->tcp_local : c->local;
 	t->remote = said(&c->tcp_remote) ? c->tcp_remote : c->remote;
+	t->rdma_local = said(&c->rdma_local) ? c->rdma_local : t->local;
+	t->rdma_remote = said(&c->rdma_remote) ? c->rdma_remote : t->remote;
 	t->id = conf_tunnel_id(c, 0);
 	t->retry_at = gw_now() + gw_set_second(t);
 	t->agree.carrier = (enum wan_carrier)c->carrier;

@@ -56,6 +56,7 @@ bool gw_tunnel_same_ends(const struct conf *c, const struct conf_tunnel *a, cons
 	       !strcmp(a->peer_name, b->peer_name) && a->standby == b->standby &&
 	       a->standby_beat == b->standby_beat && a->standby_wait == b->standby_wait &&
 	       rwy_ip_eq(&a->tcp_local, &b->tcp_local) && rwy_ip_eq(&a->tcp_remote, &b->tcp_remote) &&
+	       rwy_ip_eq(&a->rdma_local, &b->rdma_local) && rwy_ip_eq(&a->rdma_remote, &b->rdma_remote) &&
 	       least_datagram(c, b) >= least_datagram(c, a);
 }
 

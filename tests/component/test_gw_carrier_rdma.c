@@ -9,7 +9,10 @@
 
 #include <cmocka.h>
 #include <rdma/rdma_cma.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tests/component/carrier/lab.h"
 #include "gateway/carrier/rdma_flow.h"
@@ -107,13 +110,78 @@ static void test_rdma_removed(void **state)
 	cl_check_hosts();
 }
 
+/* --- what the device tells -------------------------------------------------------------------- */
+static char folder[] = "/tmp/rwy-rdma-XXXXXX";
+
+/* The device has counted so many NAKs for a sequence error. */
+static void naks_put(unsigned n)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/ports/1/hw_counters/rcvd_seq_err", folder);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fprintf(f, "%u\n", n) > 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void folders_make(void)
+{
+	static const char *const below[] = {"ports", "ports/1", "ports/1/hw_counters"};
+	char path[128];
+
+	assert_non_null(mkdtemp(folder));
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, below[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	naks_put(7);
+	rdma_fake_counters(folder);
+}
+
+static bool lossy(void)
+{
+	return cl_info(FP_A).path.loss_ppm > 0;
+}
+
+/* Without such a counter nothing is reported; with it round trips and losses are. What the device had
+ * counted before is not ours. */
+static void test_rdma_measured(void **state)
+{
+	uint64_t sent;
+
+	cl_ask(FP_A, WAN_CARRIER_RDMA);
+	cl_until(cl_both_rdma, true);
+	for (rwy_time end = gw_now() + 2 * RWY_SEC; gw_now() < end;)
+		cl_turn(true);
+	assert_int_equal(cl_info(FP_A).path.at, 0);
+	folders_make();
+	cl_until(cl_measured, true);
+	assert_true(cl_info(FP_A).path.srtt > 0 && cl_info(FP_A).path.srtt < RWY_SEC);
+	assert_true(cl_info(FP_A).path.min_rtt > 0);
+	assert_int_equal(cl_info(FP_A).path.loss_ppm, 0);
+	sent = cl_info(FP_A).c.tx_datagrams;
+	naks_put(7 + 655);
+	cl_until(lossy, true);
+	/* of 65,536 datagrams at least */
+	if (cl_info(FP_A).c.tx_datagrams < 65536)
+		assert_in_range(cl_info(FP_A).path.loss_ppm, 9900, 10000);
+	assert_true(cl_info(FP_A).c.tx_datagrams > sent);
+	rdma_fake_counters("");
+	cl_ask(FP_A, WAN_CARRIER_NATIVE);
+	cl_until(cl_both_native, true);
+	cl_until(cl_both_closed, true);
+	cl_check_hosts();
+}
+
 /* A REQ from an address of the fake's network to site A. */
 static struct rdma_cm_id *rdma_dial(
     struct rdma_event_channel *ch, uint8_t from, const uint8_t *said, uint8_t n, enum rdma_cm_event_type want)
 {
 	struct rdma_conn_param param = {.private_data = said, .private_data_len = n};
 	struct base_sockaddr src, dst;
-	struct rwy_ip a = CL_LO(from), b = CL_LO(1 + FP_A);
+	struct rwy_ip a = CL_RDMA(from), b = CL_RDMA(1 + FP_A);
 	struct rdma_cm_event *ev;
 	struct rdma_cm_id *id;
 
@@ -180,7 +248,7 @@ static void test_rdma_nowhere(void **state)
 	gw_log_set(-1);
 	assert_int_equal(gw_carrier_tunnel(cl_app(FP_A), 0, &t), 0);
 	assert_int_equal(gw_carrier_set(cl_app(FP_A), 0, WAN_CARRIER_RDMA, why, sizeof(why)), RWY_EINVAL);
-	assert_string_equal(why, "no RDMA: no RDMA device has the address 127.88.0.1");
+	assert_string_equal(why, "no RDMA: no RDMA device has the address 127.88.0.101");
 	assert_string_equal(cl_info(FP_A).problem, why);
 	t.carrier = CONF_CARRIER_RDMA; /* then it must not begin */
 	assert_int_equal(gw_carrier_tunnel(cl_app(FP_A), 0, &t), RWY_EINVAL);
@@ -207,6 +275,7 @@ static int tests(void)
 	    cmocka_unit_test(test_rdma_others),
 	    cmocka_unit_test(test_rdma_dies),
 	    cmocka_unit_test(test_rdma_removed),
+	    cmocka_unit_test(test_rdma_measured),
 	    cmocka_unit_test(test_rdma_refused),
 	    cmocka_unit_test(test_rdma_nowhere),
 	    cmocka_unit_test(cl_test_end),

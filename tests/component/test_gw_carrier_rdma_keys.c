@@ -158,7 +158,7 @@ static void dial(struct dialled *d, uint8_t cipher)
 	struct ibv_qp_init_attr a = {.qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 4, .max_recv_wr = 16}};
 	uint8_t said[GW_RDMA_GREETING];
 	struct rdma_conn_param param = {.private_data = said, .private_data_len = sizeof(said)};
-	struct rwy_ip from = CL_LO(1 + FP_B), to = CL_LO(1 + FP_A);
+	struct rwy_ip from = CL_RDMA(1 + FP_B), to = CL_RDMA(1 + FP_A);
 	struct base_sockaddr src, dst;
 	struct rdma_cm_event *ev;
 

@@ -25,7 +25,7 @@ static const char file[] =
     "tunnels:\n"
     "  - {name: own, port: wan, local: 192.0.2.1, remote: 192.0.2.99, security: none}\n"
     "controller: {urls: ['https://c'], ca: /c, certificate: /d, key: /k, site: s, tcp_congestion_control: "
-    "cubic}\n";
+    "cubic, rdma_address: 203.0.113.1, rdma_port: 4799, rdma_buffers: 64}\n";
 
 #define TUN                                                                                                  \
 	"{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', 'carrier': "         \
@@ -35,6 +35,11 @@ static const char file[] =
 	"{'name': 'b2', 'peer': 'gw-b2', 'remote': '[fd00:9::3]:4793', 'local': 'fd00:9::1', 'carrier': "    \
 	"'native', 'rate_bps': 1000000000, 'dscp': 0, 'weight': 1, 'prefixes': "                             \
 	"['10.2.0.0/24'], 'detour': 'tcp', 'detour_after': 3}"
+/* It may go by RDMA, and does. */
+#define RDMA(local, remote)                                                                                  \
+	"{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', 'carrier': 'rdma', " \
+	"'rate_bps': 1000000000, 'dscp': 0, 'weight': 1, 'prefixes': ['10.2.0.0/24'], 'rdma': {'local': "    \
+	"'" local "', 'remote': '" remote "'}}"
 #define TEN                                                                                                  \
 	"{'name': 'red', 'vni': 5001, 'prefixes': [{'prefix': '10.1.0.0/24', 'at': 'vtep'}, {'prefix': "     \
 	"'10.9.0.0/24', 'at': 'b2'}], 'limit': '1Gbps', 'acl': [{'action': 'deny', 'source': "               \
@@ -233,6 +238,44 @@ static void test_bad(void **state)
 			fail_msg("%s: wanted `%s`, got %d `%s`", bad[i].to, bad[i].want, rc, err.msg);
 		assert_null(d.conf);
 		free(text);
+	}
+}
+
+/* A tunnel that can go by RDMA has the addresses of both devices, beside its own; and what of it is
+ * refused. */
+static void test_rdma(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} wrong[] = {{DOC(RDMA("203.0.113.2:4799", "203.0.113.3:4799"), "", ""),
+	                 "tunnel b1: expected `controller.rdma_address` and its port for `rdma.local`"},
+	    {DOC(RDMA("203.0.113.1:4793", "203.0.113.3:4799"), "", ""), "for `rdma.local`"},
+	    {DOC(RDMA("203.0.113.1", "203.0.113.3:4799"), "", ""), "for `rdma.local`"},
+	    {DOC(RDMA("203.0.113.1:4799", "203.0.113.3:4798"), "", ""),
+	        "tunnel b1: expected an address with port 4799 for `rdma.remote`"},
+	    {DOC(RDMA("203.0.113.1:4799", "x"), "", ""), "for `rdma.remote`"},
+	    {DOC(RDMA("203.0.113.1:4799', 'port': '1", "203.0.113.3:4799"), "", ""), "unknown field `port`"}};
+	const struct rwy_ip local = rwy_ip_from4((const uint8_t[4]){203, 0, 113, 1});
+	const struct rwy_ip remote = rwy_ip_from4((const uint8_t[4]){203, 0, 113, 3}), none = {0};
+	const struct conf_tunnel *t;
+	struct conf_error err;
+	struct document d;
+
+	if (parse(&d, DOC(RDMA("203.0.113.1:4799", "203.0.113.3:4799") ", " TUN2, "", ""), &err))
+		fail_msg("%s", err.msg);
+	t = &d.conf->tunnel[1];
+	assert_int_equal(t->carrier, CONF_CARRIER_RDMA);
+	assert_true(rwy_ip_eq(&t->rdma_local, &local) && rwy_ip_eq(&t->rdma_remote, &remote));
+	assert_true(rwy_ip_eq(&t->tcp_local, &none)); /* TCP and the exchange of keys stay where they are */
+	assert_int_equal(t->rdma_port, 4799);
+	assert_int_equal(t->rdma_buffers, 64);
+	assert_int_equal(t->security, CONF_SEC_KEYS);
+	assert_int_equal(d.conf->tunnel[2].rdma_port, 0);
+	document_fini(&d);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(parse(&d, wrong[i].text, &err), RWY_EINVAL);
+		if (!strstr(err.msg, wrong[i].says))
+			fail_msg("%u: %s", i, err.msg);
 	}
 }
 
@@ -436,6 +479,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_good, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_bad, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_rdma, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_permits, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_siblings, set_up, tear_down), cmocka_unit_test(test_keep)};

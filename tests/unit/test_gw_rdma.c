@@ -334,6 +334,31 @@ static void dead_peers(void **state)
 	assert_false(gw_rdma_flow_dead(&f, t + 3600 * RWY_SEC));
 }
 
+/* One message at a time is timed, by the acknowledgement of its own. */
+static void round_trips(void **state)
+{
+	struct gw_rdma_flow f;
+	rwy_time t = 100 * RWY_SEC;
+
+	gw_rdma_flow_init(&f, 64, 64);
+	for (unsigned i = 0; i < 10; i++) /* these wait in the NIC behind the first one */
+		(void)gw_rdma_flow_send(&f, t);
+	gw_rdma_flow_done(&f, t + 5 * RWY_MS);
+	assert_int_equal(f.srtt, 5 * RWY_MS);
+	assert_int_equal(f.min_rtt, 5 * RWY_MS);
+	assert_int_equal(f.heard, t + 5 * RWY_MS);
+	for (unsigned i = 0; i < 9; i++)
+		gw_rdma_flow_done(&f, t + (6 + i) * RWY_MS);
+	assert_int_equal(f.heard, t + 5 * RWY_MS);
+	for (unsigned i = 0; i < 100; i++) {
+		t += RWY_SEC;
+		(void)gw_rdma_flow_send(&f, t);
+		gw_rdma_flow_done(&f, t + 20 * RWY_MS);
+	}
+	assert_true(f.srtt > 19 * RWY_MS && f.srtt <= 20 * RWY_MS && f.rttvar < RWY_MS);
+	assert_int_equal(f.min_rtt, 5 * RWY_MS);
+}
+
 /* --- two ends --------------------------------------------------------------------------------- */
 #define WIRE 8192
 
@@ -467,6 +492,7 @@ int main(void)
 	    cmocka_unit_test(own_buffers),
 	    cmocka_unit_test(impossible_credits),
 	    cmocka_unit_test(dead_peers),
+	    cmocka_unit_test(round_trips),
 	    cmocka_unit_test(two_ends),
 	};
 

@@ -31,6 +31,8 @@ static void conf(struct conf *c, enum fp_site s)
 	t->tcp_local = CL_LO((uint8_t)(1 + s));
 	t->tcp_remote = CL_LO((uint8_t)(2 - s));
 	t->quic_port = cl.port;
+	t->rdma_local = CL_RDMA(1 + s);
+	t->rdma_remote = CL_RDMA(2 - s);
 	t->rdma_port = cl.port;
 	t->rdma_buffers = 50; /* 64 */
 	snprintf(t->peer_name, sizeof(t->peer_name), "%s", s == FP_A ? "site-b" : "site-a");

@@ -14,6 +14,8 @@
 
 /* Site A is at CL_LO(1), site B at CL_LO(2). */
 #define CL_LO(n) rwy_ip_from4((uint8_t[4]){127, 88, 0, n})
+/* The same of their RDMA devices. */
+#define CL_RDMA(n) CL_LO((uint8_t)(100 + (n)))
 
 struct carrier_lab {
 	struct fp_lab fp;

@@ -68,7 +68,8 @@ struct mr {
 	struct mr *next;
 };
 
-static struct ibv_context device;
+static struct ibv_device what;
+static struct ibv_context device = {.device = &what};
 static struct ibv_pd pd = {.context = &device};
 static struct id *ids;
 static struct mr *mrs;
@@ -101,6 +102,11 @@ void rdma_fake_listen(void (*fn)(const uint8_t *p, uint32_t n))
 	pthread_mutex_lock(&lock);
 	hears = fn;
 	pthread_mutex_unlock(&lock);
+}
+
+void rdma_fake_counters(const char *folder)
+{
+	snprintf(what.ibdev_path, sizeof(what.ibdev_path), "%s", folder);
 }
 
 void rdma_fake_net(uint8_t first)
@@ -284,6 +290,7 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 static void device_set(struct rdma_cm_id *id)
 {
 	id->verbs = &device;
+	id->port_num = 1;
 	id->pd = &pd;
 }
 

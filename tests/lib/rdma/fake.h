@@ -35,6 +35,9 @@ void rdma_fake_listen(void (*fn)(const uint8_t *p, uint32_t n));
 /* An address of the device begins with this byte (IPv4). */
 void rdma_fake_net(uint8_t first);
 
+/* The folder of the device's counters, as in /sys/class/infiniband; "": it has none. */
+void rdma_fake_counters(const char *folder);
+
 /* The device is removed: every id is told. It comes back when its net is set. */
 void rdma_fake_remove(void);
 
