@@ -10,8 +10,13 @@
 
 int proxy_edge_init(struct proxy_edge *e, const struct proxy_policy *policy, const struct proxy_map_cfg *cfg)
 {
+	int rc;
+
 	*e = (struct proxy_edge){.policy = policy};
-	return proxy_map_new(&e->map, cfg);
+	rc = proxy_map_new(&e->map, cfg);
+	if (!rc)
+		e->links = proxy_map_links(e->map, &e->links_max);
+	return rc;
 }
 
 void proxy_edge_fini(struct proxy_edge *e)

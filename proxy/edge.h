@@ -102,6 +102,8 @@ struct proxy_counters {
 struct proxy_edge {
 	const struct proxy_policy *policy; /* the caller's; may be exchanged between packets */
 	struct proxy_map *map;
+	struct proxy_link *links; /* of the map */
+	uint32_t links_max;
 	struct proxy_once once;
 	struct proxy_hops hops;
 	/* Set by the caller after the begin: random, and secret. Of the desk's cookies. */

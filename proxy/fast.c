@@ -5,7 +5,7 @@
 #include "roce/wire.h"
 #include "rwy/checksum.h"
 
-enum { IP4_FRAG = 6, IP4_PROTO = 9, IP4_SRC = 12, IP4_DST = 16, IP6_NEXT = 6, IP6_SRC = 8, IP6_DST = 24 };
+enum { IP4_ID = 4, IP4_SRC = 12, IP4_DST = 16, IP6_NEXT = 6, IP6_SRC = 8, IP6_DST = 24 };
 enum {
 	IP4_LEN = sizeof(struct roce_ip4),
 	IP6_LEN = sizeof(struct roce_ip6),
@@ -21,20 +21,31 @@ struct view {
 	bool is6;
 };
 
+/* Of an IPv4 header: no fragment, and UDP. */
+static inline bool is_whole_udp(const uint8_t *ip)
+{
+	/* identification, fragment, time to live, protocol, checksum */
+	const uint64_t which = (uint64_t)(ROCE_IP4_MF | ROCE_IP4_OFFMASK) << 32 | 0xff0000;
+
+	return (rwy_get64(ip + IP4_ID) & which) == (uint64_t)ROCE_IPPROTO_UDP << 16;
+}
+
+/* The UDP header of a datagram of this length to RoCE's port, without a checksum. */
+static inline bool is_roce(const uint8_t *udp, uint32_t len)
+{
+	return (rwy_get64(udp) & 0xffffffffffff) == ((uint64_t)ROCE_UDP_PORT << 32 | (uint64_t)len << 16);
+}
+
 /* Whether it is RC over UDP without IP options and UDP checksum; then *v is filled. */
 static inline bool view(uint8_t *ip, uint32_t len, struct view *v)
 {
-	uint8_t *udp;
 	uint32_t hlen;
 
 	if (len < IP6_LEN + UDP_LEN)
 		return false;
-	if (ip[0] == 0x45) {
+	if (ip[0] == 0x45 && is_whole_udp(ip)) {
 		hlen = IP4_LEN;
 		v->len = rwy_get16(ip + 2);
-		if (ip[IP4_PROTO] != ROCE_IPPROTO_UDP ||
-		    rwy_get16(ip + IP4_FRAG) & (ROCE_IP4_MF | ROCE_IP4_OFFMASK))
-			return false;
 		v->src = rwy_ip_from4(ip + IP4_SRC);
 		v->dst = rwy_ip_from4(ip + IP4_DST);
 	} else if (ip[0] >> 4 == 6 && ip[IP6_NEXT] == ROCE_IPPROTO_UDP) {
@@ -45,11 +56,9 @@ static inline bool view(uint8_t *ip, uint32_t len, struct view *v)
 	} else {
 		return false;
 	}
-	udp = ip + hlen;
-	v->bth = udp + UDP_LEN;
+	v->bth = ip + hlen + UDP_LEN;
 	if (v->len > len || v->len > UINT16_MAX || v->len < hlen + UDP_LEN + ROCE_BTH_LEN + ROCE_ICRC_LEN ||
-	    rwy_get16(udp + 2) != ROCE_UDP_PORT || rwy_get16(udp + 4) != v->len - hlen ||
-	    rwy_get16(udp + 6) || v->bth[0] >> 5 != ROCE_RC)
+	    !is_roce(ip + hlen, v->len - hlen) || v->bth[0] >> 5 != ROCE_RC)
 		return false;
 	v->ip = ip;
 	v->is6 = hlen == IP6_LEN;
@@ -105,22 +114,39 @@ static __attribute__((noinline)) void rewrite_first(
  * Fields are written as the words that the engine reads right afterwards: a load that spans a
  * recent store has to wait for it.
  */
-static inline void rewrite(
-    const struct view *v, unsigned at4, unsigned at6, const struct rwy_ip *a, const struct proxy_patch *p)
+static inline void icrc_add(uint8_t *ip, uint32_t len, uint32_t icrc)
 {
-	uint32_t crc = icrc_of(v) ^ p->icrc, sum, word;
+	uint32_t crc;
 
-	memcpy(v->ip + v->len - ROCE_ICRC_LEN, &crc, 4);
-	if (v->is6) {
-		memcpy(v->ip + at6, a->b, 16);
-		return;
-	}
-	memcpy(v->ip + at4, a->b + 12, 4);
-	memcpy(&word, v->ip + RWY_IP4_CSUM - 2, 4);
+	memcpy(&crc, ip + len - ROCE_ICRC_LEN, 4);
+	crc ^= icrc;
+	memcpy(ip + len - ROCE_ICRC_LEN, &crc, 4);
+}
+
+/* An IPv4 address at `at`, and what it does to both checksums. */
+static inline void rewrite4(
+    uint8_t *ip, uint32_t len, unsigned at, const struct rwy_ip *a, const struct proxy_patch *p)
+{
+	uint32_t sum, word;
+
+	icrc_add(ip, len, p->icrc);
+	memcpy(ip + at, a->b + 12, 4);
+	memcpy(&word, ip + RWY_IP4_CSUM - 2, 4);
 	sum = (uint32_t)(uint16_t)~__builtin_bswap16((uint16_t)(word >> 16)) + p->sum;
 	sum = (uint16_t) ~(sum + (sum >> 16));
 	word = (word & 0xffff) | (uint32_t)__builtin_bswap16((uint16_t)sum) << 16;
-	memcpy(v->ip + RWY_IP4_CSUM - 2, &word, 4);
+	memcpy(ip + RWY_IP4_CSUM - 2, &word, 4);
+}
+
+static inline void rewrite(
+    const struct view *v, unsigned at4, unsigned at6, const struct rwy_ip *a, const struct proxy_patch *p)
+{
+	if (!v->is6) {
+		rewrite4(v->ip, v->len, at4, a, p);
+		return;
+	}
+	icrc_add(v->ip, v->len, p->icrc);
+	memcpy(v->ip + at6, a->b, 16);
 }
 
 /* The destination QPN, and the byte before it as it is. */
@@ -160,7 +186,41 @@ const struct proxy_link *proxy_fast_in(struct proxy_edge *e, uint8_t *ip, uint32
 	return l;
 }
 
-const struct proxy_link *proxy_fast_out(
+static inline void count_out(struct proxy_edge *e, struct proxy_link *l, uint32_t len, rwy_time now)
+{
+	l->touched = now;
+	l->out_packets++;
+	l->out_bytes += len;
+	e->c.relay_out_packets++;
+	e->c.relay_out_bytes += len;
+}
+
+/*
+ * Whether an IPv4 packet is one of the link's, and of a length that it knows, so that a packet
+ * as long was found good before: then its patch, else NULL. All that view() and the search for the
+ * link look at is in five words.
+ */
+static inline const struct proxy_patch *known4(struct proxy_link *l, const uint8_t *ip, uint32_t len)
+{
+	const uint64_t n = rwy_get16(ip + 2);
+	const struct proxy_patch *p = patch_of(l->patch_out, (uint32_t)n);
+	/* version, header length, total length, fragment */
+	bool same = (rwy_get64(ip) & 0xff00ffff00003fff) == ((uint64_t)0x45 << 56 | n << 32);
+
+	/* protocol and source; destination and UDP port; UDP length, checksum and transport; QPN */
+	same = same && (rwy_get64(ip + 8) & 0xff0000ffffffff) ==
+	                   ((uint64_t)ROCE_IPPROTO_UDP << 48 | rwy_get32(l->remote.b + 12));
+	same = same && (rwy_get64(ip + 16) & 0xffffffff0000ffff) ==
+	                   ((uint64_t)rwy_get32(l->local.b + 12) << 32 | ROCE_UDP_PORT);
+	same = same && (rwy_get64(ip + 24) & 0xffffffffe0000000) == (n - IP4_LEN) << 48;
+	same = same && (rwy_get32(ip + IP4_LEN + UDP_LEN + 4) & 0xffffff) == l->lqpn;
+	return same && p->len == n && n <= len && l->out_hashed && is_open(l) && l->state != PROXY_FREE &&
+	               l->state != PROXY_CLOSED && rwy_ip_is4(&l->remote)
+	           ? p
+	           : NULL;
+}
+
+static __attribute__((noinline)) const struct proxy_link *search_out(
     struct proxy_edge *e, uint8_t *ip, uint32_t len, uint64_t *hint, rwy_time now)
 {
 	struct proxy_patch *p;
@@ -178,10 +238,24 @@ const struct proxy_link *proxy_fast_out(
 		rewrite(&v, IP4_SRC, IP6_SRC, &l->relay, p);
 	else
 		rewrite_first(&v, l, false, p);
-	l->touched = now;
-	l->out_packets++;
-	l->out_bytes += v.len;
-	e->c.relay_out_packets++;
-	e->c.relay_out_bytes += v.len;
+	count_out(e, l, v.len, now);
 	return l;
+}
+
+const struct proxy_link *proxy_fast_out(
+    struct proxy_edge *e, uint8_t *ip, uint32_t len, uint64_t *hint, rwy_time now)
+{
+	static_assert(ROCE_RC == 0, "known4()");
+
+	if (hint && *hint - 1 < e->links_max && len >= IP6_LEN + UDP_LEN) {
+		struct proxy_link *l = &e->links[*hint - 1];
+		const struct proxy_patch *p = known4(l, ip, len);
+
+		if (p) {
+			rewrite4(ip, p->len, IP4_SRC, &l->relay, p);
+			count_out(e, l, p->len, now);
+			return l;
+		}
+	}
+	return search_out(e, ip, len, hint, now);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of links: an array, a list a state class, and four hash indices. */
-#include "proxy/map.h"
+#include "proxy/map_int.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rwy/hash.h"
-
-#define LINKS_MAX (1u << 20)
-#define QPN_MIN   2 /* 0 and 1 are special (IBA 3.5.6) */
-#define QPN_MAX   PROXY_QPN_MAX
 
 /* Lists in order of the last touch. Links of a list have the same time to live. */
 enum list { L_FREE, L_HALF, L_OPEN, L_CLOSED, L_COUNT };
@@ -205,6 +201,12 @@ struct proxy_link *proxy_map_out_hint(const struct proxy_map *m, uint64_t *hint,
 	l = proxy_map_out(m, remote, local, lqpn);
 	*hint = l ? (uint64_t)(l - m->l) + 1 : 0;
 	return l;
+}
+
+struct proxy_link *proxy_map_links(const struct proxy_map *m, uint32_t *n)
+{
+	*n = m->cfg.links_max;
+	return m->l;
 }
 
 struct proxy_link *proxy_map_cm_in(const struct proxy_map *m, const struct proxy_cm_key *k)
@@ -437,27 +439,12 @@ const struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cur
 
 /* --- begin and end --------------------------------------------------------------------------- */
 
-static bool cfg_is_valid(const struct proxy_map_cfg *c)
-{
-	return c->links_max && c->links_max <= LINKS_MAX && c->half_open_max && c->source_max &&
-	       c->qpn_first >= QPN_MIN && c->qpn_first <= c->qpn_last && c->qpn_last <= QPN_MAX;
-}
-
-static uint32_t *index_new(uint32_t buckets)
-{
-	uint32_t *p = malloc(buckets * sizeof(*p));
-
-	if (p)
-		memset(p, 0xff, buckets * sizeof(*p));
-	return p;
-}
-
 int proxy_map_new(struct proxy_map **out, const struct proxy_map_cfg *cfg)
 {
 	uint32_t buckets = 16;
 	struct proxy_map *m;
 
-	if (!cfg_is_valid(cfg))
+	if (!proxy_map_cfg_valid(cfg))
 		return RWY_EINVAL;
 	while (buckets < cfg->links_max)
 		buckets *= 2;
@@ -468,11 +455,11 @@ int proxy_map_new(struct proxy_map **out, const struct proxy_map_cfg *cfg)
 	m->mask = buckets - 1;
 	m->source_mask = 2 * buckets - 1;
 	m->qpn = cfg->qpn_first + (uint32_t)(rwy_mix64(cfg->seed) % (cfg->qpn_last - cfg->qpn_first + 1));
-	m->in = index_new(buckets);
-	m->out = index_new(buckets);
-	m->cm_in = index_new(buckets);
-	m->cm_out = index_new(buckets);
-	m->l = calloc(cfg->links_max, sizeof(*m->l));
+	m->in = proxy_map_index_new(buckets);
+	m->out = proxy_map_index_new(buckets);
+	m->cm_in = proxy_map_index_new(buckets);
+	m->cm_out = proxy_map_index_new(buckets);
+	m->l = proxy_map_links_new(cfg->links_max);
 	m->source = calloc(2 * (size_t)buckets, sizeof(*m->source));
 	if (!m->in || !m->out || !m->cm_in || !m->cm_out || !m->l || !m->source) {
 		proxy_map_free(m);

@@ -13,7 +13,9 @@
 #ifndef PROXY_MAP_H
 #define PROXY_MAP_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "proxy/states.h"
@@ -40,11 +42,33 @@ struct proxy_patch {
 
 #define PROXY_PATCHES 4 /* a power of two */
 
+#define PROXY_LINE 64 /* bytes of a cache line */
+
+/*
+ * A packet to the local host reads the first two cache lines, one of it the first three. The table
+ * is aligned to them.
+ */
 struct proxy_link {
-	uint64_t id; /* the same at both relays */
-	struct rwy_ip local, remote, relay;
-	uint32_t alias;      /* remote host's QPN as the local host knows it; 0: none yet */
+	_Alignas(PROXY_LINE) struct rwy_ip local;
+	struct rwy_ip remote, relay;
 	uint32_t lqpn, rqpn; /* 0: not known yet */
+	uint32_t alias;      /* remote host's QPN as the local host knows it; 0: none yet */
+	uint8_t state;       /* enum proxy_state */
+	bool in_hashed, out_hashed;
+	bool local_active;
+
+	/* to the local host; the patches while the link is open */
+	uint64_t out_packets, out_bytes;
+	struct proxy_patch patch_out[PROXY_PATCHES];
+	rwy_time touched;           /* last message or packet */
+	uint32_t next_in, next_out; /* the table's own, as those below */
+
+	/* the same of the local host */
+	uint64_t in_packets, in_bytes;
+	struct proxy_patch patch_in[PROXY_PATCHES];
+	rwy_time since; /* begin */
+	uint64_t id;    /* the same at both relays */
+
 	/* of the active and the passive host; comm_b 0: not known. Pairs have none. */
 	uint32_t comm_a, comm_b;
 	uint64_t tid;        /* of the REQ */
@@ -52,19 +76,14 @@ struct proxy_link {
 	uint16_t asked_port; /* that the active host named here; 0: at the other relay */
 	uint16_t port;       /* of the passive host */
 	uint32_t entry;      /* of the listen map; PROXY_NIL: none */
-	bool local_active;
-	bool pair;                       /* of queue pairs without CM (proxy/pair.h) */
-	bool once;                       /* a one-time port named the target */
-	uint8_t state;                   /* enum proxy_state */
-	rwy_time since, touched;         /* begin; last message or packet */
-	uint64_t in_packets, in_bytes;   /* of the local host */
-	uint64_t out_packets, out_bytes; /* to the local host */
-	/* of packets of the local host, and to it, while the link is open */
-	struct proxy_patch patch_in[PROXY_PATCHES], patch_out[PROXY_PATCHES];
-	/* the table's own */
-	uint32_t prev, next, next_in, next_out, next_cm_in, next_cm_out, source;
-	bool in_hashed, out_hashed;
+	bool pair;           /* of queue pairs without CM (proxy/pair.h) */
+	bool once;           /* a one-time port named the target */
+	uint32_t prev, next, next_cm_in, next_cm_out, source;
 };
+static_assert(offsetof(struct proxy_link, out_packets) == PROXY_LINE &&
+                  offsetof(struct proxy_link, in_packets) == 2 * PROXY_LINE &&
+                  sizeof(struct proxy_link) % PROXY_LINE == 0,
+    "cache lines");
 
 struct proxy_map_cfg {
 	uint32_t links_max;           /* 1..2^20, closed ones included */
@@ -119,6 +138,8 @@ struct proxy_link *proxy_map_out(
  */
 struct proxy_link *proxy_map_out_hint(const struct proxy_map *m, uint64_t *hint, const struct rwy_ip *remote,
     const struct rwy_ip *local, uint32_t lqpn);
+/* The table's links, *n of them, used or not; a hint is 1 + the number of one. For proxy/fast.c. */
+struct proxy_link *proxy_map_links(const struct proxy_map *m, uint32_t *n);
 /* The same for CM messages. key: local -> relay (in), or remote -> local (out). */
 struct proxy_link *proxy_map_cm_in(const struct proxy_map *m, const struct proxy_cm_key *k);
 struct proxy_link *proxy_map_cm_out(const struct proxy_map *m, const struct proxy_cm_key *k);

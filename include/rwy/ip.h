@@ -29,9 +29,12 @@ static inline struct rwy_ip rwy_ip_from4(const uint8_t v4[4])
 
 static inline bool rwy_ip_is4(const struct rwy_ip *a)
 {
-	static const uint8_t prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+	uint64_t zeros;
+	uint32_t prefix;
 
-	return memcmp(a->b, prefix, 12) == 0;
+	memcpy(&zeros, a->b, 8); /* GCC calls memcmp() for 12 bytes */
+	memcpy(&prefix, a->b + 8, 4);
+	return !zeros && prefix == 0xffff0000u; /* little-endian */
 }
 
 static inline bool rwy_ip_eq(const struct rwy_ip *a, const struct rwy_ip *b)

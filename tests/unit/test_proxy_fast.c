@@ -144,6 +144,69 @@ static void left_alone(void **state)
 	}
 }
 
+/*
+ * A flow whose link and length are known, and every bit of a header changed, and the packet cut: it
+ * goes as without that knowledge, or is left alone as then.
+ */
+static void known_as_unknown(void **state)
+{
+	static uint8_t good[TP_MAX], b[TP_MAX], other[TP_MAX];
+	const struct tp t = {.opcode = 0x04, .ttl = 64, .payload_len = 64, .pad = -1, .dqpn = LQPN};
+
+	for (unsigned is6 = 0; is6 < 2; is6++) {
+		const uint32_t head = (is6 ? 40 : 20) + 8 + 12;
+		struct world w;
+		struct tp x = t;
+		uint32_t len, passed = 0;
+
+		x.is6 = is6;
+		world_begin(&w, is6, false);
+		len = tp_make(good, &x);
+		for (unsigned i = 0; i < 2; i++) {
+			memcpy(b, good, len);
+			assert_non_null(fast(&w, false, b, len));
+		}
+		assert_true(w.hint != 0);
+		for (uint32_t bit = 0; bit < 8 * head; bit++) {
+			uint64_t hint = w.hint;
+			const struct proxy_link *l;
+
+			memcpy(b, good, len);
+			b[bit / 8] ^= (uint8_t)(1u << bit % 8);
+			memcpy(other, b, len);
+			l = proxy_fast_out(&w.e, other, len, NULL, 2 * RWY_SEC);
+			if (proxy_fast_out(&w.e, b, len, &hint, 2 * RWY_SEC) != l)
+				fail_msg("bit %u", bit);
+			assert_memory_equal(b, other, len);
+			passed += l != NULL;
+		}
+		assert_true(passed > 40 && passed < 8 * head / 2); /* TTL, sequence number and so on */
+		for (uint32_t n = 0; n < len; n++) {
+			memcpy(b, good, len);
+			assert_null(fast(&w, false, b, n));
+			assert_memory_equal(b, good, len);
+		}
+		/* The hint may name any link, one that is closed, and one that is gone. */
+		for (unsigned i = 0; i < 4; i++) {
+			struct proxy_link *l = &w.e.links[w.hint - 1];
+
+			if (i == 2)
+				proxy_map_state(w.e.map, l, PROXY_CLOSED, 2 * RWY_SEC);
+			if (i == 3)
+				proxy_map_remove(w.e.map, l);
+			memcpy(b, good, len);
+			memcpy(other, good, len);
+			assert_ptr_equal(
+			    fast(&w, false, b, len), proxy_fast_out(&w.e, other, len, NULL, 2 * RWY_SEC));
+			assert_memory_equal(b, other, len);
+			assert_int_equal(memcmp(b, good, len) != 0, i < 3);
+			if (i == 0)
+				w.hint = 16;
+		}
+		proxy_edge_fini(&w.e);
+	}
+}
+
 /* Another host's packet for the link; and of a link that is over. */
 static void not_of_the_link(void **state)
 {
@@ -170,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(equals_the_long_way_everywhere),
 	    cmocka_unit_test(left_alone),
+	    cmocka_unit_test(known_as_unknown),
 	    cmocka_unit_test(not_of_the_link),
 	};
 
