@@ -157,7 +157,7 @@ struct conf_controller {
 	uint16_t rdma_buffers;       /* tunnels[].rdma_buffers of the control center's tunnels */
 	uint64_t rdma_bandwidth_Bps; /* what the device sends; 0: bandwidth_Bps */
 	char document[CONF_STR];     /* file that keeps the last document */
-	char member[CONF_NAME];      /* its name as one of a pair; "": of its address on the cable */
+	char member[CONF_NAME];      /* its name in a pair; "": of its address on the cable */
 };
 
 /* An entry of the relay's access list: these hosts may connect to those. */

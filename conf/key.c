@@ -2,6 +2,8 @@
 /* Rows of the schema: groups, names and words of keys, and the description of a key's values. */
 #include "conf/schema.h"
 
+#include <assert.h>
+
 /* The part of a key's path after its group, if it is in it: "ports[].name" is "name" in
  * "ports[]". */
 const char *conf_key_in_group(const struct conf_key *k, const char *group)
@@ -23,6 +25,7 @@ struct conf_group conf_group_find(const char *path)
 		g.first++;
 	while (g.first + g.count < conf_keys + conf_keys_count && conf_key_in_group(&g.first[g.count], path))
 		g.count++;
+	assert(g.count <= CONF_GROUP_KEYS_MAX);
 	return g;
 }
 

@@ -73,7 +73,7 @@ struct conf_group {
 	const struct conf_key *first;
 	unsigned count;
 };
-#define CONF_GROUP_KEYS_MAX 40
+#define CONF_GROUP_KEYS_MAX 64
 struct conf_group conf_group_find(const char *path); /* "", "gateway", "ports[]" */
 
 /* Copies the idx-th of words separated by blanks; false: there are fewer. */

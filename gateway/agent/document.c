@@ -72,8 +72,9 @@ static int rdma(
 
 static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct conf_error *err)
 {
-	static const char keys[] = "name peer remote local carrier rate_bps dscp weight prefixes | "
-	                           "congestion_control fec ecn security detour detour_after own_path paths rdma";
+	static const char keys[] =
+	    "name peer remote local carrier rate_bps dscp weight prefixes | "
+	    "congestion_control fec ecn security detour detour_after own_path paths rdma";
 	const char *name = json_string_value(json_object_get(t, "name"));
 	const char *remote, *local, *carrier, *port, *peer;
 	char what[64], host[64], rate[32];
