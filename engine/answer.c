@@ -199,17 +199,6 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 		eng_causal_idle(rs, now);
 }
 
-uint32_t eng_responder_executed(const struct eng_responder *rs)
-{
-	const struct rwy_buf *b;
-	uint32_t n = 0;
-
-	while ((b = wan_tx_peek(rs->requests, n)) && b->kind == RWY_BUF_PACKET && b->psn_cnt &&
-	       !roce_psn_after(roce_psn_add(b->psn, b->psn_cnt), rs->resp.executed))
-		n++;
-	return n;
-}
-
 /*
  * NAKs that the host does not follow show that it cannot: it has an ACK of a gateway that is gone.
  */

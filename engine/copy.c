@@ -127,11 +127,7 @@ static bool ends_message(const struct rwy_buf *b)
 	return roce_op_ends(roce_op(b->opcode));
 }
 
-/*
- * The far host has executed so much of what is in custody: up to the last READ or ATOMIC whose
- * responses have passed. Those were reported, and do not come again.
- */
-static uint32_t executed(const struct eng_responder *rs)
+uint32_t eng_custody_executed(const struct eng_responder *rs)
 {
 	const struct roce_resp *r = &rs->resp;
 	roce_psn unanswered = r->rd_n ? r->rd[r->rd_head].psn : r->epsn;
@@ -151,7 +147,7 @@ static bool copy_custody(struct eng_responder *rs, rwy_time now)
 	struct eng_copy *c = rs->copy;
 	const struct rwy_buf *b;
 	roce_psn first = rs->resp.epsn;
-	uint32_t ends = 0, packets = 0, begin = executed(rs);
+	uint32_t ends = 0, packets = 0, begin = eng_custody_executed(rs);
 
 	for (uint32_t i = begin; rs->requests && (b = wan_tx_peek(rs->requests, i)); i++)
 		if (b->kind == RWY_BUF_PACKET) {

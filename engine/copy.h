@@ -89,4 +89,12 @@ bool eng_copy_complete(const struct eng_responder *rs);
 /* Says what became due since the last beat. When it must be called; RWY_NEVER: nothing is due. */
 void eng_copy_tick(struct eng *e, rwy_time now);
 
+/*
+ * Returns how many of the oldest requests in custody the far host has executed: up to the last READ
+ * or ATOMIC whose responses have passed. These do not come again, and the host may not remember
+ * the results of its ATOMICs any more. So after a restart of the far gateway these requests must
+ * not be sent again.
+ */
+uint32_t eng_custody_executed(const struct eng_responder *rs);
+
 #endif

@@ -232,9 +232,8 @@ static uint32_t tx_executed(void *ctx, void *user)
 {
 	struct eng_tunnel *t = ctx;
 
-	return is_tunnel(t->e, user) || ((struct eng_side *)user)->is_requester
-	           ? 0
-	           : eng_responder_executed(user);
+	return is_tunnel(t->e, user) || ((struct eng_side *)user)->is_requester ? 0
+	                                                                        : eng_custody_executed(user);
 }
 
 static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)

@@ -139,12 +139,6 @@ void eng_responder_not_taken_up(struct eng_responder *rs, rwy_time now);
 /* --- answer.c --- */
 /* The far host acknowledged the request in b, which the caller frees afterwards. */
 void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, rwy_time now);
-/*
- * How many of the oldest requests in custody the far host has executed, as its responses show. It
- * may not remember the results of its ATOMICs any more, so after a restart of the far gateway these
- * must not be sent again.
- */
-uint32_t eng_responder_executed(const struct eng_responder *rs);
 /* Sends the ACK or NAK that roce_resp_flush() allows. At the end of a turn. */
 void eng_responder_flush(struct eng_responder *rs, rwy_time now);
 /*

@@ -14,7 +14,7 @@
 void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu)
 {
 	memset(r, 0, sizeof(*r));
-	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = r->executed = first & ROCE_PSN_MASK;
+	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = first & ROCE_PSN_MASK;
 	r->pmtu = roce_resp_pmtu_ok(pmtu) ? pmtu : 0;
 	r->pmtu_min = 256;
 	r->msg = ROCE_RESP_JOINED;

@@ -103,8 +103,6 @@ struct roce_resp {
 	rwy_time nak_time; /* of the latest PSN sequence NAK */
 	/* End of the last response sent: no plain ACK may name the PSN before it. */
 	roce_psn resp_end;
-	/* The far host's responses show that it has executed everything before this. */
-	roce_psn executed;
 	/*
 	 * READs and ATOMICs outstanding, oldest first: a ring that grows by malloc up to
 	 * ROCE_RESP_RD_MAX, seldom on the packet path.

@@ -40,7 +40,7 @@ enum roce_resp_answer roce_resp_do_serve(struct roce_resp *r, struct roce_resp_r
 		r->serve_opcode = roce_resp_read_opcode(d->served, d->cnt);
 	roce_resp_allow(r, d->psn, d->msn_before); /* the far host has everything before it */
 	d->served++;
-	r->resp_end = r->executed = roce_psn_add(d->psn, d->served);
+	r->resp_end = roce_psn_add(d->psn, d->served);
 	roce_resp_acked(r, r->resp_end);
 	if (d->served == d->cnt) {
 		roce_resp_allow(r, r->acked, roce_psn_add(d->msn_before, 1));

@@ -27,7 +27,7 @@ void roce_resp_served(struct roce_resp *r, roce_psn psn)
 		bool all = n >= d->cnt && (r->state != ROCE_RS_UNCOUNTED || r->rd_n > 1);
 
 		d->served = all ? d->cnt : n;
-		r->resp_end = r->executed = roce_psn_add(d->psn, d->served);
+		r->resp_end = roce_psn_add(d->psn, d->served);
 		roce_resp_allow(r, d->psn, d->msn_before);
 		roce_resp_acked(r, r->resp_end);
 		if (!all)
@@ -162,7 +162,7 @@ void roce_resp_do_lose(struct roce_resp *r, roce_psn psn)
 
 static void forget_accepted(struct roce_resp *r, roce_psn epsn)
 {
-	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = r->executed = epsn & ROCE_PSN_MASK;
+	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = epsn & ROCE_PSN_MASK;
 	r->msn = r->allow_msn = roce_resp_first_msn(r);
 	r->msg = ROCE_RESP_JOINED;
 	r->left = UINT32_MAX;
