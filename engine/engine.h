@@ -68,7 +68,7 @@ struct eng_tunnel_cfg {
 	char name[ENG_NAME_MAX];
 	uint16_t weight;    /* its share of address pairs among tunnels with the same prefix */
 	uint64_t peer;      /* rwy_spread_id of the gateway at its other end; 0: not known */
-	bool late;          /* it comes and goes: the witness's only if all do */
+	bool late;          /* it comes and goes: the witness's only if there is no other */
 	struct wan_cfg wan; /* the engine sets ctx, ops, bufs and fec_code, the caller the rest */
 };
 
@@ -341,7 +341,7 @@ struct eng_tunnel_tune {
 	enum wan_path_use use[WAN_PATHS_MAX];
 	uint32_t mtu[WAN_PATHS_MAX];
 	uint64_t path_rate_Bps[WAN_PATHS_MAX]; /* this worker's parts */
-	uint32_t anew;                         /* bit mask of paths that lead elsewhere now */
+	uint32_t anew;                         /* bit mask of paths whose addresses changed */
 	rwy_dur path_probe;
 };
 /*
@@ -351,12 +351,13 @@ struct eng_tunnel_tune {
  */
 RWY_MUST_CHECK int eng_tunnel_set(
     struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
-/* Keys of a tunnel: wan_keys_offer, wan_keys_reserve, wan_keys_keep, wan_keys_use, wan_keys_end.
- * RWY_ENOENT: a free number, for which the last two do nothing. */
+/* Keys of a tunnel: wan_keys_offer, wan_keys_reserve, wan_keys_kept, wan_keys_keep, wan_keys_use,
+ * wan_keys_end. RWY_ENOENT: a free number, for which those without a result do nothing. */
 RWY_MUST_CHECK int eng_tunnel_keys_offer(
     struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now);
 RWY_MUST_CHECK int eng_tunnel_keys_reserve(
     struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now);
+void eng_tunnel_keys_kept(struct eng *e, unsigned tunnel);
 RWY_MUST_CHECK int eng_tunnel_keys_keep(
     struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now);
 void eng_tunnel_keys_use(struct eng *e, unsigned tunnel, rwy_time now);

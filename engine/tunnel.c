@@ -102,6 +102,12 @@ static int paths_set(struct wan_tunnel *t, const struct eng_tunnel_tune *tune, r
 	return rc;
 }
 
+static void rates_set(struct wan_tunnel *t, const struct eng_tunnel_tune *tune)
+{
+	for (unsigned i = 0; i < wan_paths(t); i++)
+		wan_retune_path(t, i, tune->path_rate_Bps[i]);
+}
+
 int eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now)
 {
 	struct eng_tunnel *t = &e->tunnel[tunnel];
@@ -111,9 +117,9 @@ int eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune 
 		return 0;
 	e->cfg.tunnel[tunnel].weight = tune->weight;
 	wan_retune(t->wan, tune->rate_Bps, &tune->congest, now);
+	rates_set(t->wan, tune); /* a path that leads elsewhere begins with it */
 	rc = paths_set(t->wan, tune, now);
-	for (unsigned i = 0; i < wan_paths(t->wan); i++)
-		wan_retune_path(t->wan, i, tune->path_rate_Bps[i]);
+	rates_set(t->wan, tune); /* of new paths */
 	wan_retune_probe(t->wan, tune->path_probe);
 	wan_rx_credit(t->wan, tune->rx_window, tune->rx_bytes, now);
 	return rc;
@@ -128,6 +134,12 @@ int eng_tunnel_keys_reserve(struct eng *e, unsigned tunnel, const struct wan_sec
 {
 	return eng_tunnel_there(e, tunnel) ? wan_keys_reserve(e->tunnel[tunnel].wan, secrets, now)
 	                                   : RWY_ENOENT;
+}
+
+void eng_tunnel_keys_kept(struct eng *e, unsigned tunnel)
+{
+	if (eng_tunnel_there(e, tunnel))
+		wan_keys_kept(e->tunnel[tunnel].wan);
 }
 
 int eng_tunnel_keys_keep(struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now)

@@ -1,77 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Key sets of a tunnel and their phases; sealing and opening datagrams. keys.h tells how. */
+/* Key sets of a tunnel; sealing and opening datagrams. keys.h tells how. */
 #include "wan/keys.h"
 
 #include <string.h>
 
 #include "rwy/endian.h"
+#include "wan/key_phase.h"
 #include "wan/tunnel.h"
 
-#define PTOS       3 /* for so many probe timeouts an old key opens what was under way */
-#define PHASE_PTOS 8 /* and a phase lasts so many at least: the phase before it is over */
-#define OLD_MIN    RWY_SEC
-#define TRY_FIRST  (20 * RWY_MS) /* HELLOs that ask for the peer's new set: each twice as late */
-#define TRIES      8
-#define KEY_PHASE  1u /* bit of the header's flags */
+#define OLD_MIN   RWY_SEC
+#define TRY_FIRST (20 * RWY_MS) /* HELLOs that ask for the peer's new set: each twice as late */
+#define TRIES     8
 /* A standby that took over has exchanged keys itself by then (docs/security.md). */
 #define RESERVED_FOR (30 * RWY_SEC)
-
-/* --- phases ----------------------------------------------------------------------------------- */
-static int key_make(const struct wan_tunnel *t, struct wan_key *key, const struct aead_secret *secret)
-{
-	t->cfg.aead->key_wipe(&key->key);
-	return aead_key_from(&key->key, key->iv, t->cfg.aead, t->cfg.aead_alg, secret);
-}
-
-static void phase_begins(const struct wan_tunnel *t, struct wan_key_tx *x)
-{
-	for (unsigned i = 0; i < t->paths; i++)
-		x->first[i] = t->path[i].next_pn;
-}
-
-/*
- * `next` is made long before it is needed: a forged phase bit costs no key derivation. Without
- * memory for it the peer's next phase opens nothing, until the next key set.
- */
-static int rx_make_next(struct wan_tunnel *t, struct wan_key_rx *x)
-{
-	aead_secret_next(&x->secret, &x->secret);
-	return key_make(t, &x->k[x->next], &x->secret);
-}
-
-static void rx_phase_begins(struct wan_key_rx *x)
-{
-	for (unsigned i = 0; i <= WAN_PATHS_MAX; i++)
-		x->first[i] = UINT64_MAX;
-}
-
-/* A datagram of the next phase came: it is the present one from now on. */
-static void rx_go_on(struct wan_tunnel *t, struct wan_key_rx *x, rwy_dur keep, rwy_time now)
-{
-	uint8_t free = x->before;
-
-	x->before = x->now;
-	x->now = x->next;
-	x->next = free;
-	x->phase ^= 1;
-	x->before_until = now + keep;
-	rx_phase_begins(x);
-	t->c.key_no_memory += rx_make_next(t, x) != 0;
-	t->c.key_updates_received++;
-}
-
-/* Upper bound of how long a datagram may still be under way: probe timeouts of the slowest path. */
-static rwy_dur under_way(const struct wan_tunnel *t)
-{
-	rwy_dur longest = 0;
-
-	for (unsigned i = 0; i < t->paths; i++) {
-		rwy_dur pto = wan_pto(&t->path[i]);
-
-		longest = pto > longest ? pto : longest;
-	}
-	return PTOS * longest;
-}
 
 /* --- key sets --------------------------------------------------------------------------------- */
 int wan_keys_new(struct wan_tunnel *t)
@@ -179,7 +120,7 @@ static int set_new(struct wan_tunnel *t, const struct wan_secrets *secrets, enum
 	set_wipe(t, s);
 	s->state = state;
 	s->until = now;
-	s->reserved = false;
+	s->reserved = s->kept = false;
 	s->ends = RWY_NEVER;
 	s->tx.secret = secrets->tx;
 	s->tx.id = aead_secret_id(&s->tx.secret);
@@ -187,9 +128,9 @@ static int set_new(struct wan_tunnel *t, const struct wan_secrets *secrets, enum
 	s->rx.id = aead_secret_id(&s->rx.secret);
 	s->rx.next = 1;
 	s->rx.before = 2;
-	rx_phase_begins(&s->rx);
-	if (key_make(t, &s->rx.k[0], &s->rx.secret) != 0 || rx_make_next(t, &s->rx) != 0 ||
-	    key_make(t, &s->tx.k, &s->tx.secret) != 0) {
+	wan_key_rx_begin(&s->rx);
+	if (wan_key_make(t, &s->rx.k[0], &s->rx.secret) != 0 || wan_key_rx_next(t, &s->rx) != 0 ||
+	    wan_key_make(t, &s->tx.k, &s->tx.secret) != 0) {
 		set_wipe(t, s);
 		return RWY_ENOMEM;
 	}
@@ -223,15 +164,27 @@ int wan_keys_reserve(struct wan_tunnel *t, const struct wan_secrets *secrets, rw
 	rwy_time last = 0;
 	int rc;
 
-	for (unsigned i = 0; t->keys && i < WAN_KEY_SETS; i++)
-		if (t->keys->set[i].state == WAN_KEY_RESERVED)
-			last = rwy_time_max(last, t->keys->set[i].until);
+	for (unsigned i = 0; t->keys && i < WAN_KEY_SETS; i++) {
+		s = &t->keys->set[i];
+		if (s->state != WAN_KEY_RESERVED)
+			continue;
+		if (s->kept)
+			last = rwy_time_max(last, s->until);
+		else
+			set_wipe(t, s); /* for all that is known the standby did not get it */
+	}
 	if (t->keys)
 		unreserve(t, last); /* the standby may not get these, and have the last ones */
 	rc = set_new(t, secrets, WAN_KEY_RESERVED, &s, now);
 	if (!rc)
 		s->reserved = true;
 	return rc;
+}
+
+void wan_keys_kept(struct wan_tunnel *t)
+{
+	for (unsigned i = 0; t->keys && i < WAN_KEY_SETS; i++)
+		t->keys->set[i].kept = t->keys->set[i].state == WAN_KEY_RESERVED;
 }
 
 /* The peer is one of a pair, and is there: another process may have keys, and not the tunnel. */
@@ -242,7 +195,7 @@ static bool guarded(const struct wan_tunnel *t)
 
 static rwy_time old_until(const struct wan_tunnel *t, rwy_time now)
 {
-	return now + rwy_time_max(under_way(t), OLD_MIN);
+	return now + rwy_time_max(wan_key_under_way(t), OLD_MIN);
 }
 
 /*
@@ -265,12 +218,12 @@ static void use(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
 {
 	struct wan_keys *k = t->keys;
 
+	s->state = WAN_KEY_USED; /* so that unreserve() leaves it */
 	if (k->used) {
 		/* Each exchange is followed by one for the standby, if there is one. */
 		unreserve(t, k->used->until);
 		retire(t, k->used, s, now);
 	}
-	s->state = WAN_KEY_USED;
 	k->used = s;
 	t->c.key_sets++;
 	if (k->offered == s) {
@@ -278,7 +231,7 @@ static void use(struct wan_tunnel *t, struct wan_key_set *s, rwy_time now)
 		k->try_at = RWY_NEVER;
 	}
 	s->tx.since = now;
-	phase_begins(t, &s->tx);
+	wan_key_tx_begin(t, &s->tx);
 }
 
 int wan_keys_keep(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now)
@@ -395,7 +348,7 @@ static const struct wan_key *rx_key(
 	uint64_t first = x->first[space_of(h)];
 
 	*next = false;
-	if ((h->flags & KEY_PHASE) == x->phase)
+	if ((h->flags & WAN_KEY_PHASE) == x->phase)
 		return &x->k[x->now];
 	*next = now >= x->before_until || (first != UINT64_MAX && h->pn > first);
 	return &x->k[*next ? x->next : x->before];
@@ -483,12 +436,12 @@ bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
 		return false;
 	}
 	if (next)
-		rx_go_on(t, &s->rx, under_way(t), now);
+		wan_key_rx_go_on(t, &s->rx, wan_key_under_way(t), now);
 	first = &s->rx.first[space_of(&h)];
-	if ((h.flags & KEY_PHASE) == s->rx.phase && h.pn < *first)
+	if ((h.flags & WAN_KEY_PHASE) == s->rx.phase && h.pn < *first)
 		*first = h.pn;
 	b->len -= AEAD_TAG;
-	b->data[1] &= (uint8_t)~KEY_PHASE;
+	b->data[1] &= (uint8_t)~WAN_KEY_PHASE;
 	b->data[3] = 0;
 	if (s->reserved && s->ends == RWY_NEVER)
 		s->ends = now + RESERVED_FOR;
@@ -505,54 +458,6 @@ bool wan_keys_open(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
-/* A datagram of this phase was acknowledged: the peer has its key. */
-static bool phase_arrived(const struct wan_tunnel *t, const struct wan_key_tx *x)
-{
-	for (unsigned i = 0; i < t->paths; i++)
-		if (wan_path_acked(&t->path[i]) && t->path[i].largest_acked >= x->first[i] &&
-		    t->path[i].next_pn > x->first[i])
-			return true;
-	return false;
-}
-
-/* The earliest end of the phase: then the peer keeps no key of the one before any more. */
-static rwy_time phase_least(const struct wan_tunnel *t, const struct wan_key_tx *x)
-{
-	return x->since + PHASE_PTOS / PTOS * under_way(t);
-}
-
-static rwy_time phase_end(const struct wan_tunnel *t, const struct wan_key_tx *x)
-{
-	rwy_time at = x->sent >= WAN_PHASE_MAX ? x->since : x->since + t->cfg.rekey;
-
-	return rwy_time_max(at, phase_least(t, x));
-}
-
-/* Without memory for a new key the phase goes on, and it is tried again. */
-static void next_phase(struct wan_tunnel *t, struct wan_key_tx *x, rwy_time now)
-{
-	struct aead_secret secret;
-	struct wan_key next = {0};
-
-	aead_secret_next(&secret, &x->secret);
-	if (key_make(t, &next, &secret) != 0) {
-		t->c.key_no_memory++;
-		x->since = now;
-		aead_wipe(&secret, sizeof(secret));
-		return;
-	}
-	t->cfg.aead->key_wipe(&x->k.key);
-	x->k = next;
-	x->secret = secret;
-	x->phase ^= KEY_PHASE;
-	x->sent = 0;
-	x->since = now;
-	phase_begins(t, x);
-	t->c.key_updates_sent++;
-	aead_wipe(&next, sizeof(next));
-	aead_wipe(&secret, sizeof(secret));
-}
-
 static bool reserved_ends(const struct wan_key_set *s, rwy_time now)
 {
 	return s->state != WAN_KEY_NONE && s->reserved && now >= s->ends;
@@ -565,9 +470,9 @@ void wan_keys_tick(struct wan_tunnel *t, rwy_time now)
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
 		if ((old_ends(k, &k->set[i]) && now >= k->set[i].until) || reserved_ends(&k->set[i], now))
 			set_wipe(t, &k->set[i]);
-	if (!k->used || now < phase_end(t, &k->used->tx) || !phase_arrived(t, &k->used->tx))
+	if (!k->used || now < wan_key_phase_end(t, &k->used->tx) || !wan_key_phase_arrived(t, &k->used->tx))
 		return;
-	next_phase(t, &k->used->tx, now);
+	wan_key_phase_next(t, &k->used->tx, now);
 }
 
 rwy_time wan_keys_next(const struct wan_tunnel *t)
@@ -582,7 +487,7 @@ rwy_time wan_keys_next(const struct wan_tunnel *t)
 			at = rwy_time_min(at, k->set[i].ends);
 	}
 	/* Until something of the phase is acknowledged there is no deadline: the ACK sets it. */
-	if (k->used && phase_arrived(t, &k->used->tx))
-		at = rwy_time_min(at, phase_end(t, &k->used->tx));
+	if (k->used && wan_key_phase_arrived(t, &k->used->tx))
+		at = rwy_time_min(at, wan_key_phase_end(t, &k->used->tx));
 	return at;
 }

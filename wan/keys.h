@@ -90,6 +90,7 @@ struct wan_key_set {
 	 * after its first datagram it is wiped, at `ends`. RWY_NEVER: none came yet.
 	 */
 	bool reserved;
+	bool kept; /* RESERVED: the standby has it */
 	rwy_time ends;
 	struct wan_key_tx tx;
 	struct wan_key_rx rx;

@@ -61,8 +61,9 @@ struct wan_ops {
 	/* The peer's engine delivered b. Called once per buffer, in order; wan frees b
 	 * afterwards. */
 	void (*tx_delivered)(void *ctx, void *user, const struct rwy_buf *b, rwy_time now);
-	/* The peer restarted. Returns how many of the first buffers in custody are known to be
-	 * delivered; tx_delivered is called for each. May be NULL: none is. */
+	/* The peer restarted. Returns how many of the oldest buffers in custody the far host has
+	 * executed, as its responses show. wan does not send these again, and calls tx_delivered
+	 * for each. NULL: none. */
 	uint32_t (*tx_executed)(void *ctx, void *user);
 	/* The peer restarted and lost its state of this flow; wan retransmits everything
 	 * undelivered. Writes fresh open information and returns its length. */
@@ -358,12 +359,15 @@ RWY_MUST_CHECK int wan_retune_use(
  *
  * wan_keys_offer: a handshake with the peer gave these secrets, one for each direction, each known
  * to nobody else. The peer may use them from now on. RWY_EINVAL: the tunnel has no cfg.aead;
- * RWY_EEXIST: do the handshake again (these cannot be told from a set that is in use).
+ * RWY_ENOMEM; RWY_EEXIST: do the handshake again (these cannot be told from a set in use).
  * wan_keys_use: the peer has what was offered last: what is sent is sealed with it. An authentic
  * datagram of the peer says the same. What was used before still opens datagrams for some time.
- * wan_keys_reserve: as wan_keys_offer, but the secrets are known to the standby of the peer's pair
- * (wan_claim), which may claim the tunnel with them later. wan_keys_keep: the same at the standby.
- * These keys end 30 s after their first datagram came: until then the standby has exchanged others.
+ * wan_keys_reserve: the peer's active gateway made these secrets for its standby (wan_claim). The
+ * set opens datagrams, and seals none until the standby claims the tunnel. wan_keys_kept: the
+ * standby has the last one; else the next wan_keys_reserve wipes it. wan_keys_keep: the standby
+ * itself takes them, to claim with later. wan_keys_reserve and wan_keys_keep return as
+ * wan_keys_offer. Such a set ends 30 s after its first datagram came; until then the standby
+ * exchanges keys of its own.
  * wan_keys_end: nobody is at the other end any more (a revoked certificate): wipes all keys.
  */
 struct wan_secrets {
@@ -372,6 +376,7 @@ struct wan_secrets {
 RWY_MUST_CHECK int wan_keys_offer(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now);
 void wan_keys_use(struct wan_tunnel *t, rwy_time now);
 RWY_MUST_CHECK int wan_keys_reserve(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now);
+void wan_keys_kept(struct wan_tunnel *t);
 RWY_MUST_CHECK int wan_keys_keep(struct wan_tunnel *t, const struct wan_secrets *secrets, rwy_time now);
 void wan_keys_end(struct wan_tunnel *t, rwy_time now);
 

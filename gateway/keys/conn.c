@@ -97,6 +97,8 @@ static const char *fill(struct keys_conn *c)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? NULL : strerror(errno);
+	if (n == 0 && gw_kx_state(c->kx) == GW_KX_INSTALLS)
+		return "the peer has given up";
 	if (n == 0)
 		gw_kx_input_end(c->kx);
 	else if (gw_kx_input(c->kx, chunk, (size_t)n) != 0)

@@ -116,6 +116,7 @@ struct gw_keys {
 	int64_t crl_time;              /* when the list was changed, ns */
 	rwy_time check_at;             /* the peers' certificates are checked again */
 	int pair;                      /* gw_app.pair of the last tick */
+	rwy_time reserve_at;           /* no exchange for the standby begins before */
 	struct gw_keys_totals all;
 	struct keys_tun tun[CONF_TUNNELS_MAX];
 	struct keys_listener listener[CONF_TUNNELS_MAX];
@@ -174,6 +175,7 @@ void keys_reserve_failed(struct gw_keys *k, struct keys_conn *c, const char *why
 /* workers.c: keys for the workers. RWY_EEXIST: do another exchange; RWY_EAGAIN, RWY_ENOMEM. */
 RWY_MUST_CHECK int keys_workers_offer(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r);
 RWY_MUST_CHECK int keys_workers_reserve(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r);
+void keys_workers_kept(struct gw_app *app, unsigned tunnel);
 RWY_MUST_CHECK int keys_workers_keep(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r);
 RWY_MUST_CHECK int keys_workers_use(struct gw_app *app, unsigned tunnel);
 void keys_workers_end(struct gw_app *app, unsigned tunnel);

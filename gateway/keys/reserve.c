@@ -76,12 +76,13 @@ static void give_up(struct gw_keys *k, struct keys_tun *t, const char *why, rwy_
 	struct keys_reserve *r = &t->reserve;
 	char text[sizeof(t->problem)];
 
+	/* `why` may be a connection's */
+	snprintf(text, sizeof(text), "no keys for the standby: %s", why);
 	if (r->ask)
 		unlink_conn(k, r->ask);
 	if (r->give)
 		unlink_conn(k, r->give);
 	r->retry = keys_tun_later(&r->backoff, now);
-	snprintf(text, sizeof(text), "no keys for the standby: %s", why);
 	keys_tun_problem(t, text, now);
 }
 
@@ -162,15 +163,26 @@ bool keys_reserve_done(struct gw_keys *k, const struct keys_tun *t)
 	return n.epoch && same(&n, &t->reserve.done);
 }
 
+/* The standby takes few connections of one address at a time, and few a second (listener.c). */
+static bool busy(const struct gw_keys *k)
+{
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		if (k->tun[i].reserve.ask)
+			return true;
+	return false;
+}
+
 rwy_time keys_reserve_tick(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 {
 	struct keys_reserve *r = &t->reserve;
 	const struct keys_reserved n = needs(k, t);
+	rwy_time at = rwy_time_max(r->retry, k->reserve_at);
 
-	if (!n.epoch || same(&n, &r->done) || t->own || t->taken || r->ask)
+	if (!n.epoch || same(&n, &r->done) || t->own || t->taken || busy(k))
 		return RWY_NEVER;
-	if (now < r->retry)
-		return r->retry;
+	if (now < at)
+		return at;
+	k->reserve_at = now + KEYS_EACH;
 	r->now = n;
 	ask(k, t, now);
 	return RWY_NEVER;
@@ -262,6 +274,7 @@ void keys_reserve_event(struct gw_keys *k, struct keys_conn *c, enum gw_kx_event
 		keep(k, c, now);
 		return;
 	case GW_KX_EV_READY:
+		keys_workers_kept(k->app, c->t->idx);
 		c->t->c.reserved++;
 		keys_conn_free(k, c);
 		return;

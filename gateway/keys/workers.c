@@ -58,6 +58,22 @@ int keys_workers_reserve(struct gw_app *app, unsigned tunnel, const struct gw_kx
 	return offer_all(app, (struct call){.tunnel = tunnel, .how = eng_tunnel_keys_reserve}, r);
 }
 
+static void kept(struct eng *e, void *arg)
+{
+	const struct call *c = arg;
+
+	eng_tunnel_keys_kept(e, c->tunnel);
+}
+
+void keys_workers_kept(struct gw_app *app, unsigned tunnel)
+{
+	struct call c = {.tunnel = tunnel};
+
+	for (unsigned w = 0; w < app->workers; w++)
+		/* a worker that is busy forgets the set with the next one */
+		(void)!gw_call(app, w, kept, &c);
+}
+
 int keys_workers_keep(struct gw_app *app, unsigned tunnel, const struct gw_kx_result *r)
 {
 	return offer_all(app, (struct call){.tunnel = tunnel, .how = eng_tunnel_keys_keep}, r);

@@ -192,6 +192,8 @@ void wan_sites_reserve(struct wan_sites *s, int i, int j, bool kept)
 		draw_secrets(s, of);
 	while (wan_keys_reserve(s->g[j].t, &of[1], s->now) != 0 ||
 	       (kept && wan_keys_keep(s->g[i].t, &of[0], s->now) != 0));
+	if (kept)
+		wan_keys_kept(s->g[j].t);
 }
 
 void wan_sites_claim(struct wan_sites *s, int i, enum wan_claim c)

@@ -105,6 +105,8 @@ static void reserve(struct world *w, struct sim_exchange *x, unsigned end)
 	if (eng_tunnel_keys_reserve(other->e, 0, &of_other, w->now) != 0 || sim_chance(&w->key_rng, .1) ||
 	    eng_tunnel_keys_keep(s->e, 0, &k, w->now) != 0)
 		return;
+	if (sim_chance(&w->key_rng, .9)) /* its READY arrives */
+		eng_tunnel_keys_kept(other->e, 0);
 	x->reserved[end] = needs(w, x, end);
 }
 

@@ -139,11 +139,12 @@ static unsigned sets(struct wan_sites *s, int i, enum wan_key_state state)
 static void test_reserved(void **state)
 {
 	for (unsigned lost = 0; lost < 2; lost++)
-		for (unsigned renewed = 0; renewed < 2; renewed++) {
+		for (unsigned i = 0; i < 4; i++) {
+			bool renewed = i & 1, down = i & 2; /* the witness has noticed the silence */
 			struct wan_sites *s = begin(WAN_CLAIM_HOLD, WAN_CLAIM_NONE);
 			struct wan_txflow *f = NULL;
 
-			for (unsigned i = 0; i < 5; i++) {
+			for (unsigned k = 0; k < 5; k++) {
 				wan_sites_reserve(s, S, W, true);
 				wan_sites_run(s, RWY_MS);
 			}
@@ -155,16 +156,38 @@ static void test_reserved(void **state)
 			assert_int_equal(sets(s, W, WAN_KEY_RESERVED), 2);
 			assert_int_equal(sets(s, W, WAN_KEY_ASIDE), 0);
 			wan_sites_kill(s, A);
-			wan_sites_run(s, SITES_DOWN / 2);
+			wan_sites_run(s, down ? 2 * SITES_DOWN : SITES_DOWN / 2);
 			wan_sites_claim(s, S, WAN_CLAIM_TAKE);
 			assert_true(wan_sites_reach(s, 2 * SITES_RTT + RWY_MS, wan_sites_granted(s, S)));
 			assert_true(wan_sites_believes(s, W, S));
+			assert_int_equal(s->g[W].t->keys->used->state, WAN_KEY_USED);
+			assert_true(s->g[W].t->keys->used->reserved);
 			assert_int_equal(wan_sites_counters(s, W)->drop_no_key, 0);
 			wan_sites_keys(s, S, W); /* its own exchange, which it begins when it asks */
 			wan_sites_run(s, 2 * RWY_SEC);
 			assert_true(wan_sites_granted(s, S) && wan_sites_believes(s, W, S));
 			assert_true(wan_sites_free(s));
 		}
+}
+
+/* Keys that the standby did not get do not push out those that it has. */
+static void test_reserved_in_vain(void **state)
+{
+	struct wan_sites *s = begin(WAN_CLAIM_HOLD, WAN_CLAIM_NONE);
+	struct wan_txflow *f = NULL;
+
+	wan_sites_reserve(s, S, W, true);
+	for (unsigned i = 0; i < 5; i++) {
+		wan_sites_run(s, RWY_MS);
+		wan_sites_reserve(s, S, W, false);
+	}
+	assert_int_equal(sets(s, W, WAN_KEY_RESERVED), 2);
+	passes(s, &f, 5);
+	wan_sites_kill(s, A);
+	wan_sites_run(s, SITES_DOWN / 2);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	assert_true(wan_sites_reach(s, 2 * SITES_RTT + RWY_MS, wan_sites_granted(s, S)));
+	assert_true(wan_sites_free(s));
 }
 
 /* A standby that is refused has used them: the active gateway notices nothing, and next ones work. */
@@ -245,6 +268,7 @@ int main(void)
 	    cmocka_unit_test(test_renewed),
 	    cmocka_unit_test(test_renewed_with_loss),
 	    cmocka_unit_test(test_reserved),
+	    cmocka_unit_test(test_reserved_in_vain),
 	    cmocka_unit_test(test_reserved_refused),
 	    cmocka_unit_test(test_reserved_ends),
 	    cmocka_unit_test(test_reserved_without_exchange),
