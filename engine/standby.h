@@ -56,9 +56,10 @@ static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 #define ENG_SB_NO_WITNESS ENG_TUNNELS_MAX /* there is no tunnel but the pair's */
 extern const char *const eng_sb_names[ENG_SB_STATE_COUNT];
 /*
- * The tunnel of the witness, or ENG_SB_NO_WITNESS: the first one that is not the pair's own. Where
- * all come and go their numbers depend on what was before, and both gateways must choose the same:
- * then it is the one with the smallest id.
+ * Returns the number of the witness's tunnel, or ENG_SB_NO_WITNESS. It is the first tunnel of the
+ * file that is not the pair's own. If the file has none, it is the control center's with the
+ * smallest id: their numbers depend on the order in which they came, and both gateways must choose
+ * the same one.
  */
 static inline unsigned eng_sb_witness(const struct eng *e)
 {

@@ -214,8 +214,8 @@ static inline const struct proxy_patch *known4(struct proxy_link *l, const uint8
 	                   ((uint64_t)rwy_get32(l->local.b + 12) << 32 | ROCE_UDP_PORT);
 	same = same && (rwy_get64(ip + 24) & 0xffffffffe0000000) == (n - IP4_LEN) << 48;
 	same = same && (rwy_get32(ip + IP4_LEN + UDP_LEN + 4) & 0xffffff) == l->lqpn;
-	return same && p->len == n && n <= len && l->out_hashed && is_open(l) && l->state != PROXY_FREE &&
-	               l->state != PROXY_CLOSED && rwy_ip_is4(&l->remote)
+	return same && n && p->len == n && n <= len && l->out_hashed && is_open(l) &&
+	               l->state != PROXY_FREE && l->state != PROXY_CLOSED && rwy_ip_is4(&l->remote)
 	           ? p
 	           : NULL;
 }

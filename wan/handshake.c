@@ -150,6 +150,17 @@ static struct wan_f_hello hello(const struct wan_tunnel *t, bool timer, rwy_time
 	};
 }
 
+/* HELLOs go by the paths in turn. Path 0 is never off. */
+static uint8_t next_path(const struct wan_tunnel *t)
+{
+	unsigned i = t->hs_path;
+
+	do
+		i = i + 1 < t->paths ? i + 1 : 0;
+	while (i && t->path[i].state == WAN_PATH_OFF);
+	return (uint8_t)i;
+}
+
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_hs *h = &t->hs;
@@ -182,7 +193,7 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	if (!h->sent_n++)
 		h->first_at = now;
 	if (timer || claim)
-		t->hs_path = (uint8_t)(t->hs_path + 1u < t->paths ? t->hs_path + 1u : 0);
+		t->hs_path = next_path(t);
 	if (wan_claim_asks(t, now))
 		wan_claim_sent(t, now);
 	if (timer)
@@ -285,7 +296,7 @@ static void hs_answer(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->hs.reply = true;
 	t->hs.peer_nonce = w->f->nonce;
 	t->hs.peer_epoch = w->f->epoch;
-	t->hs_path = w->p->id == WAN_PATH_STREAM ? 0 : w->p->id;
+	t->hs_path = w->p->id == WAN_PATH_STREAM || w->p->state == WAN_PATH_OFF ? 0 : w->p->id;
 	wan_witness_on_asked(t, w->p, w->f);
 }
 

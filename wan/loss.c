@@ -199,19 +199,20 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 	/* Such an acknowledgement says nothing of the path: a datagram of a group may have been
 	 * rebuilt, and one sent before a silence may have arrived in time while the ACKs were
 	 * lost. */
-	bool telling = !(e->flags & WAN_S_REBUILT) && e->sent >= p->silent_at;
+	bool telling = !(e->flags & WAN_S_REBUILT) && e->sent >= p->silent_at && e->sent >= p->since;
 
 	if (pn < a->before && telling && !e->group)
 		wan_reorder_on_late(p, a->now - e->sent);
 	if (wan_path_reorders_much(p) && telling)
 		wan_reorder_note(p, a->now - e->sent, a->now);
 	p->ecn_acked += !!(e->flags & WAN_S_ECT);
-	if (!wan_path_is_stream(p))
-		wan_rate_on_acked(p, &a->rs, e, a->now);
-	else
+	if (wan_path_is_stream(p))
 		a->rs.bytes += e->bytes;
+	else if (e->sent >= p->since) /* else the path led elsewhere then */
+		wan_rate_on_acked(p, &a->rs, e, a->now);
 	e->state = WAN_SENT_ACKED;
-	note_newest(a, e, pn);
+	if (e->sent >= p->since)
+		note_newest(a, e, pn);
 	if (e->flags & WAN_S_ACK)
 		wan_ack_on_acked(p, pn);
 	if (e->log_n)
@@ -352,7 +353,7 @@ static rwy_dur take_sample(
 	*reverse = 0;
 	if (wan_path_reorders_much(p))
 		return wan_reorder_sample(p, now);
-	if (a->newest != f->r[0].hi || a->newest < a->before)
+	if (!a->newest_sent || a->newest != f->r[0].hi || a->newest < a->before)
 		return 0;
 	wan_rtt_sample(p, now - a->newest_sent, delay, now);
 	*reverse = wan_reverse_delay(p, a->newest_sent, f->at_us, now);
@@ -468,6 +469,10 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 			wan_path_pace(p);
 		}
 	}
+	if (now >= wan_resume_until(p)) {
+		wan_resume_check(p, now);
+		wan_path_pace(p);
+	}
 	if (now >= p->cc_next) {
 		p->cc_ticked = now;
 		p->t->cfg.cc->on_tick(p->cc, now);
@@ -496,5 +501,6 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 
 rwy_time wan_loss_next(const struct wan_path *p)
 {
-	return rwy_time_min(rwy_time_min(p->loss_timer, p->cc_next), wan_pto_at(p));
+	return rwy_time_min(
+	    rwy_time_min(rwy_time_min(p->loss_timer, p->cc_next), wan_resume_until(p)), wan_pto_at(p));
 }

@@ -17,6 +17,7 @@
  * intervals and nothing arrived in the last three: what it had goes elsewhere at once. A path that
  * answers again carries a few datagrams, and more with each that is acknowledged.
  */
+#include "wan/paths.h"
 #include "wan/tunnel.h"
 
 #define LONG_SILENCE RWY_SEC /* a path that is silent for longer is asked less often */

@@ -6,7 +6,7 @@
 
 #define ROUNDS     4              /* round trips that it lasts */
 #define LEAST      (10 * RWY_MS)  /* and at least so long */
-#define OTHER_PATH 4              /* a round trip so many times another one is another path's */
+#define OTHER_PATH 4              /* a round trip that differs by this factor is another path's */
 #define LOSSES     8              /* datagrams that may be lost in any case, */
 #define LOSS_PART  32             /* and one of so many */
 #define SAMPLE_MIN (100 * RWY_MS) /* of a mean rate */
@@ -50,7 +50,7 @@ void wan_resume_begin(struct wan_path *p, rwy_dur took, rwy_time now)
 {
 	struct wan_resuming *r = &p->resume;
 
-	if (!r->from.rate_Bps)
+	if (!r->from.rate_Bps || p->state == WAN_PATH_OFF)
 		return;
 	if (took / OTHER_PATH <= r->from.rtt)
 		begin(p, now);
@@ -66,6 +66,12 @@ static void compare(struct wan_path *p, rwy_time now)
 	p->resume.waits = false;
 	if (p->srtt / OTHER_PATH <= was && was / OTHER_PATH <= p->srtt)
 		begin(p, now);
+}
+
+void wan_resume_forget(struct wan_path *p)
+{
+	p->resume.from.rate_Bps = 0;
+	p->resume.waits = p->resume.active = false;
 }
 
 void wan_resume_check(struct wan_path *p, rwy_time now)

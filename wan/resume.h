@@ -19,7 +19,14 @@
  * wan_path_pace() then.
  */
 void wan_resume_begin(struct wan_path *p, rwy_dur took, rwy_time now);
-/* After an ACK or a loss: it may begin, or end. As above, wan_path_pace() is to be called then. */
+/* The path leads elsewhere: no rate of before counts. */
+void wan_resume_forget(struct wan_path *p);
+/* When it ends at the latest; RWY_NEVER: it does not count. */
+static inline rwy_time wan_resume_until(const struct wan_path *p)
+{
+	return p->resume.active ? p->resume.until : RWY_NEVER;
+}
+/* After an ACK or a loss, and at that time: it may begin, or end. wan_path_pace() follows. */
 void wan_resume_check(struct wan_path *p, rwy_time now);
 /* Raises the answers of congestion control to the rate, within the limits of `cfg`. */
 void wan_resume_raise(const struct wan_path *p, const struct cc_cfg *cfg, struct cc_answer *a);

@@ -5,6 +5,7 @@
  * allow: lost buffers, second copies, best effort, new data.
  */
 #include "wan/hello.h"
+#include "wan/paths.h"
 #include "wan/tunnel.h"
 
 static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "wan/hello.h"
+#include "wan/paths.h"
 #include "wan/tunnel.h"
 
 #define DOWN_AFTER 4 /* keep-alive intervals of silence */

@@ -5,6 +5,7 @@
  * and what the peer still sends is acknowledged. So a change here is the end of a silence or the
  * begin of one, and flows notice nothing.
  */
+#include "wan/resume.h"
 #include "wan/tunnel.h"
 
 /* What is under way goes by other paths. Without memory for all of it the rest goes later. */
@@ -45,6 +46,7 @@ static void forget(struct wan_path *p, rwy_time now)
 	p->reorder = (struct wan_reorder){.round_end = p->next_pn};
 	p->silent_not_before = p->pto_not_before = 0;
 	p->answered = p->asked_last = 0;
+	wan_resume_forget(p);
 	wan_ecn_restart(p);
 	wan_congest_init(&p->congest, &p->t->cfg.congest, now);
 	wan_measure_init(&p->measure, now);
