@@ -384,7 +384,7 @@ const struct conf_key conf_keys[] = {
     {"controller.rdma_address", CONF_T_IP, 0, 0, "", C(controller.rdma_address),
         .text = "Address of an RDMA device of this machine. The gateway reports RDMA as one of its "
                 "carriers, and the control center's tunnels may move there where a network has promised "
-                "the path and nothing is lost. Left out: no RDMA. docs/controller-planning.md."},
+                "the path and hardly anything is lost. Left out: no RDMA. docs/controller-planning.md."},
     {"controller.rdma_port", CONF_T_INT, 1, 65535, "4793", C(controller.rdma_port),
         .text = "Its port, `rdma_port` of these tunnels; the same at all gateways."},
     {"controller.rdma_buffers", CONF_T_INT, 16, 8192, "512", C(controller.rdma_buffers),

@@ -30,8 +30,9 @@ bool ctlr_pair_poll_of(struct ctlr_req *r, const struct ctlr_gateway *g, unsigne
 void ctlr_pair_tick(struct ctlr *c, struct ctlr_gateway *g, rwy_time now);
 /* All leases of the pair have run out, and this replica may say so. */
 bool ctlr_pair_ran_out(const struct ctlr *c, const struct ctlr_pair *p, rwy_time now);
-/* Adds to ch that both are lost, if g is a pair; the change failed. */
+/* Adds to ch that both members are lost. Does nothing if g is no pair. */
 void ctlr_pair_down(struct ctlr *c, struct ctlr_change *ch, const struct ctlr_gateway *g);
+/* That change failed: the pair may be changed again. */
 void ctlr_pair_not_down(struct ctlr *c, const struct ctlr_gateway *g);
 
 /* Adds `pair`, and the version of the one that serves, to a gateway as the API shows it. */

@@ -13,8 +13,7 @@
 static bool is_there(const struct plan_route *there, int n, const json_t *leg)
 {
 	for (int i = 0; n != PROVIDER_WHOLE && i < n; i++)
-		if (!strcmp(there[i].edge, mdl_text_of(leg, "edge")) &&
-		    !strcmp(there[i].name, mdl_text_of(leg, "path")))
+		if (mdl_leg_is(leg, there[i].edge, there[i].name))
 			return true;
 	return n == PROVIDER_WHOLE;
 }

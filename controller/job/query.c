@@ -74,8 +74,7 @@ static uint64_t own_share(
 
 	json_array_foreach(json_object_get(entry, "legs"), i,
 	    leg) if (ctlr_network_find(c, mdl_text_of(leg, "provider")) == o->net[route] &&
-	             !strcmp(mdl_text_of(leg, "edge"), o->route[route].edge) &&
-	             !strcmp(mdl_text_of(leg, "path"), o->route[route].name)) sum +=
+	             mdl_leg_is(leg, o->route[route].edge, o->route[route].name)) sum +=
 	    mdl_number_of(leg, "bandwidth_bps");
 	return sum;
 }

@@ -103,5 +103,7 @@ bool mdl_ip_port(const char *s, char out[MDL_ADDR]);
  * to j, "" when the field is absent; mdl_number_of() a number, 0 when it is absent or negative. */
 const char *mdl_text_of(const json_t *j, const char *key);
 uint64_t mdl_number_of(const json_t *j, const char *key);
+/* This part of a record is a leg along the path of this name at this edge. */
+bool mdl_leg_is(const json_t *leg, const char *edge, const char *path);
 
 #endif

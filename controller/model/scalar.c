@@ -116,3 +116,8 @@ uint64_t mdl_number_of(const json_t *j, const char *key)
 
 	return v > 0 ? (uint64_t)v : 0;
 }
+
+bool mdl_leg_is(const json_t *leg, const char *edge, const char *path)
+{
+	return !strcmp(mdl_text_of(leg, "edge"), edge) && !strcmp(mdl_text_of(leg, "path"), path);
+}

@@ -43,7 +43,8 @@ struct plan_caps {
 	X(PLAN_NOT_RESERVED, "not-reserved", "no network has reserved this path, and RDMA yields to nobody") \
 	X(PLAN_NOT_WIDE, "narrow",                                                                           \
 	    "the path has less than the source's RDMA device sends, which nothing paces")                    \
-	X(PLAN_NOT_CLEAN, "go-back-n", "more loss than RDMA bears, which repeats all that is under way")
+	X(PLAN_NOT_CLEAN, "go-back-n",                                                                       \
+	    "too much loss for RDMA, which repeats all that is under way after each loss")
 
 enum plan_limit {
 #define X(e, w, s) e,

@@ -193,8 +193,7 @@ static bool has_path(const json_t *list, const json_t *one)
 
 	json_array_foreach((json_t *)(uintptr_t)list, i,
 	    p) if (mdl_number_of(p, "bandwidth_bps") &&
-	           !strcmp(mdl_text_of(p, "edge"), mdl_text_of(one, "edge")) &&
-	           !strcmp(mdl_text_of(p, "path"), mdl_text_of(one, "path"))) return true;
+	           mdl_leg_is(p, mdl_text_of(one, "edge"), mdl_text_of(one, "path"))) return true;
 	return false;
 }
 

@@ -22,8 +22,9 @@ struct agent_ops {
 	/* Request bodies, freed by the caller; NULL: memory is short. */
 	json_t *(*registration)(void *ctx);
 	json_t *(*load)(void *ctx);
-	/* Of one of a pair of gateways: how it is, NULL if it is none; whether that is something
-	 * else than pair() said last, to be told at once. Both functions may be NULL. */
+	/* pair: the state of this gateway as one of a pair, freed by the caller; NULL: it is none.
+	 * pair_news: that differs from what pair() returned last, so the agent reports at once.
+	 * Either may be NULL. */
 	json_t *(*pair)(void *ctx);
 	bool (*pair_news)(void *ctx);
 	/* An array; NULL: nothing to report. */

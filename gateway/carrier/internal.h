@@ -264,10 +264,11 @@ ssize_t gw_conn_tls_recv(struct gw_carriers *cs, struct gw_conn *c, void *p, siz
 ssize_t gw_conn_tls_send(struct gw_carriers *cs, struct gw_conn *c, const struct iovec *v, unsigned n);
 /* Bytes were read from the socket and not yet taken. */
 bool gw_conn_tls_pending(const struct gw_conn *c);
-/* Without a socket: bytes of the peer, RWY_ENOMEM: more than a handshake has; bytes for it, valid
- * until the next call; so many of them were sent. */
+/* Without a socket: takes n bytes of the peer. RWY_ENOMEM: more than a handshake may have. */
 RWY_MUST_CHECK int gw_conn_tls_input(struct gw_conn *c, const void *p, size_t n);
+/* Without a socket: returns bytes for the peer, *n of them, valid until the next call on c. */
 const uint8_t *gw_conn_tls_output(const struct gw_conn *c, size_t *n);
+/* Without a socket: n bytes of gw_conn_tls_output() were sent. */
 void gw_conn_tls_sent(struct gw_conn *c, size_t n);
 /* After the handshake: a secret of this connection (RFC 5705). RWY_EINVAL: it gives none. */
 RWY_MUST_CHECK int gw_conn_tls_secret(const struct gw_conn *c, uint8_t context, struct aead_secret *out);
@@ -302,12 +303,15 @@ static inline const char *gw_carrier_word(enum wan_carrier c)
 	return c == WAN_CARRIER_TCP ? "TCP" : c == WAN_CARRIER_QUIC ? "QUIC" : "RDMA";
 }
 
-/* rdma_port.c: tunnels' RDMA connections */
+/* rdma_listen.c: where tunnels' RDMA connections arrive */
 /* The address and port where they arrive. NULL: t->problem says why. */
 struct gw_rdma_port *gw_rdma_port_get(struct gw_carriers *cs, struct gw_carrier_tun *t);
 void gw_rdma_port_put(struct gw_rdma_port *p);
 /* Looks for its device again, if that is gone. */
 void gw_rdma_port_tick(struct gw_carriers *cs, struct gw_rdma_port *p, rwy_time now);
+/* After all connections were freed. */
+void gw_rdma_stop(struct gw_carriers *cs);
+/* rdma_port.c: tunnels' RDMA connections */
 /* Opens a connection of the tunnel; NULL: t->problem says why. */
 struct gw_conn *gw_rdma_open(struct gw_carriers *cs, struct gw_carrier_tun *t);
 /* Processes what the connection manager tells. */
@@ -317,8 +321,6 @@ bool gw_rdma_naks(const struct gw_conn *c, uint64_t *out);
 struct gw_rdma_flow;
 /* What the connection's acknowledgements tell of round trips. */
 const struct gw_rdma_flow *gw_rdma_flow_of(const struct gw_conn *c);
-/* After all connections were freed. */
-void gw_rdma_stop(struct gw_carriers *cs);
 
 /* measure.c: measures the path by the kernel's counts, twice a second */
 void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);

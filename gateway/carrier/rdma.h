@@ -100,4 +100,7 @@ const char *gw_rdma_tls_begin(struct gw_carriers *cs, struct gw_conn *c, const c
 const char *gw_rdma_tls_open(struct gw_carriers *cs, struct gw_conn *c, uint8_t *p, uint32_t n,
     uint32_t immediate, uint32_t *len, rwy_time now);
 
+/* rdma_listen.c: the device of this listener is gone. Its connections are told of it, too. */
+void gw_rdma_port_gone(struct gw_carriers *cs, const struct rdma_cm_id *id, rwy_time now);
+
 #endif

@@ -154,7 +154,7 @@ def test_inputs_have_value_source_and_age():
     world.measured()
     text = run(f"{V6} 10.2.0.6")  # it was under way on this pair, whose path is measured
     told(text, "decision native by gw-a1/gw-b1", "under-way: it was on this pair", "no the session was on another one", "loss native 1.40 % gw-a1",
-         "loss tcp quic 1.60 % gw-a1", "round trip native tcp quic 31.4 ms gw-a1", "bandwidth of gw-b1 tcp 5 Gbps gw-b1 -", "CNPs of gw-a1 native yes")
+         "loss tcp quic rdma 1.60 % gw-a1", "round trip native tcp quic rdma 31.4 ms gw-a1", "bandwidth of gw-b1 tcp 5 Gbps gw-b1 -", "CNPs of gw-a1 native yes")
     ages = [row.split()[-2:] for row in text.splitlines() if row.startswith("round trip")]
     assert len(ages) == 1 and ages[0][1] in ("ms", "us", "s"), ages
 

@@ -268,7 +268,7 @@ def test_tunnels():
         assert "`bbr` is not in this kernel" in s.cli("tunnel set site-d carrier=tcp rate=1Gbps", 1).stderr
         assert s.get("/v1/tunnels")["tunnels"][2]["rate_max_bytes_per_second"] == 1250000000  # nothing has changed
         s.cli("tunnel del site-d")
-        for line, want in (("set site-c remote=192.0.2.4", "only rate, carrier, detour, DSCP, thresholds and prefixes can change"),
+        for line, want in (("set site-c remote=192.0.2.4", "only rate, carrier, detour, DSCP, thresholds, prefixes and paths"),
                            ("set site-c carrier=sctp", "expected"), ("set site-c tcp_connections=17", "expected"), ("set site-c detour_after=0", "expected"), ("set site-c detour=udp", "expected"), ("set site-c tcp_port=4799", "only rate, carrier"),
                            ("set site-c rate=5", "expected a rate"), ("set site-x rate=5Gbps", "no tunnel site-x"), ("del site-x", "no tunnel site-x"),
                            ("set site-c prefixes=10.2.0.0/24", "expected each prefix once"),

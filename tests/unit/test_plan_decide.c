@@ -319,7 +319,13 @@ static void test_policy_check(void **state)
 	p.gateway_ppm[PLAN_TCP] = 0;
 	assert_int_equal(plan_policy_check(&p), RWY_EINVAL);
 	plan_decide(&d, &q, &p, &h, T);
-	assert_memory_equal(&d.policy, &def, sizeof(def));
+	assert_memory_equal(d.policy.gateway_ppm, def.gateway_ppm, sizeof(def.gateway_ppm));
+	assert_int_equal(d.policy.wan_ppm, def.wan_ppm);
+	assert_int_equal(d.policy.tie_ppm, def.tie_ppm);
+	assert_int_equal(d.policy.gain_ppm, def.gain_ppm);
+	assert_int_equal(d.policy.confirm, def.confirm);
+	assert_int_equal(d.policy.hold, def.hold);
+	assert_int_equal(d.policy.home, def.home);
 	p = def;
 	p.wan_ppm = 1000001;
 	assert_int_equal(plan_policy_check(&p), RWY_EINVAL);

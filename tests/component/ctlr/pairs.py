@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Pairs of gateways, which have one name: tests of controller_api.py. Both members talk to the controller as real ones do; tests/component/gw_pair.py
-# has two real ones.
+# Pairs of gateways, which have one name: tests of controller_api.py. Both members talk to the controller as real ones do.
 import contextlib
 import http.client
 import threading
