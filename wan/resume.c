@@ -4,11 +4,12 @@
 #include "cc/limits.h"
 #include "wan/tunnel.h"
 
-#define ROUNDS     4              /* round trips that it lasts */
-#define LEAST      (10 * RWY_MS)  /* and at least so long */
-#define OTHER_PATH 4              /* a round trip that differs by this factor is another path's */
-#define LOSSES     8              /* datagrams that may be lost in any case, */
-#define LOSS_PART  32             /* and one of so many */
+#define ROUNDS     4             /* round trips that it lasts */
+#define LEAST      (10 * RWY_MS) /* and at least so long */
+#define OTHER_PATH 4             /* a round trip that differs by this factor is another path's */
+#define LOSSES     8             /* datagrams that may be lost in any case, */
+#define LOSS_PART  32            /* and one of so many */
+#define RTT_MAX    (10 * RWY_SEC)
 #define SAMPLE_MIN (100 * RWY_MS) /* of a mean rate */
 
 bool wan_resume_of(struct wan_tunnel *t, unsigned path, struct wan_resume *out, rwy_time now)
@@ -31,7 +32,7 @@ bool wan_resume_of(struct wan_tunnel *t, unsigned path, struct wan_resume *out, 
 
 void wan_resume_set(struct wan_tunnel *t, unsigned path, const struct wan_resume *from)
 {
-	if (path < t->paths && !wan_hs_session(t))
+	if (path < t->paths && !wan_hs_session(t) && from->rtt <= RTT_MAX)
 		t->path[path].resume.from = *from;
 }
 
@@ -88,10 +89,11 @@ void wan_resume_check(struct wan_path *p, rwy_time now)
 void wan_resume_raise(const struct wan_path *p, const struct cc_cfg *cfg, struct cc_answer *a)
 {
 	const struct wan_resuming *r = &p->resume;
-	uint64_t rate = cc_limit_rate(cfg, r->from.rate_Bps), window;
+	uint64_t rate, window;
 
 	if (!r->active)
 		return;
+	rate = cc_limit_rate(cfg, r->from.rate_Bps);
 	/* A quarter more in flight: ACKs come in bursts. */
 	window = (uint64_t)((unsigned __int128)rate * (uint64_t)(r->from.rtt + r->from.rtt / 4) / RWY_SEC) +
 	         2 * p->mtu;

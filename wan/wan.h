@@ -451,7 +451,8 @@ uint64_t wan_peer_epoch(const struct wan_tunnel *t);
 /*
  * What a path carried, for the standby of a pair: its own tunnel begins with that rate for some
  * round trips. wan_resume_of: false: nothing is known; call it every 100 ms or less often, `path`
- * is below wan_paths(). wan_resume_set: before the tunnel has come up; else nothing happens.
+ * is below wan_paths(). wan_resume_set: before the tunnel has come up, and with a round trip of
+ * at most 10 s; else nothing happens.
  */
 struct wan_resume {
 	uint64_t rate_Bps; /* bytes a second on the wire */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lone gateways and members of pairs share: the record of one that is up; a renewed lease. */
+/* Lone gateways and members of pairs share this: the record of one that is up; a renewed lease. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>

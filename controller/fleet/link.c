@@ -23,7 +23,7 @@ const struct ctlr_link *ctlr_link_latest(const struct ctlr_tunnel *t)
 
 /* --- measured links --------------------------------------------------------------------------- */
 
-/* What one end says of the paths in networks. It is not stored. */
+/* Takes what one end says of the paths in networks. It is not stored. */
 static void take_paths(struct ctlr_tunnel *t, unsigned side, const struct model_link *m)
 {
 	const struct model_link_path *p = m->paths.at;

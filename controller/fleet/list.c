@@ -59,7 +59,7 @@ enum ctlr_outcome ctlr_api_relay_link_list(struct ctlr *c, struct ctlr_req *r)
 	return list_page(c, r, &c->relay_links, "links", relay_link_one);
 }
 
-/* What the ends measured of their paths in networks: by gateway. */
+/* Returns what each end measured of its paths in networks, by gateway. */
 static json_t *along_json(const struct ctlr_tunnel *t)
 {
 	json_t *o = json_object();

@@ -29,7 +29,7 @@ static void pair_put(struct ctlr_change *ch, const struct ctlr_pair *p)
 	ctlr_change_put(ch, key, ctlr_pair_json(p));
 }
 
-/* What documents and plans need of a registration: not which process it is. */
+/* Documents and plans need this of a registration: not which process it is. */
 static json_t *common_json(const struct model_registration *reg)
 {
 	json_t *j = mdl_write(&model_registration_table, reg);

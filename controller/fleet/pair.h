@@ -32,7 +32,7 @@ void ctlr_pair_tick(struct ctlr *c, struct ctlr_gateway *g, rwy_time now);
 bool ctlr_pair_ran_out(const struct ctlr *c, const struct ctlr_pair *p, rwy_time now);
 /* Adds to ch that both members are lost. Does nothing if g is no pair. */
 void ctlr_pair_down(struct ctlr *c, struct ctlr_change *ch, const struct ctlr_gateway *g);
-/* That change failed: the pair may be changed again. */
+/* The change of ctlr_pair_down() failed: the pair may be changed again. */
 void ctlr_pair_not_down(struct ctlr *c, const struct ctlr_gateway *g);
 
 /* Adds `pair`, and the version of the one that serves, to a gateway as the API shows it. */

@@ -182,6 +182,6 @@ void ctlr_steer_add(const struct ctlr_gateway *g, const struct ctlr_tunnel *t, c
 	json_array_foreach(t->paths, i, p)
 	    json_array_append_new(list, path_for(p, first, port + APART * ((unsigned)i + 1)));
 	json_object_set_new(j, "paths", list);
-	/* What nobody reserved room for has the same ways: the network promised them no others. */
+	/* Data without a reservation has the same ways: the network promised no others. */
 	json_object_set_new(j, "own_path", json_string("spare"));
 }

@@ -122,7 +122,7 @@ static void batch_send(struct ctlr *c, struct batch **b)
 	*b = NULL;
 }
 
-/* What is stored of a decision. */
+/* Makes the part of a decision that is stored. */
 struct decided {
 	enum plan_carrier carrier;
 	uint64_t rate, reserved;

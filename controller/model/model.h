@@ -19,7 +19,7 @@
 #define MODEL_HOLD_MS     60000u /* default of split.hold_ms */
 #define MODEL_MASTER_PORT 29500u /* PyTorch's */
 
-/* Of one of a pair of gateways; the order is that of plan_standby_state and plan_standby_event. */
+/* States and events of one of a pair, in the order of plan_standby_state and plan_standby_event. */
 #define MODEL_PAIR_STATES "alone copying pairing paired losing yielding asking storing ready taking replaced"
 #define MODEL_PAIR_EVENTS                                                                                    \
 	"serves copied loses stores takes asks yields silent walked granted refused over stuck timer order"

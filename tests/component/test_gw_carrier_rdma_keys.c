@@ -281,6 +281,18 @@ static void certificates(const char *own, const char *ca)
 	gw_carrier_certs(cl_app(FP_A), &k);
 }
 
+/* The fault is mended: RDMA carries, and the tunnel leaves it. */
+static void carries_and_ends(void)
+{
+	cl_until(all_rdma, true);
+	cl_carry(1000);
+	gw_log_set(GW_LOG_WARNING);
+	cl_ask(FP_A, WAN_CARRIER_NATIVE);
+	cl_until(cl_both_native, true);
+	cl_until(cl_both_closed, true);
+	cl_check_hosts();
+}
+
 static const char *expected[FP_SITES];
 
 static bool both_say(void)
@@ -316,16 +328,16 @@ static void test_certificates(void **state)
 	cl_until(both_say, true);
 	assert_true(cl_both_native());
 	certificates("a", "ca");
-	cl_until(all_rdma, true);
-	cl_carry(1000);
-	gw_log_set(GW_LOG_WARNING);
-	cl_ask(FP_A, WAN_CARRIER_NATIVE);
-	cl_until(cl_both_native, true);
-	cl_until(cl_both_closed, true);
-	cl_check_hosts();
+	carries_and_ends();
 }
 
-/* Another name than the tunnel's peer has: of the end that accepts, and of the one that opens. */
+static bool a_refused_tunnel(void)
+{
+	cl_hurry();
+	return cl_info(FP_A).c.refused_tunnel > 0;
+}
+
+/* The peer's certificate has another name than the tunnel's peer. */
 static void test_names(void **state)
 {
 	struct conf_tunnel t = cl.fp.gw[FP_A].conf.tunnel[0];
@@ -334,20 +346,10 @@ static void test_names(void **state)
 	snprintf(t.peer_name, sizeof(t.peer_name), "site-c");
 	assert_int_equal(gw_carrier_tunnel(cl_app(FP_A), 0, &t), 0);
 	cl_ask(FP_B, WAN_CARRIER_RDMA);
-	for (rwy_time end = gw_now() + 2 * RWY_SEC; gw_now() < end;) {
-		cl_hurry();
-		cl_turn(true);
-	}
+	cl_until(a_refused_tunnel, true); /* B's certificate is not for site-c */
 	assert_true(cl_both_native());
-	assert_true(cl_info(FP_A).c.refused_tunnel > 0); /* B's certificate is not for site-c */
 	assert_int_equal(gw_carrier_tunnel(cl_app(FP_A), 0, &cl.fp.gw[FP_A].conf.tunnel[0]), 0);
-	cl_until(all_rdma, true);
-	cl_carry(1000);
-	gw_log_set(GW_LOG_WARNING);
-	cl_ask(FP_A, WAN_CARRIER_NATIVE);
-	cl_until(cl_both_native, true);
-	cl_until(cl_both_closed, true);
-	cl_check_hosts();
+	carries_and_ends();
 }
 
 /* One end says `security: none`: refused by name, and never in the clear. */

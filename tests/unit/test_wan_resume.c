@@ -120,7 +120,8 @@ static void test_measured(void **state)
 	assert_in_range(r.rate_Bps, BYTES, RATE + RATE / 10);
 	assert_in_range(r.rtt, RTT, RTT + RTT / 8);
 	wan_resume_set(p.end[0].t, 0, &(struct wan_resume){2 * RATE, RTT}); /* too late */
-	wan_resume_set(p.end[0].t, 99, &(struct wan_resume){RATE, RTT});    /* no such path */
+	wan_resume_set(p.end[1].t, 0, &(struct wan_resume){RATE, RWY_NEVER});
+	wan_resume_set(p.end[0].t, 99, &(struct wan_resume){RATE, RTT}); /* no such path */
 	assert_int_equal(p.end[0].t->path[0].resume.from.rate_Bps, 0);
 	assert_true(wan_pair_finish(&p));
 }

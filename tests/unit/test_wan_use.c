@@ -143,6 +143,18 @@ static double part_of_1(const struct seen *s)
 	return (double)s->bytes[1] / (double)(s->bytes[1] + s->bytes[2]);
 }
 
+/* Paths 1 and 2 are granted with 30 and 20 Mbit/s at both ends; the tunnel's own path is a spare. */
+static void grant_two(struct wan_pair *p)
+{
+	for (int i = 0; i < 2; i++) {
+		for (unsigned k = 1; k < 3; k++) {
+			use(p, i, k, WAN_USE_GRANTED, false);
+			wan_retune_path(p->end[i].t, k, (k == 1 ? 30 : 20) * MBPS);
+		}
+		use(p, i, 0, WAN_USE_SPARE, false);
+	}
+}
+
 /* Hosts send less than was granted, a little at a time: it divides all the same. */
 static void test_little(void **state)
 {
@@ -152,13 +164,7 @@ static void test_little(void **state)
 	begin(&p, &cc_auto, false);
 	p.stream[0].queue_max = 0;
 	wan_pair_run(&p, p.now + 500 * RWY_MS);
-	for (int i = 0; i < 2; i++) {
-		for (unsigned k = 1; k < 3; k++) {
-			use(&p, i, k, WAN_USE_GRANTED, false);
-			wan_retune_path(p.end[i].t, k, (k == 1 ? 30 : 20) * MBPS);
-		}
-		use(&p, i, 0, WAN_USE_SPARE, false);
-	}
+	grant_two(&p);
 	wan_pair_run(&p, p.now + RWY_SEC);
 	for (uint32_t most = 16; most <= 64; most *= 2) { /* in custody: a round trip's worth */
 		p.stream[0].queue_max = most;
@@ -182,13 +188,7 @@ static void test_shares(void **state)
 	struct seen s;
 
 	begin(&p, &cc_fixed, false);
-	for (int i = 0; i < 2; i++) {
-		for (unsigned k = 1; k < 3; k++) {
-			use(&p, i, k, WAN_USE_GRANTED, false);
-			wan_retune_path(p.end[i].t, k, (k == 1 ? 30 : 20) * MBPS);
-		}
-		use(&p, i, 0, WAN_USE_SPARE, false);
-	}
+	grant_two(&p);
 	wan_pair_run(&p, p.now + RWY_SEC);
 	assert_string_equal(path(&p, 0).state, "spare");
 	s = watch(&p, 2 * RWY_SEC);
