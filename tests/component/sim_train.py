@@ -16,6 +16,7 @@ RWYDC = str(Path(sys.argv[1]) / "tests/sim/rwydc")
 SMALL = "leaves=2 hosts=8 stages=2 split=1 tp=2 server=1 micro=3 slot=60ms act=8MiB rtt=2ms"
 BAD_WORDS = [
     ("split=7", "split is within stages"), ("micro=0", "micro: '0' is outside"), ("slot=3", "is not a time"), ("overlap=maybe", "none of: off on"),
+    ("stages=4 split=2 third=2 tp=1", "third is a stage after split"), ("stages=4 split=2 third=4 tp=1", "third is a stage after split"),
     ("stages=8 leaves=2", "all its leaves but the last"), ("speed=1", "there is no key 'speed'"), ("act=1", "a byte a GPU"), ("loss=2", "loss: '2' is outside"),
 ]
 
@@ -57,6 +58,28 @@ def test_distance():
     d = row(f"{SMALL} micro=1 wan=1G rtt=20ms")
     message = 8 * 2**20 * 8 / 1e9 + 10e-3
     assert 120e-3 + 2 * message < d["step_s"] < 120e-3 + 2.1 * message and d["wan_n"] == 2, d
+
+
+def test_three_sites():
+    """One micro-batch, a stage at each site: three passes each way, and four messages."""
+    words = f"{SMALL} stages=3 split=1 third=2 micro=1 wan=1G rtt=20ms overlap=on early=1"
+    message = 8 * 2**20 * 8 / 1e9 + 10e-3
+    for mode in "", "cc=auto", "mode=native rto=1s":
+        d = row(f"{words} {mode}")
+        assert 180e-3 + 4 * message < d["step_s"] < 180e-3 + 4.2 * message + (0.2 if mode == "cc=auto" else 0) and d["wan_n"] == 4, (mode, d)
+    assert row(f"{words} cross=2")["step_s"] > 180e-3 + 5 * message  # the others are between two of the sites
+    for more in "loss=1e-2", "outage_at=100ms outage_len=50ms":
+        d = row(f"{words} {more}")
+        assert d["done"] == 1 and d["wan_lost"] > 0 and d["qp_errors"] == 0, (more, d)
+    d, again = (row(f"{words} cross=2 guarantee=0.9 seed=3") for _ in "ab")
+    assert d["hash"] == again["hash"], (d, again)
+
+
+def test_unequal_stages():
+    for words in ("", "split=2"):
+        d = row(f"net=off stages=4 split=3 tp=1 micro=15 slot=3s slot2=4s {words}")
+        last = 2 if words else 3
+        assert abs(d["step_s"] - d["free_s"]) < 1e-6 and abs(d["free_s"] - (3 * last + 4 * (4 - last) + 14 * 4)) < 1e-6, d
 
 
 def test_guarantee():

@@ -12,6 +12,9 @@ sys.dont_write_bytecode = True
 import _sim  # noqa: E402
 import reinforcement  # noqa: E402
 import training  # noqa: E402
+import training_chips  # noqa: E402
+import training_pipelines  # noqa: E402
+import training_sites  # noqa: E402
 import weight_transfer as weights  # noqa: E402
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
@@ -51,6 +54,18 @@ def test_incast_is_fair_through_gateways_alone():
 def test_an_outage_costs_a_step_little():
     clean, hit = (_sim.rwydc(BUILD, training.words(SCALE, 30, f"cc=auto {w}"), train=True) for w in ("", training.OUTAGE))
     assert hit["wan_lost"] > 0 and hit["qp_errors"] == 0 and 0.98 < hit["step_s"] / clean["step_s"] < 1.02, (clean, hit)
+
+
+def test_steps_take_what_bytes_allow():
+    """Over three sites, on mixed chips and in two pipelines: the time of one site, and of each message
+    that is not hidden one time on the WAN."""
+    pipelines = training_pipelines
+    for words, site, messages, bytes_ in [
+            (training.words(SCALE, 30, training_sites.SITES), (15 + 5) * 3.0302, 4, training.ACT),
+            (training_chips.words(SCALE, 1.25), (3 + 15 * 1.25) * training_chips.SLOT, 2, training.ACT),
+            (pipelines.words(SCALE, 8), (8 + 3) * pipelines.SLOT, 2, pipelines.PIPELINES * training.ACT)]:
+        limit = site + messages * _sim.message(bytes_, training.WAN, training.RTT)
+        assert limit < _sim.step(BUILD, words) < 1.002 * limit, (words, limit)
 
 
 def test_native_that_reaches_a_goal_is_named():

@@ -44,7 +44,8 @@ static void send(void *ctx, unsigned stage, enum pipe_kind kind, rwy_time now)
 {
 	struct run *r = ctx;
 	unsigned to = kind == PIPE_FWD ? stage + 1 : stage - 1;
-	bool far = (stage < r->p.cfg.boundary) != (to < r->p.cfg.boundary);
+	bool far = (stage < r->p.cfg.boundary) != (to < r->p.cfg.boundary) ||
+	           (stage < r->p.cfg.boundary2) != (to < r->p.cfg.boundary2);
 
 	if (!far) {
 		pipe_arrived(&r->p, to, kind, now);
@@ -108,7 +109,8 @@ static void free_messages_cost_nothing(void **state)
 		for (unsigned m = 1; m <= 20; m++)
 			for (unsigned overlap = 0; overlap < 2; overlap++)
 				for (unsigned early = 0; early < 3; early++) {
-					struct pipe_cfg c = {p, m, early, p / 2, overlap, 700, 1400};
+					struct pipe_cfg c = {
+					    p, m, early, p / 2, overlap, 700, 1400, .fwd2 = 0};
 
 					assert_int_equal(run(&r, &c, 0, 0), (m + p - 1) * 2100);
 				}
@@ -119,7 +121,7 @@ static void free_messages_cost_nothing(void **state)
 static void passes_and_memory(void **state)
 {
 	static struct run r;
-	struct pipe_cfg c = {6, 15, 0, 4, true, 100, 200};
+	struct pipe_cfg c = {6, 15, 0, 4, true, 100, 200, .fwd2 = 0};
 
 	run(&r, &c, 50, 50);
 	for (unsigned s = 0; s < 6; s++) {
@@ -137,7 +139,7 @@ static void passes_and_memory(void **state)
 static void a_message_is_waited_for(void **state)
 {
 	static struct run r;
-	struct pipe_cfg c = {2, 1, 0, 1, true, 100, 200};
+	struct pipe_cfg c = {2, 1, 0, 1, true, 100, 200, .fwd2 = 0};
 
 	assert_int_equal(run(&r, &c, 40, 90), 600 + 2 * 40);
 	assert_int_equal(r.p.stage[0].spent[PIPE_SPAN_WAIT], 40 + 300 + 40);
@@ -157,7 +159,7 @@ static void a_message_is_waited_for(void **state)
 static void what_distance_costs(void **state)
 {
 	static struct run r;
-	struct pipe_cfg c = {6, 60, 0, 4, true, 1000, 2000};
+	struct pipe_cfg c = {6, 60, 0, 4, true, 1000, 2000, .fwd2 = 0};
 	rwy_dur zero = 65 * 3000, d = 600, t = run(&r, &c, d, d), early;
 
 	assert_in_range(t - zero, 60 * d, 60 * d + 4 * d);
@@ -169,6 +171,34 @@ static void what_distance_costs(void **state)
 	assert_true(run(&r, &c, d, 2 * d) > t); /* a sender that waits for its completion costs more */
 }
 
+/* Over two distances: one forward pass early for each makes room, and filling and draining cross
+ * each of them. */
+static void what_two_distances_cost(void **state)
+{
+	static struct run r;
+	struct pipe_cfg c = {6, 60, 1, 2, true, 1000, 2000, .boundary2 = 4};
+	rwy_dur zero = 65 * 3000, d = 600;
+
+	assert_int_equal(run(&r, &c, d, d) - zero, 4 * d);
+	for (unsigned s = 0; s < 6; s++)
+		assert_int_equal(r.most[s], 6 - s + (s < 2) + (s < 4));
+	c.boundary2 = 0;
+	assert_int_equal(run(&r, &c, d, d) - zero, 2 * d);
+}
+
+/* A slower stage at the end, behind the distance: everybody waits for it, for each micro-batch. */
+static void what_a_slow_stage_costs(void **state)
+{
+	static struct run r;
+	struct pipe_cfg c = {4, 15, 1, 3, true, 1000, 2000, .fwd2 = 1250, .bwd2 = 2500};
+	rwy_dur zero = 3 * 3000 + 15 * 3750, d = 600;
+
+	assert_int_equal(run(&r, &c, 0, 0), zero);
+	assert_int_equal(run(&r, &c, d, d) - zero, 2 * d);
+	assert_int_equal(r.p.stage[3].spent[PIPE_SPAN_BWD], 15 * 2500);
+	assert_int_equal(r.p.stage[2].spent[PIPE_SPAN_BWD], 15 * 2000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +206,8 @@ int main(void)
 	    cmocka_unit_test(passes_and_memory),
 	    cmocka_unit_test(a_message_is_waited_for),
 	    cmocka_unit_test(what_distance_costs),
+	    cmocka_unit_test(what_two_distances_cost),
+	    cmocka_unit_test(what_a_slow_stage_costs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

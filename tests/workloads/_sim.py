@@ -34,3 +34,21 @@ def arms(name, unit, limit, run, row, goal=None, at_most=True, more="", auto=Tru
         yield row(f"{name}, {n}", v, unit, reference=limit, reference_name="limit", goal=goal if auto or n == "reserved" else None, at_most=at_most, conditions=text.lstrip("; "))
     for n, v in native.items():
         yield row(f"{name}, {n}", v, unit, reference=limit, reference_name="limit", conditions=more)
+
+
+def step(build, words):
+    """Seconds of a training step (rwydc train); infinite if it did not end."""
+    out = rwydc(build, words, train=True)
+    return out["step_s"] if out["done"] else float("inf")
+
+
+def message(bytes_, wan, rtt):
+    """Seconds of a message between two sites, alone on a WAN of this rate."""
+    return bytes_ * 8 / (wan * TUNNEL) + rtt / 2
+
+
+def shares(build, name, words, site, limit, row, text, goal=0.99):
+    """Rows of a training step: the share of one site's speed (`site`, s) that is left. The goal
+    counts where the bytes allow it."""
+    return arms(name, "share", limit, lambda w: site / step(build, f"{words} {w}"), row, goal=goal if limit >= goal else None, at_most=False,
+                more=f"{text}, step of one site {site:.2f} s; bytes allow {100 * limit:.2f} %")

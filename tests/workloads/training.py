@@ -26,22 +26,15 @@ def words(scale, batch, more=""):
     return f"{BATCH[batch]} {OVERLAP} act={ACT // scale} wan={WAN / scale:.0f} rtt={RTT * 1e3:.0f}ms {more}"
 
 
-def message():
-    return ACT * 8 / (WAN * _sim.TUNNEL) + RTT / 2
-
-
 def rows(build, scale, row):
     """The rows of the report; `row` makes one."""
     def step(scale, batch, more):
-        out = _sim.rwydc(build, words(scale, batch, more), train=True)
-        return out["step_s"] if out["done"] else float("inf")
+        return _sim.step(build, words(scale, batch, more))
 
     for batch in BATCH:
         site = step(scale, batch, "split=6 mode=native")
-        limit = site / (site + 2 * message())
-        text = f"{batch} sequences, step of one site {site:.2f} s; bytes allow {100 * limit:.2f} %"
-        yield from _sim.arms(f"training {batch}, clean", "share", limit, lambda w, b=batch, s=site: s / step(scale, b, w), row,
-                             goal=0.99 if limit >= 0.99 else None, at_most=False, more=text)
+        limit = site / (site + 2 * _sim.message(ACT, WAN, RTT))
+        yield from _sim.shares(build, f"training {batch}, clean", words(scale, batch), site, limit, row, f"{batch} sequences")
         if batch == 128:
             def hit(w, b=batch, s=site):
                 """The mean of 100 steps."""

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the two sites, runs them and frees them; memory pools. */
+/* Builds the sites, runs them and frees them; memory pools. */
 #include "tests/sim/dc/dc.h"
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void site_init(struct dc *dc, unsigned site)
 		    &dc->leaf[site][i], dc, SW_LEAF, site, i, dc->per_leaf + dc->spines, (uint64_t)s->buf);
 	for (unsigned i = 0; i < dc->spines; i++)
 		dc_sw_init(&dc->spine[site][i], dc, SW_SPINE, site, i, dc->leaves + 1, (uint64_t)s->buf);
-	dc_sw_init(border, dc, SW_BORDER, site, 0, dc->spines + 1,
+	dc_sw_init(border, dc, SW_BORDER, site, 0, dc->spines + (s->mode == MODE_NATIVE ? dc->sites - 1 : 1),
 	    (uint64_t)(s->mode == MODE_NATIVE ? s->bbuf : s->buf));
 	for (unsigned i = 0; i < dc->per_site; i++)
 		dc_link(dc_host_port(dc, site * dc->per_site + i),
@@ -97,26 +97,35 @@ static void ready(struct dc *dc, unsigned site)
 	dc_sw_ready(&dc->border[site]);
 }
 
+static void native_link(struct dc *dc, unsigned a, unsigned b)
+{
+	const struct scen *s = &dc->s;
+	struct port *out[2] = {&dc->border[a].n.port[dc->spines + dc_peer_no(a, b)],
+	    &dc->border[b].n.port[dc->spines + dc_peer_no(b, a)]};
+
+	dc_link(out[0], out[1], s->wan, (rwy_dur)(dc_rtt(dc, a, b) / 2));
+	for (unsigned i = 0; i < 2; i++) {
+		out[i]->loss = s->loss;
+		out[i]->wan = true;
+		out[i]->jitter = (rwy_dur)s->jitter;
+	}
+}
+
 static void between(struct dc *dc)
 {
 	const struct scen *s = &dc->s;
-	struct port *out[2];
 
-	for (unsigned i = 0; i < 2; i++)
-		out[i] = &dc->border[i].n.port[dc->spines];
 	if (s->mode == MODE_NATIVE) {
-		dc_link(out[0], out[1], s->wan, (rwy_dur)(s->rtt / 2));
-		for (unsigned i = 0; i < 2; i++) {
-			out[i]->loss = s->loss;
-			out[i]->wan = true;
-			out[i]->jitter = (rwy_dur)s->jitter;
-		}
+		for (unsigned i = 0; i < dc->sites; i++)
+			for (unsigned k = i + 1; k < dc->sites; k++)
+				native_link(dc, i, k);
 		dc_rules_init(dc);
 		return;
 	}
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < dc->sites; i++) {
 		dc_gw_init(dc, i);
-		dc_link(dc_gw_port(dc->gw[i]), out[i], s->gwrate, (rwy_dur)s->delay);
+		dc_link(
+		    dc_gw_port(dc->gw[i]), &dc->border[i].n.port[dc->spines], s->gwrate, (rwy_dur)s->delay);
 	}
 }
 
@@ -132,17 +141,18 @@ struct dc *dc_new(const struct scen *s)
 	dc->evq.now = dc->zero = RWY_SEC; /* not 0, which means "not set" in places */
 	dc->rng_net = (uint64_t)s->seed * 2 + 1;
 	dc->rng_work = (uint64_t)s->seed * 2;
+	dc->sites = s->sites;
 	dc->leaves = (unsigned)s->leaves;
 	dc->per_leaf = (unsigned)s->hosts;
 	dc->spines = (unsigned)s->spines;
 	dc->per_site = dc->leaves * dc->per_leaf;
-	dc->hosts = 2 * dc->per_site;
+	dc->hosts = dc->sites * dc->per_site;
 	dc->hash = 0xcbf29ce484222325u;
 	dc_hosts_init(dc);
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < dc->sites; i++)
 		site_init(dc, i);
 	between(dc);
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < dc->sites; i++)
 		ready(dc, i);
 	return dc;
 }
@@ -168,8 +178,16 @@ bool dc_quiet(const struct dc *dc)
 {
 	if (dc->pkts_live)
 		return false; /* each packet has a record */
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < dc->sites; i++)
 		if (!node_quiet(&dc->border[i].n) || (dc->gw[i] && !dc_gw_quiet(dc->gw[i])))
+			return false;
+	return true;
+}
+
+bool dc_gws_up(const struct dc *dc)
+{
+	for (unsigned i = 0; i < dc->sites; i++)
+		if (!dc_gw_up(dc->gw[i]))
 			return false;
 	return true;
 }
@@ -185,7 +203,7 @@ static void site_fini(struct dc *dc, unsigned site)
 
 void dc_free(struct dc *dc, struct dc_counts *c)
 {
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < dc->sites; i++) {
 		if (dc->gw[i])
 			dc_gw_fini(dc, i);
 		site_fini(dc, i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two sites in virtual time: hosts with RC NICs, leaf-spine fabrics, and between them two Roceway
- * gateways (the engine's own objects) or two border switches. This header is for workloads:
+ * Two or three sites in virtual time: hosts with RC NICs, leaf-spine fabrics, and at each site a
+ * Roceway gateway (the engine's own objects) or a border switch. This header is for workloads:
  * connections, messages, timers, counts. Single-threaded; the scenario and its seed decide
  * everything.
  */
@@ -52,6 +52,8 @@ struct dc_msg *dc_post(struct qp *qp, uint64_t bytes, void (*on_delivered)(struc
 
 /* --- the simulation --------------------------------------------------------------------------------- */
 
+#define DC_SITES_MAX 3
+
 struct dc_counts {
 	uint64_t delivered_pkts, delivered_bytes, posted, delivered, completed, failed;
 	uint64_t resent, resent_warm, timeouts, naks, cnps, ce, qp_errors, out_of_order;
@@ -62,11 +64,11 @@ struct dc {
 	struct scen s, given; /* resolved, and as given */
 	struct evq evq;
 	uint64_t rng_net, rng_work; /* separate, so that the same work meets different networks */
-	unsigned leaves, per_leaf, per_site, spines, hosts;
+	unsigned sites, leaves, per_leaf, per_site, spines, hosts;
 	struct host *host;
-	struct sw *leaf[2], *spine[2];
-	struct sw border[2];
-	struct gw *gw[2];
+	struct sw *leaf[DC_SITES_MAX], *spine[DC_SITES_MAX];
+	struct sw border[DC_SITES_MAX];
+	struct gw *gw[DC_SITES_MAX];
 	struct border *rules[2];
 	/* A baseline's rule at a border switch, for a packet that has room there; false: the rule
 	 * keeps the packet for now. */
@@ -93,6 +95,8 @@ void dc_free(struct dc *dc, struct dc_counts *c);
 void dc_run(struct dc *dc, rwy_time until, bool (*stop)(void *ctx), void *ctx);
 /* True if nothing is queued, in flight or unanswered in the network and the gateways. */
 bool dc_quiet(const struct dc *dc);
+/* True if the tunnels of all gateways are up; there are gateways. */
+bool dc_gws_up(const struct dc *dc);
 void dc_violation(struct dc *dc, const char *what, uint64_t a, uint64_t b);
 void *dc_alloc(struct dc *dc, size_t size); /* zeroed, until dc_free */
 
@@ -111,7 +115,25 @@ static inline bool dc_outage(const struct dc *dc)
 
 static inline unsigned dc_site(const struct dc *dc, unsigned host)
 {
-	return host >= dc->per_site;
+	return (host >= dc->per_site) + (host >= 2 * dc->per_site);
+}
+
+/* The k-th of the other sites, and which one a site is among those of another. A gateway's tunnels
+ * and a border switch's links have these numbers. */
+static inline unsigned dc_peer(unsigned site, unsigned k)
+{
+	return k < site ? k : k + 1;
+}
+
+static inline unsigned dc_peer_no(unsigned site, unsigned peer)
+{
+	return peer < site ? peer : peer - 1;
+}
+
+/* ns there and back between two sites. */
+static inline double dc_rtt(const struct dc *dc, unsigned a, unsigned b)
+{
+	return dc->s.rtt * (a < b ? b - a : a - b);
 }
 
 static inline void dc_hash(struct dc *dc, uint64_t v)

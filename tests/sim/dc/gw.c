@@ -25,16 +25,23 @@
 #define WAN_OVERHEAD 66 /* preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap 12 */
 #define BURST        64
 
+/* The WAN to one other site, this end's direction. */
+struct wire {
+	struct gw *from, *to;
+	struct ev ev;
+	struct rwy_bufq q; /* w0: bytes of the datagram header; stamp: arrival */
+	rwy_time free_at;
+	double frac;
+	rwy_dur delay;
+};
+
 struct gw {
 	struct node n; /* first member; port 0 goes to the border switch */
 	struct eng *e;
-	struct ev turn_ev, wire_ev;
+	struct ev turn_ev;
 	rwy_time last;
 	struct dc_pktq rx;
-	/* This end's direction of the WAN. */
-	struct rwy_bufq wire; /* w0: bytes of the datagram header; stamp: arrival */
-	rwy_time free_at;
-	double frac;
+	struct wire wire[DC_SITES_MAX - 1]; /* by tunnel: dc_peer() */
 	uint64_t lost, sent;
 	uint64_t sent_of[DC_TENANTS_MAX + 1]; /* bytes on the wire, by tenant */
 	/* Buffers. */
@@ -136,13 +143,14 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		on_free(g, tx->buf);
 }
 
-static bool to_wire(struct gw *g, struct rwy_buf *b, uint32_t tenant)
+static bool to_wire(struct wire *w, struct rwy_buf *b, uint32_t tenant)
 {
+	struct gw *g = w->from;
 	struct dc *dc = g->n.dc;
-	rwy_time now = dc->evq.now, at = rwy_time_max(g->free_at, now),
-	         last = g->wire.tail ? g->wire.tail->stamp : 0;
+	rwy_time now = dc->evq.now, at = rwy_time_max(w->free_at, now),
+	         last = w->q.tail ? w->q.tail->stamp : 0;
 	uint64_t queue = (uint64_t)((double)(at - now) * dc->s.wan / 8e9);
-	double t = (b->len + WAN_OVERHEAD) * 8e9 / dc->s.wan + g->frac;
+	double t = (b->len + WAN_OVERHEAD) * 8e9 / dc->s.wan + w->frac;
 
 	g->sent++;
 	g->sent_of[tenant] += b->len + WAN_OVERHEAD;
@@ -152,21 +160,21 @@ static bool to_wire(struct gw *g, struct rwy_buf *b, uint32_t tenant)
 		g->lost++;
 		return false;
 	}
-	g->frac = t - floor(t);
-	g->free_at = at + (rwy_dur)t;
-	b->stamp = g->free_at + (rwy_dur)(dc->s.rtt / 2);
+	w->frac = t - floor(t);
+	w->free_at = at + (rwy_dur)t;
+	b->stamp = w->free_at + w->delay;
 	if (dc->s.jitter > 0)
 		b->stamp = rwy_time_max(last, b->stamp + (rwy_dur)(dc_unit(dc) * dc->s.jitter));
-	rwy_bufq_push(&g->wire, b);
-	if (g->wire.head == b)
-		ev_set(&dc->evq, &g->wire_ev, b->stamp);
+	rwy_bufq_push(&w->q, b);
+	if (w->q.head == b)
+		ev_set(&dc->evq, &w->ev, b->stamp);
 	return true;
 }
 
 /* Copies the datagram once, into the buffer that the other gateway will get. */
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
-	struct gw *g = ctx, *to = g->n.dc->gw[!g->n.site];
+	struct gw *g = ctx, *to = g->wire[tunnel].to;
 	struct rwy_buf *b = slot(to);
 	uint32_t len = tx->buf ? tx->len : 0, stored = dc_thin && len > DC_THIN_BYTES ? DC_THIN_BYTES : len;
 
@@ -176,7 +184,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	memcpy(b->data, tx->hdr, tx->hdr_len);
 	if (len)
 		memcpy(b->data + tx->hdr_len, tx->buf->data + tx->off, stored);
-	if (!to_wire(g, b, tx->class_id))
+	if (!to_wire(&g->wire[tunnel], b, tx->class_id))
 		slot_free(to, b);
 	if (tx->buf && tx->own)
 		on_free(g, tx->buf);
@@ -225,19 +233,20 @@ static void from_lan(struct gw *g, rwy_time now)
 		eng_tenant_rx(g->e, bufs, tenants, n, now);
 }
 
-static void from_wan(struct gw *g, rwy_time now)
+static void from_wan(struct gw *g, unsigned tunnel, rwy_time now)
 {
-	struct gw *peer = g->n.dc->gw[!g->n.site];
+	struct gw *peer = g->wire[tunnel].to;
+	struct wire *w = &peer->wire[dc_peer_no(peer->n.site, g->n.site)];
 
-	while (peer->wire.head && peer->wire.head->stamp <= now) {
-		struct rwy_buf *b = rwy_bufq_pop(&peer->wire);
+	while (w->q.head && w->q.head->stamp <= now) {
+		struct rwy_buf *b = rwy_bufq_pop(&w->q);
 
 		seal_hdr_len = (uint16_t)b->w0;
 		live(g);
-		eng_wan_rx(g->e, 0, 0, b, 0, now);
+		eng_wan_rx(g->e, tunnel, 0, b, 0, now);
 	}
-	if (peer->wire.head)
-		ev_set(&g->n.dc->evq, &peer->wire_ev, peer->wire.head->stamp);
+	if (w->q.head)
+		ev_set(&g->n.dc->evq, &w->ev, w->q.head->stamp);
 }
 
 static void on_turn(struct ev *ev, rwy_time now)
@@ -247,7 +256,8 @@ static void on_turn(struct ev *ev, rwy_time now)
 
 	g->last = now;
 	from_lan(g, now);
-	from_wan(g, now);
+	for (unsigned k = 0; k + 1 < g->n.dc->sites; k++)
+		from_wan(g, k, now);
 	eng_poll(g->e, now);
 	custody = eng_custody_bytes(g->e);
 	if (custody > g->peak.custody)
@@ -255,12 +265,10 @@ static void on_turn(struct ev *ev, rwy_time now)
 	turn_at(g, rwy_time_max(eng_next(g->e), now));
 }
 
-/* The first datagram on this gateway's wire arrives at the other gateway. */
+/* The first datagram on a wire arrives at the other gateway. */
 static void on_wire(struct ev *ev, rwy_time now)
 {
-	struct gw *g = EV_OWNER(ev, struct gw, wire_ev);
-
-	turn_at(g->n.dc->gw[!g->n.site], now);
+	turn_at(EV_OWNER(ev, struct wire, ev)->to, now);
 }
 
 static void on_rx(struct node *n, struct port *in, struct dc_pkt *p, rwy_time now)
@@ -275,9 +283,10 @@ static const struct node_ops gw_ops = {.rx = on_rx};
 
 /* --- making and freeing ----------------------------------------------------------------------- */
 
-static void tunnel(struct wan_cfg *w, const struct scen *s)
+/* Both ends number their tunnel alike. */
+static void tunnel(struct wan_cfg *w, const struct scen *s, unsigned site, unsigned peer, double rtt)
 {
-	double bdp = s->wan / 8e9 * s->rtt, held = s->credit * bdp + (32 << 20);
+	double bdp = s->wan / 8e9 * rtt, held = s->credit * bdp + (32 << 20);
 	uint32_t pkts = 1u << 17;
 
 	while (pkts < 2 * bdp / 1024 && pkts < 1u << 22)
@@ -288,7 +297,7 @@ static void tunnel(struct wan_cfg *w, const struct scen *s)
 	w->cc = cc_find(s->cc);
 	w->cc_cfg.rate_Bps = (uint64_t)(s->ccrate / 8);
 	w->cc_cfg.mtu = WAN_MTU;
-	w->tunnel_id = 7;
+	w->tunnel_id = 6 + site + peer;
 	w->tx_pkts_max = pkts;
 	w->rx_bytes = (uint64_t)held;
 	w->rx_window = (uint32_t)fmin(2 * held / s->pmtu + 4096, 1 << 24);
@@ -298,20 +307,19 @@ static void tunnel(struct wan_cfg *w, const struct scen *s)
 
 static void configure(struct gw *g, struct eng_cfg *c)
 {
-	const struct scen *s = &g->n.dc->s;
+	const struct dc *dc = g->n.dc;
+	const struct scen *s = &dc->s;
+	double far = dc_rtt(dc, g->n.site, g->n.site ? 0 : dc->sites - 1);
 
 	eng_cfg_default(c);
-	c->tunnels = 1;
-	c->prefixes = 1;
-	c->prefix[0].addr = dc_site_net(!g->n.site);
-	c->prefix[0].len = 112;
+	c->tunnels = c->prefixes = dc->sites - 1;
 	c->ack_mode = (enum eng_ack_mode)s->ack;
 	if (s->beat > 0)
 		c->causal_beat = (rwy_dur)s->beat;
 	c->conns_max = 1 << 14;
 	c->half_open_max = 1 << 13;
 	c->host_window = (uint32_t)s->hwin;
-	c->custody_conn = c->custody_total = (uint64_t)(s->custody * s->wan / 8e9 * s->rtt) + (64 << 20);
+	c->custody_conn = c->custody_total = (uint64_t)(s->custody * s->wan / 8e9 * far) + (64 << 20);
 	if (s->np_min > 0)
 		c->np_min = (uint64_t)s->np_min;
 	if (s->np_max > 0)
@@ -322,9 +330,15 @@ static void configure(struct gw *g, struct eng_cfg *c)
 	c->lan_Bps = (uint64_t)(s->rate / 8);
 	c->buf_cost = 0; /* custody counts packet bytes */
 	c->seed = (uint64_t)s->seed * 2 + g->n.site + 1;
-	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
-	tunnel(&c->tunnel[0].wan, s);
-	g->credit = c->tunnel[0].wan.rx_bytes;
+	for (unsigned k = 0; k < c->tunnels; k++) {
+		unsigned peer = dc_peer(g->n.site, k);
+
+		c->prefix[k] =
+		    (struct eng_prefix){.addr = dc_site_net(peer), .len = 112, .tunnel = (uint8_t)k};
+		snprintf(c->tunnel[k].name, ENG_NAME_MAX, "site-%u", peer);
+		tunnel(&c->tunnel[k].wan, s, g->n.site, peer, dc_rtt(dc, g->n.site, peer));
+		g->credit += c->tunnel[k].wan.rx_bytes;
+	}
 }
 
 void dc_gw_tenant(struct gw *g, unsigned i, const struct dc_tenant *t)
@@ -353,6 +367,24 @@ uint64_t dc_gw_sent(const struct gw *g, unsigned tenant)
 	return g->sent_of[tenant];
 }
 
+/* A later gateway connects those before it with itself. */
+static void wires(struct gw *g)
+{
+	struct dc *dc = g->n.dc;
+
+	for (unsigned k = 0; k + 1 < dc->sites; k++) {
+		unsigned peer = dc_peer(g->n.site, k);
+		struct wire *w = &g->wire[k];
+
+		w->from = g;
+		w->ev.fn = on_wire;
+		w->delay = (rwy_dur)(dc_rtt(dc, g->n.site, peer) / 2);
+		w->to = dc->gw[peer];
+		if (w->to)
+			w->to->wire[dc_peer_no(peer, g->n.site)].to = g;
+	}
+}
+
 void dc_gw_init(struct dc *dc, unsigned site)
 {
 	static const struct rwy_buf_ops ops = {on_alloc, on_free};
@@ -364,8 +396,8 @@ void dc_gw_init(struct dc *dc, unsigned site)
 	dc_thin = seal_thin = dc->s.payload == PAYLOAD_THIN;
 	dc_node_init(&g->n, dc, &gw_ops, site, 0, 1);
 	g->turn_ev.fn = on_turn;
-	g->wire_ev.fn = on_wire;
 	configure(g, c);
+	wires(g);
 	if (eng_new(&g->e, c, &eng_ops, g, (struct rwy_bufs){&ops, g}, dc->evq.now) != 0)
 		abort();
 	g->custody = c->custody_total;
@@ -388,16 +420,36 @@ bool dc_gw_up(const struct gw *g)
 {
 	struct wan_stats st;
 
-	eng_tunnel_stats(g->e, 0, &st);
-	return st.up;
+	for (unsigned k = 0; k + 1 < g->n.dc->sites; k++) {
+		eng_tunnel_stats(g->e, k, &st);
+		if (!st.up)
+			return false;
+	}
+	return true;
 }
 
 uint64_t dc_gw_held(const struct gw *g)
 {
+	uint64_t n = 0;
 	struct wan_stats st;
 
-	eng_tunnel_stats(g->e, 0, &st);
-	return st.rx_held_bytes;
+	for (unsigned k = 0; k + 1 < g->n.dc->sites; k++) {
+		eng_tunnel_stats(g->e, k, &st);
+		n += st.rx_held_bytes;
+	}
+	return n;
+}
+
+uint64_t dc_gw_resent(const struct gw *g)
+{
+	uint64_t n = 0;
+	struct wan_stats st;
+
+	for (unsigned k = 0; k + 1 < g->n.dc->sites; k++) {
+		eng_tunnel_stats(g->e, k, &st);
+		n += st.c.tx_retransmit;
+	}
+	return n;
 }
 
 bool dc_gw_quiet(const struct gw *g)

@@ -17,12 +17,13 @@ struct gw_peaks {
 
 void dc_gw_init(struct dc *dc, unsigned site);
 void dc_gw_fini(struct dc *dc, unsigned site); /* a leak is a violation */
-bool dc_gw_up(const struct gw *g);
+bool dc_gw_up(const struct gw *g);             /* all its tunnels */
 bool dc_gw_quiet(const struct gw *g);
 struct port *dc_gw_port(struct gw *g);
 struct eng *dc_gw_engine(const struct gw *g);
 /* Bytes from the WAN that a local host has not acknowledged. */
 uint64_t dc_gw_held(const struct gw *g);
+uint64_t dc_gw_resent(const struct gw *g); /* datagrams, to all other sites */
 struct dc_tenant;
 /* Adds or changes the tenant, in one call. */
 void dc_gw_tenant(struct gw *g, unsigned i, const struct dc_tenant *t);

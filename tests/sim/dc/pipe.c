@@ -6,7 +6,8 @@
 
 static unsigned warm_up(const struct pipe_cfg *c, unsigned stage)
 {
-	unsigned w = c->stages - stage - 1 + (stage < c->boundary ? c->early : 0);
+	unsigned far = (stage < c->boundary) + (stage < c->boundary2),
+	         w = c->stages - stage - 1 + far * c->early;
 
 	return w < c->micro ? w : c->micro;
 }
@@ -25,6 +26,13 @@ enum pipe_kind pipe_op(const struct pipe_cfg *c, unsigned stage, unsigned op, un
 	}
 	*micro = op - c->micro;
 	return PIPE_BWD;
+}
+
+static rwy_dur pass_time(const struct pipe_cfg *c, unsigned stage, enum pipe_kind kind)
+{
+	const rwy_dur time[2][2] = {{c->fwd, c->bwd}, {c->fwd2, c->bwd2}};
+
+	return time[stage >= c->boundary && c->fwd2 > 0][kind];
 }
 
 static void span(struct pipe *p, unsigned stage, enum pipe_span what, unsigned micro, rwy_time now)
@@ -59,7 +67,7 @@ static void proceed(struct pipe *p, unsigned stage, rwy_time now)
 		return;
 	span(p, stage, PIPE_SPAN_WAIT, micro, now);
 	s->computing = true;
-	p->ops->compute(p->ctx, stage, kind == PIPE_FWD ? p->cfg.fwd : p->cfg.bwd, now);
+	p->ops->compute(p->ctx, stage, pass_time(&p->cfg, stage, kind), now);
 }
 
 void pipe_start(

@@ -8,7 +8,8 @@
  * gradients to s - 1, in the order of micro-batches. Without overlap a stage does nothing from the
  * beginning of a send until its completion; with overlap sending costs no compute time. With
  * overlap and distance the stages before `boundary` make `early` more forward passes first, and
- * keep the activations of that many more micro-batches.
+ * keep the activations of that many more micro-batches; those before `boundary2`, where there is a
+ * second distance, again that many.
  */
 #ifndef SIM_DC_PIPE_H
 #define SIM_DC_PIPE_H
@@ -26,7 +27,9 @@ struct pipe_cfg {
 	unsigned stages, micro; /* 1 .. PIPE_STAGES_MAX, 1 .. */
 	unsigned early, boundary;
 	bool overlap;
-	rwy_dur fwd, bwd; /* of one micro-batch on one stage */
+	rwy_dur fwd, bwd;   /* of one micro-batch on one stage */
+	rwy_dur fwd2, bwd2; /* the same on stages from `boundary` on; 0: as the others */
+	unsigned boundary2; /* 0: there is none */
 };
 
 struct pipe_ops {

@@ -138,6 +138,7 @@ void scen_default(struct scen *s)
 	    .pmax = .2,
 	    .pfc = SCEN_ON,
 	    .ecn = SCEN_ON,
+	    .sites = 2,
 	    .wan = 100e9,
 	    .rtt = 25e6,
 	    .wake = 1e3,
@@ -243,6 +244,8 @@ bool scen_check(const struct scen *given, char *err, size_t size)
 		why = "the gateways' lists of flows need every byte: payload=full";
 	else if (s->payload == PAYLOAD_THIN && (s->loss > 0 || s->outage_len > 0))
 		why = "with loss the gateways' repairs need every byte: payload=full";
+	else if (s->sites > 2 && (s->tenants > 0 || s->rule != RULE_NONE))
+		why = "tenants and rule are for two sites";
 	else if (s->mode == MODE_ROCEWAY && s->rule != RULE_NONE)
 		why = "rule is of the native border switch: mode=native";
 	else if (s->mode == MODE_ROCEWAY && s->host == HOST_SR)

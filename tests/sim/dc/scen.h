@@ -28,7 +28,8 @@ struct scen {
 	double leaves, hosts, spines, rate, frate, delay;
 	double buf, bbuf, alpha, pfc_alpha, kmin, kmax, pmax;
 	unsigned pfc, ecn;
-	/* Between the sites. */
+	/* Between the sites: each two have a link of their own, `rtt` from one to the next one. */
+	unsigned sites; /* 2, or 3 (train.h) */
 	double wan, rtt, loss, jitter, wkmin, wkmax, outage_at, outage_len;
 	/* The gateways. */
 	double gwrate, wake, credit, custody, np_min, np_max, hwin, ccrate;

@@ -156,7 +156,6 @@ static void gateways(struct out *o, const struct dc *dc)
 {
 	struct gw_peaks a = {0}, b = {0};
 	double lost = 0, cnps = 0, held = 0, handled = 0, resent = 0, retrans = 0;
-	struct wan_stats st;
 
 	for (unsigned i = 0; dc->gw[0] && i < 2; i++) {
 		const struct eng_counters *c = eng_counters(dc_gw_engine(dc->gw[i]));
@@ -166,8 +165,7 @@ static void gateways(struct out *o, const struct dc *dc)
 		held += (double)c->ack_blocked;
 		resent += (double)c->host_resent;
 		lost += (double)dc_gw_wan_lost(dc->gw[i]);
-		eng_tunnel_stats(dc_gw_engine(dc->gw[i]), 0, &st);
-		retrans += (double)st.c.tx_retransmit;
+		retrans += (double)dc_gw_resent(dc->gw[i]);
 	}
 	if (dc->gw[0]) {
 		a = *dc_gw_peaks(dc->gw[0]);

@@ -20,7 +20,11 @@ static struct port *route(const struct sw *s, const struct dc_pkt *p)
 	case SW_SPINE:
 		return &s->n.port[here ? leaf : dc->leaves];
 	case SW_BORDER:
-		return &s->n.port[here ? p->hash % dc->spines : dc->spines];
+		if (here)
+			return &s->n.port[p->hash % dc->spines];
+		return &s->n.port[dc->spines + (s->n.ports > dc->spines + 1
+		                                       ? dc_peer_no(s->n.site, dc_site(dc, p->dst))
+		                                       : 0)];
 	}
 	return NULL;
 }
@@ -133,7 +137,7 @@ void dc_sw_ready(struct sw *s)
 	for (unsigned i = 0; i < s->n.ports; i++) {
 		struct port *p = &s->n.port[i];
 		double bits = 8e9 * (1 << 24) / (double)p->ns_byte;
-		bool wan = s->kind == SW_BORDER && i == s->n.ports - 1 && c->mode == MODE_NATIVE;
+		bool wan = s->kind == SW_BORDER && i >= s->n.dc->spines && c->mode == MODE_NATIVE;
 
 		if (c->ecn == SCEN_ON) {
 			p->kmin = (uint64_t)(wan ? c->wkmin : c->kmin * bits / 100e9);

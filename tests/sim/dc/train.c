@@ -13,31 +13,33 @@
 
 static rwy_dur rtt(const struct train *t)
 {
-	return (rwy_dur)t->dc->s.rtt;
+	return (rwy_dur)dc_rtt(t->dc, 0, t->dc->sites - 1);
 }
 
 /* --- the places of GPUs ----------------------------------------------------------------------- */
 
-static bool far_site(const struct train *t, unsigned stage)
+static unsigned site_of(const struct train *t, unsigned stage)
 {
-	return stage >= (unsigned)t->cfg.split;
+	return (stage >= (unsigned)t->cfg.split) + (t->cfg.third > 0 && stage >= (unsigned)t->cfg.third);
 }
 
 static unsigned local_stage(const struct train *t, unsigned stage)
 {
-	return far_site(t, stage) ? stage - (unsigned)t->cfg.split : stage;
+	const unsigned first[DC_SITES_MAX] = {0, (unsigned)t->cfg.split, (unsigned)t->cfg.third};
+
+	return stage - first[site_of(t, stage)];
 }
 
 static unsigned host_of(const struct train *t, unsigned stage, unsigned gpu)
 {
-	return far_site(t, stage) * t->dc->per_site + local_stage(t, stage) * (unsigned)t->cfg.tp + gpu;
+	return site_of(t, stage) * t->dc->per_site + local_stage(t, stage) * (unsigned)t->cfg.tp + gpu;
 }
 
 static bool same_server(const struct train *t, unsigned a, unsigned b)
 {
 	unsigned n = (unsigned)t->cfg.server;
 
-	return far_site(t, a) == far_site(t, b) && local_stage(t, a) / n == local_stage(t, b) / n;
+	return site_of(t, a) == site_of(t, b) && local_stage(t, a) / n == local_stage(t, b) / n;
 }
 
 /* --- messages between stages ---------------------------------------------------------------------------- */
@@ -185,7 +187,8 @@ static void on_computed(struct ev *ev, rwy_time now)
 static void compute(void *ctx, unsigned stage, rwy_dur time, rwy_time now)
 {
 	struct train *t = ctx;
-	struct train_link *l = &t->link[time == t->pipe.cfg.fwd ? PIPE_FWD : PIPE_BWD][stage];
+	unsigned micro;
+	struct train_link *l = &t->link[pipe_op(&t->pipe.cfg, stage, t->pipe.stage[stage].op, &micro)][stage];
 	rwy_dur ahead = (rwy_dur)t->cfg.ahead;
 
 	ev_set(&t->dc->evq, &t->gpu[stage].ev, now + time);
@@ -220,11 +223,9 @@ static bool warm_over(void *ctx)
 	return !t->warming && !t->dc->msgs_live;
 }
 
-static bool both_up(void *ctx)
+static bool all_up(void *ctx)
 {
-	const struct dc *dc = ctx;
-
-	return dc_gw_up(dc->gw[0]) && dc_gw_up(dc->gw[1]);
+	return dc_gws_up(ctx);
 }
 
 static struct qp *connect(struct train *t, unsigned src, unsigned dst)
@@ -240,7 +241,7 @@ static void connect_link(struct train *t, struct train_link *l)
 {
 	if (same_server(t, l->from, l->to) || !t->cfg.net)
 		return;
-	l->wan = far_site(t, l->from) != far_site(t, l->to);
+	l->wan = site_of(t, l->from) != site_of(t, l->to);
 	for (unsigned i = 0; i < (unsigned)t->cfg.tp; i++)
 		l->qp[i] = connect(t, host_of(t, l->from, i), host_of(t, l->to, i));
 }
@@ -265,7 +266,7 @@ static void connect_all(struct train *t)
 
 	dc->warm = true;
 	if (dc->gw[0]) {
-		dc_run(dc, dc->evq.now + WARM_LIMIT, both_up, dc);
+		dc_run(dc, dc->evq.now + WARM_LIMIT, all_up, dc);
 		dc_run(dc, dc->zero + QUIET_START, NULL, NULL);
 	}
 	for (unsigned s = 0; s + 1 < (unsigned)t->cfg.stages; s++) {
@@ -352,9 +353,17 @@ void train_run(struct train *t)
 {
 	static const struct pipe_ops ops = {compute, send, on_span};
 	const struct train_cfg *c = &t->cfg;
-	rwy_dur fwd = (rwy_dur)(c->slot / 3);
-	struct pipe_cfg p = {(unsigned)c->stages, (unsigned)c->micro, (unsigned)c->early, (unsigned)c->split,
-	    c->overlap, fwd, (rwy_dur)c->slot - fwd};
+	rwy_dur fwd = (rwy_dur)(c->slot / 3), fwd2 = (rwy_dur)(c->slot2 / 3);
+	struct pipe_cfg p = {.stages = (unsigned)c->stages,
+	    .micro = (unsigned)c->micro,
+	    .early = (unsigned)c->early,
+	    .boundary = (unsigned)c->split,
+	    .boundary2 = (unsigned)c->third,
+	    .overlap = c->overlap,
+	    .fwd = fwd,
+	    .bwd = (rwy_dur)c->slot - fwd,
+	    .fwd2 = fwd2,
+	    .bwd2 = (rwy_dur)c->slot2 - fwd2};
 	struct dc *dc = t->dc;
 	uint64_t cross = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A training step over two sites: `rwydc train`. The stages of a pipeline (pipe.h) are groups of
+ * A training step over two sites or three: `rwydc train`. The stages of a pipeline (pipe.h) are groups of
  * `tp` GPUs with one NIC each. Their messages go through the simulated hosts, fabrics, gateways and
  * WAN. Other hosts may send between the sites as fast as they can. docs/simulator.md has keys and
  * assumptions.
@@ -16,8 +16,10 @@
 struct train_cfg {
 	/* stages in all, in site 0, in a server; GPUs per stage */
 	double stages, split, tp, server;
+	double third; /* first stage in site 2; 0: there are two sites */
 	/* ns: forward and backward pass of a micro-batch; after the last pass */
 	double micro, slot, tail;
+	double slot2;      /* a pass forward and back on the stages from `split` on; 0: as `slot` */
 	double early, act; /* bytes of a micro-batch's activations, over all GPUs of a stage */
 	double nvlink;     /* bit/s of a GPU within its server */
 	/* greedy flows in each direction; the training's share of the WAN */

@@ -24,9 +24,11 @@ static const struct word keys[] = {
     K(stages, W_WHOLE, 1, PIPE_STAGES_MAX),
     K(split, W_WHOLE, 1, PIPE_STAGES_MAX),
     K(tp, W_WHOLE, 1, TRAIN_TP_MAX),
+    K(third, W_WHOLE, 0, PIPE_STAGES_MAX - 1),
     K(server, W_WHOLE, 1, PIPE_STAGES_MAX),
     K(micro, W_WHOLE, 1, 4096),
     K(slot, W_TIME, 3, DAY),
+    K(slot2, W_TIME, 0, DAY),
     K(tail, W_TIME, 0, DAY),
     K(early, W_WHOLE, 0, 4096),
     K(act, W_BYTES, 1, 1 << 30),
@@ -86,6 +88,8 @@ static bool check(const struct args *a, char *err, size_t size)
 
 	if (t->split > t->stages)
 		why = "split is within stages";
+	else if (t->third > 0 && (t->third <= t->split || t->third >= t->stages))
+		why = "third is a stage after split";
 	else if (a->s.leaves < 2 || (a->s.leaves - 1) * a->s.hosts < t->stages * t->tp)
 		why = "a site holds all stages on all its leaves but the last";
 	else if (t->act < t->tp)
@@ -109,6 +113,7 @@ static bool parse(struct args *a, int argc, char **argv, char *err, size_t size)
 		                       : !scen_word(&a->s, argv[i], where, err, size))
 			return false;
 	}
+	a->s.sites = a->t.third > 0 ? 3 : 2;
 	return check(a, err, size);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of a training step, as text or JSON. */
+#include <math.h>
+
 #include "engine/engine.h"
 #include "tests/sim/dc/gw.h"
 #include "tests/sim/dc/nic.h"
@@ -31,16 +33,15 @@ static void network(struct out *o, const struct train *t)
 {
 	const struct dc *dc = t->dc;
 	double lost = 0, resent = 0, dropped = 0;
-	struct wan_stats st;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < dc->sites; i++) {
 		dropped += (double)dc->border[i].dropped;
 		if (!dc->gw[0]) {
-			lost += (double)dc->border[i].n.port[dc->spines].lost;
+			for (unsigned k = dc->spines; k < dc->border[i].n.ports; k++)
+				lost += (double)dc->border[i].n.port[k].lost;
 			continue;
 		}
-		eng_tunnel_stats(dc_gw_engine(dc->gw[i]), 0, &st);
-		resent += (double)st.c.tx_retransmit;
+		resent += (double)dc_gw_resent(dc->gw[i]);
 		lost += (double)dc_gw_wan_lost(dc->gw[i]);
 	}
 	put(o, "wan_lost", lost, "packets lost on the WAN");
@@ -63,7 +64,9 @@ void train_show(FILE *f, const struct train *t, const char *words, double wall_s
 	double step = (double)(t->end - t->dc->zero) + c->tail, least = 0, n = w->n ? w->n : 1,
 	       spent[4] = {0};
 
-	least = (c->micro + c->stages - 1) * c->slot + c->tail;
+	least = c->tail + (c->micro - 1) * fmax(c->slot, c->slot2);
+	for (unsigned s = 0; s < (unsigned)c->stages; s++)
+		least += c->slot2 > 0 && s >= (unsigned)c->split ? c->slot2 : c->slot;
 	for (unsigned s = 0; s < (unsigned)c->stages; s++)
 		for (unsigned k = 0; k < 4; k++)
 			spent[k] += (double)t->pipe.stage[s].spent[k] / 1e9 / c->stages;

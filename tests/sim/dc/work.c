@@ -205,11 +205,9 @@ static struct qp *connect(struct work *w, unsigned src, unsigned dst, unsigned t
 	return qp;
 }
 
-static bool both_up(void *ctx)
+static bool all_up(void *ctx)
 {
-	const struct dc *dc = ctx;
-
-	return dc_gw_up(dc->gw[0]) && dc_gw_up(dc->gw[1]);
+	return dc_gws_up(ctx);
 }
 
 static void connect_all(struct work *w)
@@ -221,7 +219,7 @@ static void connect_all(struct work *w)
 
 	dc->warm = true;
 	if (dc->gw[0] && w->flows + w->xqps) {
-		dc_run(dc, dc->evq.now + WARM_LIMIT, both_up, dc);
+		dc_run(dc, dc->evq.now + WARM_LIMIT, all_up, dc);
 		dc_run(dc, dc->zero + QUIET_START, NULL, NULL);
 	}
 	for (unsigned i = 0; i < w->flows; i++) {
