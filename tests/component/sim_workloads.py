@@ -10,6 +10,7 @@ import cases
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workloads"))
 sys.dont_write_bytecode = True
 import _sim  # noqa: E402
+import control_messages  # noqa: E402
 import reinforcement  # noqa: E402
 import training  # noqa: E402
 import training_chips  # noqa: E402
@@ -66,6 +67,14 @@ def test_steps_take_what_bytes_allow():
             (pipelines.words(SCALE, 8), (8 + 3) * pipelines.SLOT, 2, pipelines.PIPELINES * training.ACT)]:
         limit = site + messages * _sim.message(bytes_, training.WAN, training.RTT)
         assert limit < _sim.step(BUILD, words) < 1.002 * limit, (words, limit)
+
+
+def test_tcp_passes_bulk():
+    """Messages by TCP beside full load: through gateways in turn with its datagrams, natively behind
+    its queue; each arrives once."""
+    idle, ours, native = (_sim.rwydc(BUILD, control_messages.words(64, f"xop=ip time=1s skip=200ms {w}")) for w in ("", "flows=8", f"flows=8 {_sim.NATIVE['native']}"))
+    assert all(r["inter_lost"] == 0 and r["inter_n"] > 50 for r in (idle, ours, native)), (idle, ours, native)
+    assert ours["inter_p99_us"] < 1.1 * idle["inter_p99_us"] and native["inter_p99_us"] > 2 * idle["inter_p99_us"], (idle, ours, native)
 
 
 def test_native_that_reaches_a_goal_is_named():

@@ -11,8 +11,11 @@
 #include "tests/sim/dc/hostile.h"
 #include "tests/sim/dc/nic.h"
 
-#define TAG     DC_THIN_TAG
-#define PATTERN (64u << 10)
+#define TAG        DC_THIN_TAG
+#define PATTERN    (64u << 10)
+#define TCP        6
+#define UDP        17
+#define IP_HEADERS 40
 
 bool dc_thin;
 static uint8_t pattern[PATTERN + 4096];
@@ -96,7 +99,7 @@ struct rwy_ip dc_site_net(unsigned site)
 	return rwy_ip_from4(v4);
 }
 
-static void put_ip(const struct dc *dc, const struct dc_pkt *p, uint8_t *ip, uint32_t len)
+static void put_ip(const struct dc *dc, const struct dc_pkt *p, uint8_t *ip, uint32_t len, uint8_t proto)
 {
 	uint32_t sum = 0;
 
@@ -106,7 +109,7 @@ static void put_ip(const struct dc *dc, const struct dc_pkt *p, uint8_t *ip, uin
 	rwy_put16(ip + 2, (uint16_t)len);
 	ip[6] = 0x40; /* DF */
 	ip[8] = 64;
-	ip[9] = 17;
+	ip[9] = proto;
 	host_ip(dc, p->src, ip + 12);
 	host_ip(dc, p->dst, ip + 16);
 	for (int k = 0; k < 20; k += 2)
@@ -136,7 +139,7 @@ static uint32_t cm_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *ou
 	host_ip(dc, p->src, req.local_gid + 12);
 	host_ip(dc, p->dst, req.remote_gid + 12);
 	memset(out, 0, len);
-	put_ip(dc, p, out, len);
+	put_ip(dc, p, out, len, UDP);
 	bth[0] = 0x64; /* UD SEND ONLY */
 	bth[1] = 0x40;
 	rwy_put16(bth + 2, 0xffff);
@@ -149,6 +152,38 @@ static uint32_t cm_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *ou
 	return len;
 }
 
+/* The message's number is the sequence number of a TCP header that has nothing else, and its payload. */
+static uint32_t ip_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *out)
+{
+	const uint32_t len = IP_HEADERS + p->len,
+	               there = dc_thin && len > DC_THIN_BYTES ? DC_THIN_BYTES : len;
+
+	put_ip(dc, p, out, len, TCP);
+	memset(out + 20, 0, there - 20);
+	rwy_put32(out + 24, p->psn);
+	rwy_put32(out + IP_HEADERS, p->psn);
+	return len;
+}
+
+static bool ip_read(const struct dc *dc, const uint8_t *ip, uint32_t len, struct dc_pkt *p)
+{
+	struct rwy_ip src = rwy_ip_from4(ip + 12), dst = rwy_ip_from4(ip + 16);
+
+	if (len < IP_HEADERS + 8 || rwy_get16(ip + 2) != len)
+		return false;
+	p->kind = DC_DATA;
+	p->dqpn = DC_IP_QPN;
+	p->psn = rwy_get32(ip + 24);
+	p->src = (uint16_t)host_of(dc, &src);
+	p->dst = (uint16_t)host_of(dc, &dst);
+	p->ecn = ip[1] & 3;
+	p->first = p->last = true;
+	p->len = (uint16_t)(len - IP_HEADERS);
+	p->wire = len + 38;
+	p->hash = p->psn * 0x9e3779b9u;
+	return p->dst < dc->hosts && rwy_get32(ip + IP_HEADERS) == p->psn;
+}
+
 uint32_t dc_bytes_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *out)
 {
 	const struct roce_opinfo *info = roce_op(opcode(dc, p));
@@ -159,6 +194,8 @@ uint32_t dc_bytes_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *out
 
 	if (p->dqpn == 1)
 		return cm_make(dc, p, out);
+	if (p->dqpn == DC_IP_QPN)
+		return ip_make(dc, p, out);
 	memset(at, 0, 16);
 	if (info->flags & ROCE_F_RETH) {
 		rwy_put64(at, 0x10000000 + (uint64_t)p->psn * 4096);
@@ -173,7 +210,7 @@ uint32_t dc_bytes_make(const struct dc *dc, const struct dc_pkt *p, uint8_t *out
 	if (p->kind == DC_DATA)
 		payload_put(p, at);
 	len = (uint32_t)(at - out) + body + pad + ROCE_ICRC_LEN;
-	put_ip(dc, p, out, len);
+	put_ip(dc, p, out, len, UDP);
 	bth[0] = info - roce_opinfo;
 	bth[1] = (uint8_t)(pad << 4 | 0x40); /* MigReq, as hardware sets it */
 	rwy_put16(bth + 2, 0xffff);
@@ -191,6 +228,8 @@ bool dc_bytes_read(const struct dc *dc, uint8_t *ip, uint32_t len, struct dc_pkt
 {
 	struct roce_pkt k;
 
+	if (len > 20 && ip[9] == TCP)
+		return ip_read(dc, ip, len, p);
 	if (roce_parse(ip, len, &k) != ROCE_PARSE_OK || !roce_icrc_ok(&k))
 		return false;
 	p->src = (uint16_t)host_of(dc, &k.src);

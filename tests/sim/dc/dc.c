@@ -214,6 +214,7 @@ void dc_free(struct dc *dc, struct dc_counts *c)
 	dc_hosts_fini(dc);
 	if (c)
 		*c = dc->c;
+	dc_ip_fini(dc);
 	evq_fini(&dc->evq);
 	free(dc->qps);
 	while (dc->chunks) {

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "tests/sim/dc/ip.h"
 #include "tests/sim/dc/net.h"
 #include "tests/sim/dc/scen.h"
 #include "tests/lib/rng.h"
@@ -84,6 +85,7 @@ struct dc {
 	bool warm;     /* connections between the sites are still being made */
 	rwy_time zero; /* time 0 of the scenario */
 	struct dc_counts c;
+	struct dc_ip ip;
 	uint64_t hash;
 	char first_violation[160];
 };

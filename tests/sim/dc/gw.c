@@ -117,6 +117,8 @@ static void on_free(void *ctx, struct rwy_buf *b)
 
 static unsigned tenant_of(const struct dc *dc, uint32_t dqpn)
 {
+	if (dqpn == DC_IP_QPN)
+		return (unsigned)dc->s.xtenant;
 	return dc_is_hostile(dqpn) ? (unsigned)dc->s.htenant : dc->qps[dc_qp_id(dqpn)]->tenant;
 }
 

@@ -16,6 +16,12 @@ static void take(struct host *h, struct dc_pkt *p, rwy_time now)
 	uint32_t id = dc_qp_id(p->dqpn);
 	struct qp *qp = id < dc->qp_n ? dc->qps[id] : NULL;
 
+	if (p->dqpn == DC_IP_QPN) {
+		dc_ip_rx(dc, p, now);
+		dc_pkt_put(dc, p);
+		return;
+	}
+
 	if (!qp || (qp->inter ? (p->dqpn & 1 ? qp->dst : qp->src) != h->n.id : qp->gen != p->gen)) {
 		if (qp && qp->inter)
 			dc_violation(dc, "a packet for another host", p->dqpn, h->n.id);

@@ -91,6 +91,7 @@ static const struct word keys[] = {
     K(xload, W_SHARE, 0, .95),
     K(xqps, W_WHOLE, 1, 4096),
     K(xsize, W_BYTES, 0, 1 << 30),
+    CHOICE(xop, "rc ip"),
     CHOICE(slow, "port nic"),
     K(slow_at, W_TIME, 0, DAY),
     K(slow_len, W_TIME, 0, DAY),
@@ -262,6 +263,8 @@ bool scen_check(const struct scen *given, char *err, size_t size)
 		why = "a hostile tenant is for the gateways: mode=roceway";
 	else if (s->hostile == HOSTILE_CM && s->payload == PAYLOAD_THIN)
 		why = "the gateways read CM messages: payload=full";
+	else if (s->xop == XOP_IP && (s->xsize < 8 || s->xsize > s->pmtu))
+		why = "a message of xop=ip is a packet: xsize is from 8 to pmtu";
 	else if (s->flows > 4096)
 		why = "more than 4096 flows";
 	else if (s->set_at > 0 && !s->set_tenant)

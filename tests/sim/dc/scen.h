@@ -16,6 +16,7 @@ enum scen_payload { PAYLOAD_AUTO, PAYLOAD_THIN, PAYLOAD_FULL };
 enum scen_place { PLACE_PAIRS, PLACE_INCAST, PLACE_ONESRC, PLACE_ALL };
 enum scen_sizes { SIZES_WEBSEARCH, SIZES_FIXED };
 enum scen_ack { ACK_NEAR, ACK_FAR, ACK_END, ACK_CAUSAL }; /* as enum eng_ack_mode */
+enum scen_xop { XOP_RC, XOP_IP };
 enum scen_slow { SLOW_PORT, SLOW_NIC };
 enum scen_hostile { HOSTILE_NONE, HOSTILE_DEAF, HOSTILE_BOGUS, HOSTILE_CM };
 
@@ -41,7 +42,7 @@ struct scen {
 	unsigned host, dcqcn, op;
 	/* The work. */
 	double load, isize, flows, bidir, start, stagger, stop, fsize, xload, xqps, xsize;
-	unsigned sizes, place;
+	unsigned sizes, place, xop;
 	double slow_at, slow_len, slow_rate;
 	unsigned slow;
 	double time, skip, drain, sample;

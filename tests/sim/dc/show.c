@@ -206,6 +206,7 @@ static void all(struct out *o, struct work *w, double wall)
 	flow_times(o, &w->flow_fct[1], "flow_completion");
 	fct(o, &w->fct[0], "intra");
 	fct(o, &w->fct[1], "inter");
+	put(o, "inter_lost", dc->ip.n - dc->ip.there, "with xop=ip: messages that were lost");
 	put(o, "host_resent", (double)c->resent, "data packets hosts sent again");
 	put(o, "host_resent_warm", (double)c->resent_warm, "the same while the connections were made");
 	put(o, "host_timeouts", (double)c->timeouts, "expiries of NIC timers");

@@ -134,6 +134,14 @@ static void poisson_delivered(struct dc_msg *m, rwy_time now)
 	fct_add(p->w, &p->w->fct[p->inter], m, m->posted, now);
 }
 
+static void ip_there(void *ctx, uint32_t bytes, rwy_time posted, rwy_time now)
+{
+	struct work *w = ctx;
+	struct dc_msg m = {.bytes = bytes};
+
+	fct_add(w, &w->fct[1], &m, posted, now);
+}
+
 static void poisson_fire(struct ev *ev, rwy_time now)
 {
 	struct poisson *p = EV_OWNER(ev, struct poisson, ev);
@@ -149,7 +157,10 @@ static void poisson_fire(struct ev *ev, rwy_time now)
 
 		bytes = size_draw(
 		    s->xsize > 0 ? SIZES_FIXED : s->sizes, s->xsize > 0 ? s->xsize : s->isize, &p->rng);
-		dc_post(qp, bytes, poisson_delivered, NULL, p, now);
+		if (s->xop == XOP_IP)
+			dc_ip_send(w->dc, qp->src, qp->dst, (uint32_t)bytes, now);
+		else
+			dc_post(qp, bytes, poisson_delivered, NULL, p, now);
 	} else {
 		unsigned src = (unsigned)(rng_next(&p->rng) % n),
 		         dst = (unsigned)(rng_next(&p->rng) % (n - 1));
@@ -305,7 +316,7 @@ static bool drained(void *ctx)
 {
 	const struct work *w = ctx;
 
-	return !w->dc->msgs_live && dc_quiet(w->dc);
+	return !w->dc->msgs_live && w->dc->ip.there == w->dc->ip.n && dc_quiet(w->dc);
 }
 
 void work_init(struct work *w, struct dc *dc, FILE *trace)
@@ -322,6 +333,7 @@ void work_init(struct work *w, struct dc *dc, FILE *trace)
 	w->xqp = calloc(2 * w->xqps + 1, sizeof(*w->xqp)); /* NOLINT(bugprone-sizeof-expression) */
 	if (!w->flow || !w->xqp)
 		abort();
+	dc_ip_init(dc, ip_there, w);
 	w->sample_ev.fn = on_sample;
 	w->slow_ev.fn = on_slow;
 	w->skip_ev.fn = on_skip;
