@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "conf/schema.h"
+#include "controller/plan/vni.h"
 
 enum kind { K_TEXT, K_NAME, K_WORD, K_INT, K_SIZE, K_DUR, K_PPM, K_LISTEN, K_LOOPBACK };
 
@@ -47,6 +48,8 @@ static const struct key keys[] = {
     {"gateways", "grace", K_DUR, .offset = AT(grace), .min = 0, .max = 3600 * RWY_SEC},
     {"gateways", "heartbeats", K_INT, .offset = AT(heartbeats), .min = 1, .max = 1000000},
     {"gateways", "security", K_WORD, .offset = AT(security), .words = "none keys"},
+    {"tenants", "first_vni", K_INT, .offset = AT(vni_first), .min = 1, .max = PLAN_VNI_LAST},
+    {"tenants", "last_vni", K_INT, .offset = AT(vni_last), .min = 1, .max = PLAN_VNI_LAST},
     {"limits", "body", K_SIZE, .offset = AT(body), .min = 4096, .max = 64 << 20},
     {"limits", "request", K_DUR, .offset = AT(request), .min = RWY_SEC / 10, .max = 600 * RWY_SEC},
     {"limits", "connections", K_INT, .offset = AT(connections), .min = 4, .max = 1000000},
@@ -268,6 +271,8 @@ static int check_all(const struct ctlr_conf *c, const struct conf_node *root, st
 		return missing(err, root, "store", "`%s.%s` is missing: where SQLite keeps its file", "path");
 	if (c->store == CTLR_ETCD && !c->endpoints)
 		return missing(err, root, "store", "`%s.%s` is missing: etcd's URLs", "endpoints");
+	if (c->vni_first > c->vni_last)
+		return missing(err, root, "tenants", "`%s.last_vni` is below %s", "first_vni");
 	if (plan_policy_check(&c->policy))
 		return missing(err, root, "policy", "an efficiency in `%s` is %s", "0 or above 100 %");
 	return 0;
@@ -284,6 +289,8 @@ static void defaults(struct ctlr_conf *c)
 	c->grace = 35 * RWY_SEC;
 	c->heartbeats = 2000;
 	c->security = CONF_SEC_KEYS;
+	c->vni_first = PLAN_VNI_FIRST;
+	c->vni_last = PLAN_VNI_LAST;
 	c->body = 1 << 20;
 	c->request = 10 * RWY_SEC;
 	c->connections = 25000;

@@ -52,8 +52,10 @@ struct ctlr_conf {
 	/* per second at most: with many gateways their leases become longer */
 	unsigned heartbeats;
 	enum conf_security security; /* of the tunnels that it names */
-	uint64_t body;               /* bytes of a request's body, at most */
-	rwy_dur request;             /* time for a client to send a request */
+	/* VNIs of tenants that name none, both included */
+	unsigned vni_first, vni_last;
+	uint64_t body;   /* bytes of a request's body, at most */
+	rwy_dur request; /* time for a client to send a request */
 	unsigned connections, sessions;
 	struct plan_policy policy;
 	rwy_dur ask_networks; /* how often they are asked for the tunnels that they made */

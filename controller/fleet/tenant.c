@@ -291,11 +291,11 @@ static bool vni_given(struct ctlr *c, struct ctlr_req *r, json_t *j, const struc
 		used[n++] = nt->vni;
 	}
 	if (!vni)
-		vni = plan_vni_free(used, n, PLAN_VNI_FIRST, PLAN_VNI_LAST);
+		vni = plan_vni_free(used, n, c->conf->vni_first, c->conf->vni_last);
 	free(used);
 	if (!vni)
 		return ctlr_req_fail(r, 409, "vni", "vni: all VNIs from %u to %u have tenants",
-		           PLAN_VNI_FIRST, PLAN_VNI_LAST),
+		           c->conf->vni_first, c->conf->vni_last),
 		       false;
 	json_object_set_new(j, "vni", json_integer(vni));
 	return true;

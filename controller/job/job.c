@@ -22,6 +22,13 @@
 
 /* --- the job as posted ------------------------------------------------------------------------ */
 
+static bool is_alone(const struct model_pair *p)
+{
+	char a[MDL_ADDR], b[MDL_ADDR];
+
+	return mdl_ip(p->source, a) && mdl_ip(p->destination, b) && !strcmp(a, b);
+}
+
 static bool job_sensible(struct ctlr_req *r, const struct model_job *m)
 {
 	if (!!m->pairs.n + !!m->ranks.n + m->has_split != 1)
@@ -47,6 +54,10 @@ static bool job_sensible(struct ctlr_req *r, const struct model_job *m)
 
 		snprintf(field, sizeof(field), "pairs[%u].%s", i,
 		    p->source_qpn ? "destination_qpn" : "source_qpn");
+		if (is_alone(p)) {
+			snprintf(field, sizeof(field), "pairs[%u].destination", i);
+			return ctlr_req_fail(r, 400, field, "%s: it is the source", field), false;
+		}
 		if (!p->source_qpn != !p->destination_qpn)
 			return ctlr_req_fail(r, 400, field, "%s: missing: both QPNs or none", field), false;
 		if (p->source_qpn && m->granularity != MODEL_QP)

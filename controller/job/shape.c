@@ -7,7 +7,8 @@
 
 #include "controller/plan/shape.h"
 
-#define US_PER_MS 1000u
+#define US_PER_MS    1000u
+#define DEADLINE_MAX 31536000000u /* ms from now: a year, as within_ms */
 
 /* --- as posted -------------------------------------------------------------------------------- */
 
@@ -103,6 +104,8 @@ bool ctlr_shape_sensible(struct ctlr_req *r, const struct model_job *m)
 		return wrong(r, "", "within_ms", "expected either within_ms or deadline_ms");
 	if (m->deadline_ms && m->deadline_ms <= ctlr_shape_since(r))
 		return wrong(r, "", "deadline_ms", "it is over");
+	if (m->deadline_ms > ctlr_shape_since(r) + DEADLINE_MAX)
+		return wrong(r, "", "deadline_ms", "it is more than a year away");
 	for (unsigned i = 0; i < n; i++) {
 		const struct asked a = asked_of(m, i);
 

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* The upper half of all VNIs (RFC 7348: 24 bits). People who type VNIs choose small ones. */
+/* The range by default: the upper half of all VNIs (RFC 7348: 24 bits). People who type VNIs choose
+ * small ones. */
 #define PLAN_VNI_FIRST 0x800000u
 #define PLAN_VNI_LAST  0xffffffu
 

@@ -40,6 +40,8 @@ from ctlr.ranks import (  # noqa: E402, F401
     pod, table3,
     test_a_dead_server_is_replaced_and_the_rest_stays, test_a_job_waits_for_its_containers_and_is_undone, test_a_start_script_gets_the_ranks_of_its_container,
     test_figure_31_puts_the_middle_site_in_the_middle, test_splits_that_cannot_be_are_refused, test_table_3_gets_ranks_and_what_they_demand)
+from ctlr.strangers import (  # noqa: E402, F401
+    test_a_deadline_that_is_past_leaves_the_job_as_it_was, test_of_many_schedulers_one_gets_a_container, test_what_cannot_be_planned_changes_nothing)
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 SITE_A, SITE_B = {"prefixes": ["10.1.0.0/16"]}, {"prefixes": ["10.2.0.0/16"]}
@@ -512,6 +514,20 @@ def test_tenants_without_a_vni_get_one_of_their_own(w):
     w.op.put("/v1/tenants/t9", tenant(9), 201)
     assert vnis()["t9"] == was["t1"]
     assert w.op.put("/v1/tenants/t8", tenant(8, vni=was["t0"]), 409)["field"] == "vni"
+    # the space is exhausted: who names none is refused, and nothing changes; who names one is not
+    w.ctl.stop()
+    w.ctl.config.write_text(w.ctl.config.read_text() + f"tenants: {{first_vni: {first}, last_vni: {first + 4}}}\n")
+    w.ctl.start()
+    w.connect()
+    before = w.op.get("/v1/tenants")
+    out = w.op.put("/v1/tenants/t7", tenant(7), 409)
+    assert out["field"] == "vni" and f"all VNIs from {first} to {first + 4} have tenants" in out["error"], out
+    w.op.put("/v1/tenants/t0", tenant(1), 200)  # it keeps its own
+    assert w.op.get("/v1/tenants") == before
+    w.op.put("/v1/tenants/t7", tenant(7, vni=77), 201)
+    w.op.delete("/v1/tenants/t3")
+    w.op.put("/v1/tenants/t6", tenant(6), 201)
+    assert vnis()["t6"] == was["t3"]
 
 
 def test_of_many_who_want_one_vni_one_gets_it(w):
@@ -1088,7 +1104,8 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
     for old, new, line, what in [("name: ctl", "name: 'a b'", 1, "controller.name"), ("log_level: info", "log_level: loud", 1, "log_level"),
                                  (f"page: \"127.0.0.1:{w.ctl.page}\"", "page: \"192.0.2.1:80\"", 2, "loopback"), (f"lease: {w.lease}", "lease: 1ms", 5, "gateways.lease"),
                                  (f"lease: {w.lease}", "leese: 2s", 5, "leese"), ("tls: {ca:", "tls: {xa:", 3, "xa"), ("store: {", "store: {kind: paper, ", 4, "store.kind"),
-                                 ("gateways:", "getaways:", 5, "getaways")]:
+                                 ("limits:", "tenants: {first_vni: 9, last_vni: 8}\nlimits:", 6, "`tenants.last_vni` is below first_vni"),
+                                 ("limits:", "tenants: {first_vni: 0}\nlimits:", 6, "a number from 1 to 16777215"), ("gateways:", "getaways:", 5, "getaways")]:
         f = w.ctl.config.with_name("bad.yaml")
         assert old in good, old
         f.write_text(good.replace(old, new))
