@@ -11,6 +11,7 @@
 #include "controller/fleet/fleet.h"
 #include "controller/server/req.h"
 #include "controller/state/ctlr.h"
+#include "controller/state/event.h"
 
 #define FORGET_TERMS 100 /* a host that is silent for so many terms of its lease is forgotten */
 #define SWEEP_EVERY  (60 * RWY_SEC)
@@ -35,6 +36,21 @@ static void host_free(struct ctlr *c, struct ctlr_host *h)
 	free(h);
 }
 
+/* An agent that starts anew has a new boot_id and keeps it. One that comes back after another one
+ * was there was not replaced: there are two with one certificate, which somebody may have stolen.
+ * It is said once, until the host is silent for long. */
+static void boot_note(struct ctlr *c, struct ctlr_host *h, const char *boot_id)
+{
+	if (!*h->m.boot_id || !strcmp(h->m.boot_id, boot_id))
+		return;
+	if (!strcmp(h->before, boot_id) && !h->twice) {
+		h->twice = true;
+		ctlr_event(c, EVENT_ERROR, "host", h->name,
+		    "two agents use its certificate at once: boots %s and %s", h->m.boot_id, boot_id);
+	}
+	snprintf(h->before, sizeof(h->before), "%s", h->m.boot_id);
+}
+
 enum ctlr_outcome ctlr_api_host_lease_post(struct ctlr *c, struct ctlr_req *r)
 {
 	struct model_host_lease m;
@@ -54,6 +70,7 @@ enum ctlr_outcome ctlr_api_host_lease_post(struct ctlr *c, struct ctlr_req *r)
 		mdl_free(&model_host_lease_table, &m);
 		return ctlr_req_fail(r, 503, "", "out of memory");
 	}
+	boot_note(c, h, m.boot_id);
 	mdl_free(&model_host_lease_table, &h->m);
 	h->m = m; /* with what it owns */
 	h->heard = ctlr_now();

@@ -70,6 +70,9 @@ struct ctlr_host { /* fleet/host.c; not stored */
 	struct ctlr_map_node node;
 	char name[MDL_NAME];
 	struct model_host_lease m;
+	/* boot_id of the agent that it had before; "": none. Two agents with one name were seen. */
+	char before[MDL_ID];
+	bool twice;
 	rwy_time heard;
 };
 

@@ -32,7 +32,7 @@ from ctlr.shapes import (  # noqa: E402, F401
     test_a_plan_follows_what_is_measured, test_a_promise_is_for_all_jobs_together, test_bytes_with_a_deadline_become_a_rate)
 from ctlr.relays import (  # noqa: E402, F401
     test_a_lost_relay_is_said_to_be_lost, test_a_relay_says_what_it_is_and_has_no_tenants, test_hosts_are_told_which_relays_and_when_that_changes, test_hosts_keep_leases, test_links_have_an_end_at_each_relay, test_relays_go_to_relays_and_gateways_to_gateways,
-    test_redirects_follow_load_and_family, test_wrong_relays_are_refused)
+    test_a_stolen_certificate_of_a_host_is_noticed_and_ends, test_redirects_follow_load_and_family, test_wrong_relays_are_refused)
 from ctlr.steering import test_a_path_that_a_network_lost_is_left, test_gateways_send_along_what_was_granted  # noqa: E402, F401
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)

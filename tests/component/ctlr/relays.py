@@ -201,3 +201,38 @@ def test_hosts_keep_leases(w):
     assert [(h["name"], h["site"], h["generation"], h["down"]) for h in hosts] == [("host-1", "a", 5, ["10.1.0.254"]), ("host-2", "a", 5, [])], hosts
     until(lambda: w.host_2.post("/v1/hosts/host-2/lease", LEASE) and [h["state"] for h in w.op.get("/v1/hosts")["hosts"]] == ["lost", "up"])
     assert "roceway_controller_host_leases_total" in (w.op.get("/metrics"), w.op.text.decode())[1]
+
+
+def test_a_stolen_certificate_of_a_host_is_noticed_and_ends(w):
+    """Who has it can say things of that host alone, is told apart from its agent, and is refused on
+    its open connection when it is revoked."""
+    w.sites()
+    before = [w.op.get(f"/v1/{k}") for k in ("sites", "tenants", "jobs", "gateways")]
+    w.context["host-3"] = w.ca.issue("host-3", "host")
+    agent, thief = (w.ctl.client(w.context["host-3"]) for _ in range(2))
+
+    def said(client, boot, want=200):
+        return client.post("/v1/hosts/host-3/lease", {**LEASE, "boot_id": boot}, want)
+
+    def events():
+        return [e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if (e["what"], e["name"]) == ("host", "host-3")]
+    said(agent, "first")
+    said(agent, "second")  # it was started anew
+    said(agent, "third")
+    assert events() == []
+    said(thief, "other")
+    said(agent, "third")
+    said(thief, "other")
+    said(agent, "third")
+    assert events() == ["two agents use its certificate at once: boots other and third"], events()
+    for method, path, body in (("POST", "/v1/hosts/host-1/lease", LEASE), ("PUT", "/v1/sites/c", {"prefixes": []}), ("GET", "/v1/hosts", None), ("GET", "/v1/jobs", None),
+                               ("PUT", "/v1/jobs/x", {"pairs": [{"source": "10.1.0.1", "destination": "10.2.0.1", "bandwidth_bps": 1}]}), ("DELETE", "/v1/sites/a", None),
+                               ("GET", "/v1/gateways/gw-a1/document", None), ("GET", "/v1/tenants", None)):
+        assert thief.ask(method, path, body, 403)[1]["error"], (method, path)
+    w.ca.run("revoke", "host-3")
+    w.ctl.hup()
+    for client in thief, agent:
+        assert "revoked" in said(client, "other", 403)["error"]
+        client.close()
+        assert "revoked" in client.get("/v1/redirects?site=a", 403)["error"]
+    assert [w.op.get(f"/v1/{k}") for k in ("sites", "tenants", "jobs", "gateways")] == before
