@@ -70,6 +70,8 @@ class Job:
 
 class Guest:
     memory = 512  # MiB
+    machine, kernel_args, nic_options = "pc", "", ""
+    first_devices = ()  # before its network devices
 
     def __init__(self, name, netns, tap, mac, rundir, log):
         self.name, self.netns, self.tap, self.mac = name, netns, tap, mac
@@ -99,17 +101,17 @@ class Guest:
         self.hello.clear()
         self.qemu = proc.start([
             *proc.ns_argv(self.netns), "nice", "-n", "5", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-            "-machine", "pc", "-accel", accel, "-cpu", "max", "-m", str(self.memory), "-smp", os.environ.get("ROCEWAY_SMP", "1"),
+            "-machine", self.machine, "-accel", accel, "-cpu", "max", "-m", str(self.memory), "-smp", os.environ.get("ROCEWAY_SMP", "1"),
             "-no-reboot", "-kernel", image.vmlinuz(kdir), "-initrd", self.archive(kdir),
             # no_timer_check: without enough of a busy machine the kernel finds that "IO-APIC + timer doesn't work!", and panics
-            "-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable no_timer_check",
+            "-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable no_timer_check" + self.kernel_args,
             "-chardev", f"socket,id=ser,path={self.serial_sock},server=on,wait=off,logfile={self.serial_log},logappend=on",
             "-serial", "chardev:ser",
-            "-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,path={agent},server=on,wait=off",
+            *self.first_devices, "-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,path={agent},server=on,wait=off",
             "-device", "virtserialport,chardev=agent,name=rwy,nr=1",
             *(w for i, (tap, mac) in enumerate(self.nics()) for w in (
                 "-netdev", f"tap,id=n{i},ifname={tap},script=no,downscript=no",
-                "-device", f"virtio-net-pci,netdev=n{i},mac={mac},romfile=,rx_queue_size=1024,{_OFFLOADS}")),
+                "-device", f"virtio-net-pci,netdev=n{i},mac={mac},romfile=,rx_queue_size=1024,{_OFFLOADS}{self.nic_options}")),
         ], self.rundir / f"qemu-{self.name}.log")
         self.agent_path = agent
         proc.wait_for(f"guest {self.name}: QEMU", lambda: agent.exists() or self.qemu.poll() is not None, 10)

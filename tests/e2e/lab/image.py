@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .paths import BIN, CACHE, GUEST_BIN, LIB, OUT
+from .paths import BIN, CACHE, GUEST_BIN, LIB, OUT, ROOT
 
 META = "linux-image-amd64"
 # The order of loading matters; dependencies are added from modules.dep. crc32_generic: `rdma link
@@ -25,6 +25,8 @@ MODULES = """crc32_generic virtio_pci virtio_net virtio_console virtio_rng rdma_
 LATER = "brd ext4 nvme_rdma nvmet_rdma nfsv4 nfsd rpcrdma".split()
 # A guest with a relay loads these, too.
 RELAY_MODULES = ["tun"]
+# A guest with a gateway on PCI devices, these.
+PCI_MODULES = ["tun", "vfio-pci", "vfio_iommu_type1"]
 PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/rstream /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
               /usr/bin/ib_send_bw /usr/bin/ib_write_bw /usr/bin/ib_read_bw /usr/bin/ib_atomic_bw
               /usr/bin/ib_send_lat /usr/bin/ib_write_lat /usr/bin/ib_read_lat /usr/bin/ib_atomic_lat
@@ -222,17 +224,27 @@ def initramfs(kdir):
 
 
 def relay_initramfs(kdir):
-    """The same with a relay: roceway-proxy, roceway, their libraries, DPDK's drivers for a port and its buffers, and
-    the kernel's for the port's tap. A second archive after the first one."""
-    base, relay = initramfs(kdir), OUT / "image/relay.cpio"
-    programs = [BIN / "roceway-proxy", BIN / "roceway"]
-    drivers = sorted(p for name in ("net_af_packet", "mempool_ring", "mempool_stack") for p in Path(LIBDIR, "dpdk").glob(f"pmds-*/librte_{name}.so*"))
-    mods = _modules(kdir, RELAY_MODULES)
+    """The same with a relay on kernel interfaces."""
+    return _more(kdir, "relay", [BIN / "roceway-proxy", BIN / "roceway"], ["net_af_packet"], RELAY_MODULES)
+
+
+def pci_initramfs(kdir):
+    """The same with a gateway on PCI devices, and what binds these to vfio-pci."""
+    programs = [BIN / "roceway-gateway", BIN / "roceway", ROOT / "conf/systemd/roceway-prepare"]
+    return _more(kdir, "pci", programs, ["net_virtio"], PCI_MODULES)
+
+
+def _more(kdir, name, programs, pmds, modules):
+    """A second archive after the first one: programs, their libraries, DPDK's drivers for a port and its buffers, and modules, among
+    them that of the port's tap; /etc/modules.NAME lists these."""
+    base, image = initramfs(kdir), OUT / f"image/{name}.cpio"
+    drivers = sorted(p for pmd in (*pmds, "mempool_ring", "mempool_stack") for p in Path(LIBDIR, "dpdk").glob(f"pmds-*/librte_{pmd}.so*"))
+    mods = _modules(kdir, modules)
     key = hashlib.sha256(b"".join(f"{p} {p.stat().st_size} {p.stat().st_mtime_ns}\n".encode() for p in [Path(__file__), base, *programs, *drivers, *mods])).hexdigest()
-    stamp = OUT / "image/relay.key"
-    if relay.exists() and stamp.exists() and stamp.read_text() == key:
-        return relay
-    fresh = relay.with_suffix(f".{os.getpid()}")
+    stamp = OUT / f"image/{name}.key"
+    if image.exists() and stamp.exists() and stamp.read_text() == key:
+        return image
+    fresh = image.with_suffix(f".{os.getpid()}")
     with open(fresh, "wb") as out:
         out.write(base.read_bytes())
         out.write(b"\0" * (-out.tell() % 512))
@@ -245,11 +257,11 @@ def relay_initramfs(kdir):
             cpio.add(str(p), p.read_bytes())
         for p in mods:
             cpio.add(f"modules/{p.name}", p.read_bytes(), 0o644)
-        cpio.add("etc/modules.relay", "".join(f"/modules/{p.name}\n" for p in mods).encode(), 0o644)
+        cpio.add(f"etc/modules.{name}", "".join(f"/modules/{p.name}\n" for p in mods).encode(), 0o644)
         cpio.close()
-    fresh.rename(relay)
+    fresh.rename(image)
     stamp.write_text(key)
-    return relay
+    return image
 
 
 def _pack(cpio, programs, providers, own, mods, later):

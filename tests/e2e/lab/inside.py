@@ -47,7 +47,8 @@ class RelayGuest(Guest):
 
 
 class InsideGateway(Gateway):
-    """A relay that runs in a guest."""
+    """A relay, or another `program`, that runs in a guest."""
+    program = "roceway-proxy"
 
     def __init__(self, side, net, log, guest, options):
         super().__init__(side, net, log)
@@ -58,7 +59,7 @@ class InsideGateway(Gateway):
         self.guest.put(path.read_bytes(), str(path))
         if self.options["security"] == "keys":
             self._put_certificates()
-        self.job = self.guest.start(f"roceway-proxy --config {path} 2>&1")
+        self.job = self.guest.start(f"{self.program} --config {path} 2>&1")
         if wait:
             self.wait_ready()
 
@@ -90,6 +91,13 @@ class InsideGateway(Gateway):
         self.job.done.wait(10)
 
 
+def bridge(ns, name, *devs):
+    sh(IP, "-n", ns, "link", "add", name, "type", "bridge", "mcast_snooping", "0", "ageing_time", "0", "forward_delay", "0", "stp_state", "0")
+    for d in devs:
+        sh(IP, "-n", ns, "link", "set", d, "master", name)
+    sh(IP, "-n", ns, "link", "set", name, "mtu", MTU_MAX, "up")
+
+
 class Inside:
     def __init__(self, lab, **options):
         self.lab, self.net, self.log = lab, lab.net, lab.log
@@ -97,12 +105,6 @@ class Inside:
         options = {**DEFAULTS, "relay": lab.gwa.options["relay"], "security": "none", "rdma": True, "eal_mb": 128, "memory": _MEMORY, **options}
         self.guests = [RelayGuest(side, lab.net, lab.log) for side in "ab"]
         self.a, self.b = self.relays = [InsideGateway(g.side, lab.net, lab.log, g, options) for g in self.guests]
-
-    def _bridge(self, ns, name, *devs):
-        sh(IP, "-n", ns, "link", "add", name, "type", "bridge", "mcast_snooping", "0", "ageing_time", "0", "forward_delay", "0", "stp_state", "0")
-        for d in devs:
-            sh(IP, "-n", ns, "link", "set", d, "master", name)
-        sh(IP, "-n", ns, "link", "set", name, "mtu", MTU_MAX, "up")
 
     def _cables(self):
         for g in self.guests:
@@ -113,7 +115,7 @@ class Inside:
             for (tap, _), name, dev in zip(g.nics(), ("lan", "wan", "mid"), (f"tap{s}", f"wan{s}", f"wan2{s}")):
                 sh(IP, "-n", g.netns, "tuntap", "add", "dev", tap, "mode", "tap")
                 sh(IP, "-n", g.netns, "link", "set", tap, "mtu", MTU_MAX, "txqueuelen", QUEUE, "up")
-                self._bridge(g.netns, f"br-{name}{s}", dev, tap)
+                bridge(g.netns, f"br-{name}{s}", dev, tap)
 
     def build(self):
         self.lab.gateways_stop()
