@@ -244,7 +244,7 @@ $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c
 # All but its thread and publication.
 CAPTURE_OBJ := $(call obj,$(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c)
 $(BUILD)/tests/unit/test_gw_capture $(BUILD)/tests/fuzz/fuzz_capture: $(CAPTURE_OBJ)
-FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c
+FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c base/slots.c
 $(BUILD)/tests/unit/test_api_roles: $(call obj,gateway/api/role.c gateway/api/routes.c)
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
@@ -266,7 +266,7 @@ $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl)
 API_SERVER_SRC := $(wildcard gateway/api/*.c gateway/capture/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
                   $(addprefix gateway/control/,access.c drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
-                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/fileacl.c base/notify.c base/siphash.c base/word.c \
+                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/fileacl.c base/notify.c base/siphash.c base/slots.c base/word.c \
                   $(addprefix engine/,config.c recorder.c recorder_text.c why.c msg.c)
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(PROXY_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)

@@ -39,7 +39,8 @@ struct upload {
 	char *text;
 	size_t len;
 	bool too_large;
-	struct api_user user; /* who sends it; at the metrics' socket everybody is a reader */
+	struct api_stream *stream; /* in slots; else NULL */
+	struct api_user user;      /* who sends it; at the metrics' socket everybody is a reader */
 };
 
 static int fd_of(struct MHD_Connection *conn)
@@ -172,8 +173,10 @@ static void on_completed(
 {
 	struct upload *up = *state;
 
-	if (up)
+	if (up) {
+		api_stream_end(up->stream);
 		free(up->text);
+	}
 	free(up);
 	*state = NULL;
 }
@@ -208,10 +211,18 @@ static enum MHD_Result queue(
 	return rc;
 }
 
-static enum MHD_Result answer(struct MHD_Connection *conn, struct api_reply *reply)
+static enum MHD_Result answer(struct MHD_Connection *conn, struct api_reply *reply, struct upload *up)
 {
 	struct MHD_Response *resp;
 
+	if (reply->stream && api_stream_in_slots(reply->stream)) {
+		resp = api_stream_switch(reply->stream);
+		if (!resp)
+			return MHD_NO;
+		up->stream = reply->stream;
+		reply->status = MHD_HTTP_SWITCHING_PROTOCOLS;
+		return queue(conn, reply, resp);
+	}
 	if (reply->stream) {
 		resp = api_stream_response(reply->stream);
 		return resp ? queue(conn, reply, resp) : MHD_NO;
@@ -249,7 +260,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 	pthread_mutex_lock(&api.turn);
 	serve(conn, url, method, *state, cls == &api.metrics, &reply);
 	pthread_mutex_unlock(&api.turn);
-	return answer(conn, &reply);
+	return answer(conn, &reply, *state);
 }
 
 /* Readers leave some connections of the API's socket to operators. *state: it is counted. */
@@ -279,8 +290,8 @@ static struct MHD_Daemon *serve_on(int fd, void *cls)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, 0,
-	    NULL, NULL, on_request, cls, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+	d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_UPGRADE, 0, NULL,
+	    NULL, on_request, cls, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 	    API_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
 	    NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, cls, MHD_OPTION_END);

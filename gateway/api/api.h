@@ -47,9 +47,17 @@ struct api_reply {
 	struct api_stream *stream; /* owned; instead of json and text: of the type above */
 };
 
-/* capture.c: the response that has the stream, which it owns; NULL: no memory, the stream is
- * freed. */
+/*
+ * capture.c. A stream is of one of two kinds. In the body of the answer: the response owns it;
+ * NULL: no memory, the stream is freed.
+ */
 struct MHD_Response *api_stream_response(struct api_stream *s);
+/* In memory that the client has, too (base/slots.h), for one that asks with `Upgrade`: NULL as
+ * above, else api_stream_end() frees it when the request is over. */
+#define API_STREAM_SLOTS "roceway-capture"
+bool api_stream_in_slots(const struct api_stream *s);
+struct MHD_Response *api_stream_switch(struct api_stream *s);
+void api_stream_end(struct api_stream *s); /* NULL is allowed */
 
 typedef void api_page(const struct api_req *req, struct api_reply *reply);
 api_page api_status, api_flows, api_tunnels, api_counters, api_ports, api_neighbours, api_workers,

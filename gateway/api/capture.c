@@ -2,7 +2,9 @@
 /*
  * /v1/capture: GET is a capture as a stream of pcapng, until its client goes away or it is over
  * (docs/capture.md). The section's comments tell which tunnels and connections there were. DELETE
- * ends it: the client of the stream gets the rest of it.
+ * ends it: the client of the stream gets the rest of it. A client that asks with `Upgrade:
+ * roceway-capture` gets the stream in memory (base/slots.h), which comes with the byte behind the
+ * answer's head.
  */
 #include "gateway/api/api.h"
 
@@ -122,6 +124,8 @@ struct api_stream {
 	struct gw_cap_session *capture;
 	struct MHD_Connection *conn;
 	int fd;
+	bool slots;
+	struct MHD_UpgradeResponseHandle *upgraded; /* after the answer's head */
 };
 
 static void on_wake(void *ctx)
@@ -168,6 +172,46 @@ struct MHD_Response *api_stream_response(struct api_stream *s)
 	return r;
 }
 
+/* --- the stream in slots ---------------------------------------------------------------------- */
+
+bool api_stream_in_slots(const struct api_stream *s)
+{
+	return s->slots;
+}
+
+static void on_over(void *ctx)
+{
+	MHD_upgrade_action(((struct api_stream *)ctx)->upgraded, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+/* The answer's head has left. */
+static void on_upgraded(void *cls, struct MHD_Connection *conn, void *req, const char *extra,
+    size_t extra_size, MHD_socket sock, struct MHD_UpgradeResponseHandle *urh)
+{
+	struct api_stream *s = cls;
+
+	s->upgraded = urh;
+	if (!gw_cap_attach(s->capture, sock))
+		MHD_upgrade_action(urh, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+struct MHD_Response *api_stream_switch(struct api_stream *s)
+{
+	struct MHD_Response *r = MHD_create_response_for_upgrade(on_upgraded, s);
+
+	if (!r)
+		api_stream_end(s);
+	else
+		MHD_add_response_header(r, MHD_HTTP_HEADER_UPGRADE, API_STREAM_SLOTS);
+	return r;
+}
+
+void api_stream_end(struct api_stream *s)
+{
+	if (s)
+		on_free(s);
+}
+
 /* --- the page --------------------------------------------------------------------------------- */
 
 static bool tenant_vni(void *ctx, const char *name, uint32_t *vni)
@@ -206,7 +250,8 @@ static void begin(const struct api_req *req, struct api_reply *reply, struct gw_
 	char *tunnels = tunnels_text(req->app), *flows = flows_text(req->app);
 	const char *comment[3] = {0};
 	struct api_stream *s = calloc(1, sizeof(*s));
-	const struct gw_cap_reader reader = {.wake = on_wake, .gone = is_gone, .wait = on_wait, .ctx = s};
+	const char *asks = MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_UPGRADE);
+	struct gw_cap_reader reader = {.wake = on_wake, .gone = is_gone, .wait = on_wait, .ctx = s};
 	unsigned n = 0;
 	int rc = RWY_ENOMEM;
 
@@ -217,6 +262,8 @@ static void begin(const struct api_req *req, struct api_reply *reply, struct gw_
 	cfg->comment = comment;
 	if (s) {
 		s->conn = req->conn;
+		s->slots = asks && !strcmp(asks, API_STREAM_SLOTS);
+		reader.over = s->slots ? on_over : NULL;
 		s->fd = MHD_get_connection_info(req->conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 		rc = gw_cap_begin(&s->capture, req->app, cfg, &reader);
 	}

@@ -44,10 +44,19 @@ struct gw_cap_reader {
 	bool (*gone)(void *ctx);
 	/* Called by gw_cap_read(), with the lock held, before it returns 0. */
 	void (*wait)(void *ctx);
+	/*
+	 * Not NULL: instead of all of these and gw_cap_read(), the reader has the stream in memory
+	 * (base/slots.h), from gw_cap_attach() on. This is called once after it, on the capture's
+	 * thread: the capture is over, and needs the socket no more.
+	 */
+	void (*over)(void *ctx);
 	void *ctx;
 };
 RWY_MUST_CHECK int gw_cap_begin(struct gw_cap_session **out, struct gw_app *app, const struct gw_cap_cfg *cfg,
     const struct gw_cap_reader *reader);
+/* The socket to a reader in memory. False: it is gone, or the capture is over; over() is not
+ * called. */
+bool gw_cap_attach(struct gw_cap_session *s, int socket);
 /* Takes up to max bytes. 0: nothing now, wake() follows; -1: the capture has ended. */
 ssize_t gw_cap_read(struct gw_cap_session *s, void *buf, size_t max);
 /* The reader leaves: calls none of its functions afterwards. The capture ends by itself. */

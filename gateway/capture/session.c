@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A capture from its beginning to its end, on a thread of its own: it takes records out of the
- * workers' rings, oldest first, and writes pcapng into a buffer. When the buffer is full because
- * its reader is slow, the rings fill, and workers count what they cannot put there.
+ * workers' rings, oldest first, and writes pcapng into a buffer, or into memory that the reader
+ * has, too. When that is full because the reader is slow, the rings fill, and workers count what
+ * they cannot put there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,6 +40,8 @@ struct gw_cap_session {
 	bool blocked;     /* the thread, for room in the stream */
 	bool left;        /* the reader is gone */
 	bool ended;       /* nothing follows in the stream */
+	bool over;        /* and the thread is about to leave */
+	int socket;       /* to a reader in memory; -1: none */
 	bool stop;        /* the gateway stops */
 	unsigned holders; /* the reader, and the thread */
 	rwy_time until;
@@ -146,8 +149,23 @@ static void budget_fill(struct gw_cap_session *s, rwy_time now)
 	atomic_store(&s->cap->budget, left < most ? left : most);
 }
 
+/* A reader in memory that has nothing gets what there is. */
+static void push(struct gw_cap_session *s)
+{
+	if (s->ended || atomic_load(&s->stream.slots.head->reader_waits))
+		gw_cap_stream_push(&s->stream);
+	if (s->ended)
+		base_slots_end(&s->stream.slots);
+	if (s->socket >= 0 && (s->ended || base_slots_filled(&s->stream.slots)))
+		base_slots_wake_reader(&s->stream.slots, s->socket);
+}
+
 static void wake(struct gw_cap_session *s)
 {
+	if (s->reader.over) {
+		push(s);
+		return;
+	}
 	if (!s->waiting || s->left || (s->stream.out.len == s->stream.from && !s->ended))
 		return;
 	s->waiting = false;
@@ -186,16 +204,25 @@ static bool step(struct gw_cap_session *s, enum gw_cap_moved *moved)
 	return s->left || s->stop || gw_cap_stream_full(&s->stream) || now >= s->until;
 }
 
-/* Sleeps, at most `most`, until somebody wakes it. */
-static void nap(struct gw_capture *c, rwy_dur most)
+/* Sleeps, at most `most`, until a worker, the reader or another thread wakes it. */
+static void nap(struct gw_cap_session *s, rwy_dur most)
 {
-	struct pollfd p = {.fd = c->wake_fd, .events = POLLIN};
+	struct pollfd p[2] = {{.fd = s->cap->wake_fd, .events = POLLIN}, {.events = POLLIN}};
 	uint64_t v;
 
-	atomic_store(&c->asleep, true);
-	if (poll(&p, 1, (int)(most / RWY_MS)) > 0 && read(c->wake_fd, &v, sizeof(v)) < 0)
-		return; /* another wake-up was read with it */
-	atomic_store(&c->asleep, false);
+	pthread_mutex_lock(&s->lock);
+	p[1].fd = s->left ? -1 : s->socket;
+	pthread_mutex_unlock(&s->lock);
+	atomic_store(&s->cap->asleep, true);
+	if (poll(p, 2, (int)(most / RWY_MS)) > 0) {
+		(void)!read(s->cap->wake_fd, &v, sizeof(v));
+		if (p[1].revents && !base_slots_woken(p[1].fd)) {
+			pthread_mutex_lock(&s->lock);
+			s->left = true;
+			pthread_mutex_unlock(&s->lock);
+		}
+	}
+	atomic_store(&s->cap->asleep, false);
 }
 
 /* Any thread. */
@@ -221,7 +248,7 @@ static void finish(struct gw_cap_session *s)
 		wake(s);
 		pthread_mutex_unlock(&s->lock);
 		if (!done)
-			nap(s->cap, NAP_RATE);
+			nap(s, NAP_RATE);
 	}
 }
 
@@ -246,6 +273,20 @@ static void tell(const struct gw_cap_session *s)
 	    gw_cap_stream_lost(&s->stream));
 }
 
+/* A reader in memory reads the rest without this thread. */
+static void detach(struct gw_cap_session *s)
+{
+	bool attached;
+
+	pthread_mutex_lock(&s->lock);
+	attached = s->socket >= 0;
+	s->socket = -1;
+	s->over = true;
+	pthread_mutex_unlock(&s->lock);
+	if (attached)
+		s->reader.over(s->reader.ctx);
+}
+
 static void *session_main(void *arg)
 {
 	struct gw_cap_session *s = arg;
@@ -258,11 +299,12 @@ static void *session_main(void *arg)
 		over = step(s, &moved);
 		pthread_mutex_unlock(&s->lock);
 		if (!over && moved != GW_CAP_MORE)
-			nap(s->cap, s->rate ? NAP_RATE : NAP);
+			nap(s, s->rate ? NAP_RATE : NAP);
 	}
 	(void)gw_publish_wait(p, gw_publish(p, GW_CAPTURE, NULL, NULL), GW_TAKE_UP_WAIT);
 	finish(s);
 	tell(s);
+	detach(s);
 	pthread_mutex_lock(&captures.lock);
 	captures.now = NULL;
 	pthread_cond_broadcast(&captures.over);
@@ -292,11 +334,12 @@ static struct gw_cap_session *session_new(
 	s->app = app;
 	s->reader = *reader;
 	s->holders = 1;
+	s->socket = -1;
 	s->rate = cfg->rate;
 	s->until = cfg->seconds ? now + cfg->seconds * RWY_SEC : RWY_NEVER;
 	s->filled = s->told = s->asked = now;
 	pthread_mutex_init(&s->lock, NULL);
-	if (!gw_cap_stream_new(&s->stream, app, cfg->count, utc_of_zero()))
+	if (!gw_cap_stream_new(&s->stream, app, cfg->count, utc_of_zero(), reader->over))
 		s->cap = s->stream.cap = capture_new(app, cfg);
 	if (s->cap && gw_cap_stream_head(&s->stream, cfg)) {
 		atomic_store(&s->cap->budget, 1); /* more comes with time */
@@ -381,6 +424,19 @@ int gw_cap_begin(struct gw_cap_session **out, struct gw_app *app, const struct g
 	if (!rc)
 		gw_log(GW_LOG_INFO, "capture", "begins snap=%u", cfg->snap);
 	return rc;
+}
+
+bool gw_cap_attach(struct gw_cap_session *s, int socket)
+{
+	bool sent;
+
+	pthread_mutex_lock(&s->lock);
+	sent = !s->over && !s->left && base_slots_send(&s->stream.slots, socket);
+	if (sent)
+		s->socket = socket;
+	stir(s);
+	pthread_mutex_unlock(&s->lock);
+	return sent;
 }
 
 ssize_t gw_cap_read(struct gw_cap_session *s, void *buf, size_t max)

@@ -8,15 +8,28 @@
 
 #include "roce/opcode.h"
 
-#define OUT       (2u << 20)
+#define OUT       (2u << 20) /* without slots */
 #define SEEN      (1u << 18) /* packets remembered, to know one that comes again, */
 #define WAYS      4u         /*   in sets of so many, of which the oldest goes */
 #define MERGE_MAX 4096       /* packets that are written before others may have the lock */
 
-int gw_cap_stream_new(struct gw_cap_stream *s, const struct gw_app *app, uint64_t count, uint64_t utc)
+/* Takes the next slot. False: the reader has all. */
+static bool slot_take(struct gw_cap_stream *s)
 {
-	*s = (struct gw_cap_stream){.app = app, .count = count, .utc = utc, .out.max = OUT};
-	s->out.data = malloc(OUT);
+	uint8_t *data = base_slots_room(&s->slots);
+
+	s->out = (struct gw_cap_out){.data = data, .max = data ? BASE_SLOT_SIZE : 0};
+	return data;
+}
+
+int gw_cap_stream_new(
+    struct gw_cap_stream *s, const struct gw_app *app, uint64_t count, uint64_t utc, bool slots)
+{
+	*s = (struct gw_cap_stream){.app = app, .count = count, .utc = utc, .slots.fd = -1};
+	if (slots && (base_slots_new(&s->slots) || !slot_take(s)))
+		return RWY_ENOMEM;
+	if (!slots)
+		s->out = (struct gw_cap_out){.data = malloc(OUT), .max = OUT};
 	s->seen = aligned_alloc(64, SEEN * sizeof(*s->seen)); /* a set is in one cache line */
 	s->texts = calloc(1, sizeof(*s->texts));
 	if (!s->out.data || !s->seen || !s->texts)
@@ -27,7 +40,9 @@ int gw_cap_stream_new(struct gw_cap_stream *s, const struct gw_app *app, uint64_
 
 void gw_cap_stream_free(struct gw_cap_stream *s)
 {
-	free(s->out.data);
+	if (!s->slots.head)
+		free(s->out.data);
+	base_slots_close(&s->slots);
 	free(s->seen);
 	free(s->texts);
 }
@@ -87,6 +102,14 @@ bool gw_cap_stream_head(struct gw_cap_stream *s, const struct gw_cap_cfg *cfg)
 	return true;
 }
 
+void gw_cap_stream_push(struct gw_cap_stream *s)
+{
+	if (!s->out.len)
+		return;
+	base_slots_fill(&s->slots, (uint32_t)s->out.len);
+	s->out = (struct gw_cap_out){0};
+}
+
 /* Makes room at the end of `out`, whose first part the reader has taken. */
 static void out_shift(struct gw_cap_stream *s)
 {
@@ -95,6 +118,21 @@ static void out_shift(struct gw_cap_stream *s)
 	memmove(s->out.data, s->out.data + s->from, s->out.len - s->from);
 	s->out.len -= s->from;
 	s->from = 0;
+}
+
+/* Makes room for a block of so many bytes. False: the reader must give some back. */
+static bool room(struct gw_cap_stream *s, size_t need)
+{
+	if (s->out.max - s->out.len >= need)
+		return true;
+	if (s->slots.head) {
+		gw_cap_stream_push(s);
+		return slot_take(s);
+	}
+	if (!gw_cap_stream_has_room(s))
+		return false;
+	out_shift(s);
+	return true;
 }
 
 /* Whether this packet passed its stage before. An ACK or CNP is not sent again: it is another
@@ -139,11 +177,8 @@ static bool put_record(struct gw_cap_stream *s, const struct gw_cap_rec *r)
 	const size_t need = (size_t)GW_CAP_EPB_EXTRA + GW_CAP_COMMENT + r->len;
 	uint64_t lost;
 
-	if (s->out.max - s->out.len < need) {
-		if (!gw_cap_stream_has_room(s))
-			return false;
-		out_shift(s);
-	}
+	if (!room(s, need))
+		return false;
 	lost = lost_of(s, i);
 	p.id = gw_cap_id(f);
 	p.dropped = lost - s->lost_put[i];
@@ -199,7 +234,10 @@ enum gw_cap_moved gw_cap_stream_move(struct gw_cap_stream *s)
 
 bool gw_cap_stream_statistics(struct gw_cap_stream *s, rwy_time now, bool all)
 {
-	out_shift(s);
+	if (!s->slots.head)
+		out_shift(s);
+	else if (!room(s, (size_t)interfaces(s) * GW_CAP_EPB_EXTRA))
+		return false;
 	for (unsigned i = 0; i < interfaces(s); i++) {
 		uint64_t taken, lost;
 

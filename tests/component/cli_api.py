@@ -42,14 +42,14 @@ class Server:
         assert not os.path.exists(self.path), "the socket is left behind"
         self.dir.cleanup()
 
-    def request(self, url, method="GET", body=None):
+    def request(self, url, method="GET", body=None, raw=False):
         c = http.client.HTTPConnection("gateway")
         c.sock = socket.socket(socket.AF_UNIX)
         c.sock.settimeout(20)
         c.sock.connect(self.path)
         c.request(method, url, body)
         r = c.getresponse()
-        text = r.read().decode()
+        text = r.read() if raw else r.read().decode()
         c.close()
         return r.status, r.headers, text
 

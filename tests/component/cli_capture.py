@@ -22,6 +22,9 @@ sys.argv = sys.argv[:2]
 from bad_captures import pcapng, session  # noqa: E402
 from cli_api import CLI, ROOT, Server, cli  # noqa: E402
 
+sys.path.insert(0, str(ROOT / "tests/lib"))
+from captured import Capture  # noqa: E402
+
 EXTCAP = ROOT / "tools/extcap/roceway-extcap"
 END = 30  # seconds at most for what must come
 
@@ -172,6 +175,68 @@ def test_full_disk_interface():
         assert os.stat(path).st_mode & 0o777 == 0o600
         a = subprocess.run([CLI, "analyze", path, "--json"], capture_output=True, text=True, timeout=60)
         assert a.returncode == 0 and not a.stderr and json.loads(a.stdout)["packets"] == has, (has, a)
+
+
+def stopped(p):
+    """Ends the command; what it says it wrote and lost."""
+    p.send_signal(signal.SIGINT)
+    said = p.communicate(timeout=END)[1]
+    assert p.returncode == 0, said
+    return written(said)
+
+
+def check_order(c):
+    """Each packet has both its stages, and those of a stage are in their order."""
+    for stage in "lan-in", "wan-out":
+        times = [p.time for p in c.packets if p.stage == stage]
+        assert times == sorted(times), stage
+    ids = [{p.id for p in c.packets if p.stage == stage} for stage in ("lan-in", "wan-out")]
+    assert len(ids[0]) > 100 and len(ids[0] ^ ids[1]) <= 2, [len(i) for i in ids]
+
+
+def test_packets():
+    """Whole packets at a rate: in the file, or counted."""
+    with Server("packets=5000") as s, tempfile.TemporaryDirectory() as d:
+        path = d + "/x.pcapng"
+        p = begin(s, path)
+        until(lambda: os.path.getsize(path) > 3 << 20)
+        # a part of a slot comes without more behind it
+        has, lost = stopped(p)
+        c = Capture(path)
+        assert c.check_accounts() == lost == 0 and len(c.packets) == has, (has, lost)
+        check_order(c)
+        p = begin(s, path, "-c", "1000", "--ring", "2", "--size", "1")
+        assert p.wait(END) == 0
+        ring = [Capture(d + "/" + n) for n in sorted(os.listdir(d)) if n != "x.pcapng"]
+        assert len(ring) == 2 and sum(len(c.packets) for c in ring) == 1000 and all(len(c.bytes) <= 1 << 20 for c in ring), ring
+        out = subprocess.run([CLI, "--socket", s.path, "capture", "-w", "-", "-c", "300"], stdout=subprocess.PIPE, timeout=END, check=True).stdout
+        with open(path, "wb") as f:
+            f.write(out)
+        assert len(Capture(path).packets) == 300
+        body = s.request("/v1/capture?count=300", raw=True)[2]  # any other client has it there
+        with open(path, "wb") as f:
+            f.write(body)
+        assert len(Capture(path).packets) == 300
+
+
+def test_slow_reader():
+    """A command that does not run for a while: workers do not wait, what has no room is counted; one that is killed leaves nothing."""
+    with Server("packets=20000") as s, tempfile.TemporaryDirectory() as d:
+        path = d + "/x.pcapng"
+        p = begin(s, path)
+        until(lambda: os.path.getsize(path) > 1 << 20)
+        p.send_signal(signal.SIGSTOP)
+        until(lambda: re.search(r"capture_lost\s+[1-9]", s.cli("counters").stdout))
+        p.send_signal(signal.SIGCONT)
+        has, lost = stopped(p)
+        c = Capture(path)
+        assert c.check_accounts() == lost > 0 and len(c.packets) == has, (has, lost)
+        p = begin(s, path)
+        p.send_signal(signal.SIGSTOP)
+        p.kill()
+        p.communicate()
+        p = begin(s, path, "-c", "100")
+        assert p.wait(END) == 0 and written(p.communicate()[1]) == [100, 0]
 
 
 def extcap(s, *words, code=0):

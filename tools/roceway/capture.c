@@ -16,6 +16,7 @@
 #define SILENCE_MS 15000L /* the gateway tells something each second */
 #define MIB        (UINT64_C(1) << 20)
 #define TEXT_MAX   1100 /* a filter may have 1024 bytes: the gateway says so */
+#define TARGET_MAX (128 + TEXT_MAX * 3)
 #define KEEP_MIB   64
 #define WRITE_MIN  (1u << 18) /* bytes that are not kept for one write until all has come */
 #define END_WAIT   3          /* seconds for the rest after an interrupt */
@@ -138,6 +139,26 @@ static int on_tick(void *ctx)
 	return cap_stopped > 1 || (c->ends && time(NULL) > c->ends_at);
 }
 
+static bool on_slot(void *ctx, const uint8_t *data, size_t len)
+{
+	struct capture *c = ctx;
+	int rc;
+
+	c->file.stays = !c->trigger; /* what it keeps, it writes later */
+	rc = cap_blocks_whole(data, len, on_block, c);
+	if (!rc && cap_file_flush(&c->file))
+		return true;
+	if (rc && !c->failed)
+		cli_error("the gateway's answer is no pcapng");
+	c->failed = true;
+	return false;
+}
+
+static bool on_slots_tick(void *ctx)
+{
+	return !on_tick(ctx);
+}
+
 /* "filter: ..." with the place below it, or the gateway's error. */
 static void tell_refused(const struct capture *c, const struct rwy_http_answer *a)
 {
@@ -192,33 +213,68 @@ static void add_number(char *page, size_t size, const char *name, uint64_t v)
 	api_query(page, size, name, text);
 }
 
-static int capture_gateway(const struct cli *cli, struct capture *c)
+static void target_make(const struct capture *c, char *url, size_t size)
+{
+	snprintf(url, size, "/v1/capture");
+	if (*c->filter)
+		api_query(url, size, "filter", c->filter);
+	add_number(url, size, "snap", c->limits.snap);
+	add_number(url, size, "rate", c->limits.rate);
+	add_number(url, size, "count", c->limits.count);
+	add_number(url, size, "seconds", c->limits.seconds);
+}
+
+/* False: the gateway does not give it in memory, or there is another reason, which an ordinary
+ * answer tells. */
+static bool capture_slots(const struct cli *cli, struct capture *c, const char *target, bool *ok)
+{
+	struct cap_slots s;
+	enum cap_slots_end end;
+
+	if (cap_slots_open(&s, cli->socket, target))
+		return false;
+	end = cap_slots_run(&s, on_slot, on_slots_tick, c);
+	cap_slots_close(&s);
+	if (end == CAP_SLOTS_GONE)
+		cli_error("the gateway has ended the capture");
+	*ok = end != CAP_SLOTS_GONE && !c->failed;
+	return true;
+}
+
+static bool capture_stream(const struct cli *cli, struct capture *c, const char *target)
 {
 	static const struct rwy_http_stream_ops ops = {.data = on_data, .tick = on_tick};
 	const struct rwy_http_cfg cfg = {
 	    .unix_socket = cli->socket, .protocols = "http", .answer_max = ANSWER_MAX};
-	char url[64 + TEXT_MAX * 3] = "http://gateway/v1/capture";
+	char url[TARGET_MAX + 16];
 	struct rwy_http_answer a;
 	struct rwy_http *http;
 	enum rwy_http_fail fail;
+	bool ok;
 	int rc;
 
-	if (*c->filter)
-		api_query(url, sizeof(url), "filter", c->filter);
-	add_number(url, sizeof(url), "snap", c->limits.snap);
-	add_number(url, sizeof(url), "rate", c->limits.rate);
-	add_number(url, sizeof(url), "count", c->limits.count);
-	add_number(url, sizeof(url), "seconds", c->limits.seconds);
+	snprintf(url, sizeof(url), "http://gateway%s", target);
 	if (rwy_http_new(&http, &cfg)) {
 		cli_error("out of memory");
-		return EXIT_ERROR;
+		return false;
 	}
 	fail = rwy_http_stream(http, url, SILENCE_MS, &ops, c, &rc, &a);
-	rc = stream_end(cli, c, fail, &a) ? EXIT_OK : EXIT_ERROR;
+	ok = stream_end(cli, c, fail, &a);
+	rwy_http_free(http);
+	return ok;
+}
+
+static int capture_gateway(const struct cli *cli, struct capture *c)
+{
+	char target[TARGET_MAX];
+	bool ok;
+
+	target_make(c, target, sizeof(target));
+	if (!capture_slots(cli, c, target, &ok))
+		ok = capture_stream(cli, c, target);
 	if (c->file.head_len)
 		tell_done(cli, c);
-	rwy_http_free(http);
-	return rc;
+	return ok ? EXIT_OK : EXIT_ERROR;
 }
 
 /* --- options ---------------------------------------------------------------------------------- */

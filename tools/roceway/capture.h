@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside roceway capture: the gateway's stream of pcapng in blocks (capture_block.c), kept until
- * something happens (capture_trigger.c), into files (capture_file.c); or packets of a kernel
- * interface (capture_if.c). One thread.
+ * Inside roceway capture: the gateway's stream of pcapng in blocks (capture_block.c) out of memory
+ * that both have (capture_slots.c), kept until something happens (capture_trigger.c), into files
+ * (capture_file.c); or packets of a kernel interface (capture_if.c). One thread.
  */
 #ifndef TOOLS_ROCEWAY_CAPTURE_H
 #define TOOLS_ROCEWAY_CAPTURE_H
 
 #include <signal.h>
 
+#include "base/slots.h"
 #include "rwy/err.h"
 #include "tools/roceway/roceway.h"
 
@@ -26,9 +27,14 @@ struct cap_file {
 	size_t head_len;
 	uint8_t *wait; /* whole blocks that are not written yet */
 	size_t wait_len, wait_max;
+	/* and behind them blocks that stay where they are until the next flush, if `stays` */
+	const uint8_t *run;
+	size_t run_len;
+	bool stays;
 	uint64_t packets, wait_packets; /* written; in blocks that are not */
 };
-/* Adds a block of the head, or another one. False, after cli_error(). */
+/* Adds a block of the head, or another one. It is copied, unless `stays` says that it stays where
+ * it is until cap_file_flush(). False, after cli_error(). */
 bool cap_file_head(struct cap_file *f, const uint8_t *block, size_t len);
 bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len);
 /* Writes what waits; it opens the file the first time. False, after cli_error(): then the file ends
@@ -63,6 +69,29 @@ uint32_t cap_block_type(const uint8_t *block);
 uint32_t cap_block_interface(const uint8_t *block);
 /* An option of a packet or of statistics; NULL: it has none. *len: bytes. */
 const uint8_t *cap_block_option(const uint8_t *block, size_t len, unsigned code, size_t *opt_len);
+
+/* Calls `block` for each block of data, which has whole ones. Returns as cap_blocks_add(). */
+RWY_MUST_CHECK int cap_blocks_whole(
+    const uint8_t *data, size_t len, bool (*block)(void *ctx, const uint8_t *block, size_t len), void *ctx);
+
+/* --- the gateway's stream in memory ----------------------------------------------------------- */
+
+struct cap_slots {
+	struct base_slots memory;
+	int fd; /* the connection; -1: none */
+};
+/* Asks for the page `target` and switches. RWY_EAGAIN: the gateway did not; nothing is left. */
+RWY_MUST_CHECK int cap_slots_open(struct cap_slots *s, const char *socket_path, const char *target);
+enum cap_slots_end {
+	CAP_SLOTS_OVER,    /* all has been read */
+	CAP_SLOTS_STOPPED, /* by a callback */
+	CAP_SLOTS_GONE,    /* the gateway is gone without an end */
+};
+/* Reads to the end. blocks: whole ones, in order, gone after the call; tick: when there is nothing,
+ * ten times a second at least. False from either stops. */
+enum cap_slots_end cap_slots_run(struct cap_slots *s,
+    bool (*blocks)(void *ctx, const uint8_t *data, size_t len), bool (*tick)(void *ctx), void *ctx);
+void cap_slots_close(struct cap_slots *s);
 
 /* --- trigger ---------------------------------------------------------------------------------- */
 

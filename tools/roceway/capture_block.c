@@ -126,6 +126,15 @@ int cap_blocks_add(struct cap_blocks *b, const void *data, size_t len,
 	return 0;
 }
 
+int cap_blocks_whole(
+    const uint8_t *data, size_t len, bool (*block)(void *ctx, const uint8_t *block, size_t len), void *ctx)
+{
+	size_t used;
+	const int rc = blocks_pass(data, len, &used, block, ctx);
+
+	return rc || used == len ? rc : RWY_EINVAL;
+}
+
 const uint8_t *cap_block_option(const uint8_t *block, size_t len, unsigned code, size_t *opt_len)
 {
 	const bool packet = cap_block_type(block) == CAP_PACKET;

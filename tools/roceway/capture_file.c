@@ -78,11 +78,11 @@ static bool write_all(int fd, const uint8_t *data, size_t len)
 
 bool cap_file_flush(struct cap_file *f)
 {
-	if (!f->wait_len)
+	if (!f->wait_len && !f->run_len)
 		return true;
 	if (f->fd < 0 && !file_open(f))
 		return false;
-	if (!write_all(f->fd, f->wait, f->wait_len)) {
+	if (!write_all(f->fd, f->wait, f->wait_len) || !write_all(f->fd, f->run, f->run_len)) {
 		const int why = errno;
 		struct stat st;
 
@@ -91,8 +91,8 @@ bool cap_file_flush(struct cap_file *f)
 		errno = why;
 		return fail(f, "write");
 	}
-	f->size += f->wait_len;
-	f->wait_len = 0;
+	f->size += f->wait_len + f->run_len;
+	f->wait_len = f->run_len = 0;
 	f->packets += f->wait_packets;
 	f->wait_packets = 0;
 	return true;
@@ -134,11 +134,19 @@ static bool next_file(struct cap_file *f)
 
 bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len)
 {
-	const uint64_t now = f->size + f->wait_len;
+	const uint64_t now = f->size + f->wait_len + f->run_len;
 
 	if (f->ring && now > f->head_len && now + len > f->max && !next_file(f))
 		return false;
 	f->wait_packets += cap_block_type(block) == CAP_PACKET;
+	if (f->stays && (!f->run_len || f->run + f->run_len == block)) {
+		if (!f->run_len)
+			f->run = block;
+		f->run_len += len;
+		return true;
+	}
+	if (f->run_len && !cap_file_flush(f))
+		return false;
 	return append(&f->wait, &f->wait_len, &f->wait_max, block, len);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The API over a made-up gateway: the real gateway/api/ with fakes of what they ask (app.h, engine.h). Run
- * by cli_api.py; it serves until its standard input ends. No DPDK, no packet.
+ * by cli_api.py; it serves until its standard input ends. No DPDK; captures get packets=N a second.
  *
  *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1] [siblings=1]
- *     [conf=FILE] [owed=BYTES] [owes=1]
+ *     [conf=FILE] [owed=BYTES] [owes=1] [packets=N]
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -140,6 +140,7 @@ void gw_counters_get(const struct gw_app *app, unsigned worker, struct gw_counte
 	memset(out, 0, sizeof(*out));
 	out->rx_packets = UINT64_C(10) * n;
 	out->drop_tx_full = (UINT64_C(1) << 40) * n;
+	out->capture_lost = fake_packets_lost();
 }
 
 void gw_worker_stats_get(const struct gw_app *app, unsigned worker, struct gw_worker_stats *out)
@@ -608,6 +609,8 @@ static int start(char **argv)
 		return 1;
 	if (fake_recorder_start(gw_now()))
 		return 1;
+	if (fake_packets_start(&fake.app, option(argv, "packets", 0)))
+		return 1;
 	if (fake_drain_start(&fake.app, option(argv, "owed", 0), option(argv, "owes", 0)))
 		return 1;
 	return gw_api_start(&fake.app) ? 1 : 0;
@@ -625,6 +628,7 @@ int main(int argc, char **argv)
 		;
 	fake_drain_stop();
 	gw_api_stop(&fake.app);
+	fake_packets_stop();
 	fake_recorder_stop();
 	gw_tenants_free(&fake.app);
 	gw_tunnels_free(&fake.app);
