@@ -59,7 +59,8 @@ static const char *const everybody[] = {
     "getrandom", "getresgid", "getresuid", "getrlimit", "getrusage", "getuid", "prlimit64", "setpriority",
     "setrlimit", "sysinfo", "uname"};
 
-/* DPDK and its drivers: hugepages and NUMA, shared memory with another process (memif). */
+/* DPDK and its drivers: hugepages and NUMA, memory shared with another process (memif). Captures:
+ * the same, with the command (base/slots.h). */
 static const char *const gateway[] = {"get_mempolicy", "mbind", "memfd_create", "migrate_pages", "mlockall",
     "move_pages", "munlockall", "set_mempolicy"};
 

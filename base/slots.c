@@ -13,6 +13,9 @@
 #define MAGIC   0x52575953u
 #define VERSION 1u
 #define SEALS   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u /* Linux 6.3, which may be told to refuse memory without it */
+#endif
 
 static_assert(sizeof(struct base_slots_head) <= BASE_SLOTS_AT, "the head is within the first page");
 
@@ -46,9 +49,17 @@ void base_slots_close(struct base_slots *s)
 
 /* --- writer ----------------------------------------------------------------------------------- */
 
+static int memory_new(void)
+{
+	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	const int fd = memfd_create("roceway-slots", flags | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create("roceway-slots", flags) : fd;
+}
+
 int base_slots_new(struct base_slots *s)
 {
-	const int fd = memfd_create("roceway-slots", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int fd = memory_new();
 
 	*s = (struct base_slots){.fd = -1};
 	if (fd < 0)
