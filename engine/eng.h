@@ -104,9 +104,11 @@ struct eng_tunnel {
 	rwy_dur least_rtt; /* smallest ever, by any carrier: two hosts cannot connect in less */
 	struct eng *e;
 	unsigned idx;
-	uint32_t sides; /* connection sides in it */
-	bool up;        /* the gateway at the other end answers */
-	bool removing;  /* it takes no new side, and goes with its last one */
+	uint32_t sides;     /* connection sides in it */
+	bool up;            /* the gateway at the other end answers */
+	bool removing;      /* it takes no new side, and goes with its last one */
+	bool leaves;        /* the same, and it is not the witness's of a pair */
+	rwy_time remove_at; /* since when it is `removing` */
 };
 
 /* Objects of one size; memory comes in chunks and is not given back before the engine ends. */
@@ -192,6 +194,7 @@ struct eng_sb {
 	uint32_t cursor;    /* a walk over all connections: the next table slot */
 	/* tunnels that are still to be taken from the other gateway, a bit each */
 	uint64_t taking;
+	uint8_t pinned; /* the witness's tunnel, plus 1, while it is asked who serves; else 0 */
 	/*
 	 * For reports. The event at work; plus 1, those that made it take over, serve, and lose its
 	 * standby; when.

@@ -365,8 +365,9 @@ void eng_tunnel_keys_end(struct eng *e, unsigned tunnel, rwy_time now);
 struct eng_tunnel_old; /* a tunnel that is in no engine */
 /*
  * The tunnel accepts no new connection; the sweep removes its connections in steps, and releases
- * their custody. True: it is removed, and the caller owns *out, for eng_tunnel_gone(); *out is NULL
- * if the number was free. False: call again later.
+ * their custody. If its far end is asked which gateway of the pair serves, it stays until that has
+ * answered, for at most five seconds. True: it is removed, and the caller owns *out, for
+ * eng_tunnel_gone(); *out is NULL if the number was free. False: call again later.
  */
 bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **out, rwy_time now);
 /* Any thread: frees it. NULL allowed. */

@@ -173,11 +173,12 @@ struct eng_memory_host {
 unsigned eng_memory_hosts(const struct eng *e, uint32_t *cursor, struct eng_memory_host *out, unsigned max);
 /* One of a pair of gateways (standby.h). */
 struct eng_standby_info {
-	const char *state, *other; /* names; other: "" while it is silent */
-	rwy_time since;            /* the latest change of `state` */
-	bool serves, site;         /* site: mode `site` is in effect: ACKs wait for the standby */
-	bool asks;                 /* it does not serve, and asks a witness for a tunnel */
-	uint64_t term;             /* in which it serves; else that of the other one, if it knows */
+	const char *state, *other;  /* names; other: "" while it is silent */
+	rwy_time since;             /* the latest change of `state` */
+	bool serves, site;          /* site: mode `site` is in effect: ACKs wait for the standby */
+	bool asks;                  /* it does not serve, and asks a witness for a tunnel */
+	uint64_t term;              /* in which it serves; else that of the other one, if known */
+	char witness[ENG_NAME_MAX]; /* name of the tunnel to it; "": no tunnel leads to one */
 	/* Events by which it came to serve, and lost its standby; "": it did not. When. */
 	const char *took_by, *lost_by;
 	rwy_time took_at, lost_at;

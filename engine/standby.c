@@ -24,16 +24,20 @@ const char *const eng_sb_names[ENG_SB_STATE_COUNT] = {
 
 /* --- claims ----------------------------------------------------------------------------------- */
 
-/* The claim on tunnels in this state. In TAKING only the witness's tunnel is claimed. */
-static enum wan_claim claim_of(const struct eng *e)
+/*
+ * The claim on a tunnel in this state. In TAKING only the witness's tunnel is claimed. In LOSING
+ * only the witness is asked; a standby that it lets take over may have the others.
+ */
+static enum wan_claim claim_of(const struct eng *e, unsigned tunnel)
 {
 	switch ((enum eng_sb_state)e->sb.state) {
 	case ENG_SB_NONE:
 		return WAN_CLAIM_NONE;
 	case ENG_SB_ALONE:
 	case ENG_SB_COPYING:
-	case ENG_SB_LOSING:
 		return WAN_CLAIM_KEEP;
+	case ENG_SB_LOSING:
+		return tunnel == eng_sb_witness(e) ? WAN_CLAIM_KEEP : WAN_CLAIM_HOLD;
 	case ENG_SB_PAIRING:
 		return e->sb.whole ? WAN_CLAIM_HOLD : WAN_CLAIM_KEEP;
 	case ENG_SB_PAIRED:
@@ -57,17 +61,16 @@ void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now
 		wan_claim(e->tunnel[tunnel].wan, c, now);
 }
 
+void eng_sb_claim_own(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	eng_sb_claim(e, tunnel, claim_of(e, tunnel), now);
+}
+
 void eng_sb_claim_all(struct eng *e, rwy_time now)
 {
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		if (e->tunnel[i].wan && !eng_sb_is_pair(e, i))
-			eng_sb_claim(e, i, e->sb.taking >> i & 1 ? WAN_CLAIM_TAKE : claim_of(e), now);
-}
-
-void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now)
-{
-	if (e->cfg.standby.on && !eng_sb_is_pair(e, tunnel))
-		eng_sb_claim(e, tunnel, claim_of(e), now);
+			eng_sb_claim(e, i, e->sb.taking >> i & 1 ? WAN_CLAIM_TAKE : claim_of(e, i), now);
 }
 
 /* --- changes of state ------------------------------------------------------------------------- */
@@ -117,6 +120,7 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 	eng_log(e, to == ENG_SB_PAIRED || to == ENG_SB_READY ? 2 : 1, "standby=%s before=%s",
 	    eng_sb_names[to], eng_sb_names[e->sb.state]);
 	eng_sb_enter(e, to);
+	eng_sb_pin_witness(e);
 	if (eng_sb_serves(e) && !served)
 		set_term(e, (e->sb.term > e->sb.other_term ? e->sb.term : e->sb.other_term) + 1);
 	e->sb.since = now;

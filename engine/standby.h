@@ -53,41 +53,34 @@ static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 }
 
 /* --- standby.c: the table --- */
-#define ENG_SB_NO_WITNESS ENG_TUNNELS_MAX /* there is no tunnel but the pair's */
 extern const char *const eng_sb_names[ENG_SB_STATE_COUNT];
+/*
+ * eng_sb_claim() makes claim c of one tunnel; eng_sb_claim_own() the claim that the state asks for,
+ * eng_sb_claim_all() that of each tunnel. A claim that is made already stays as it is.
+ */
+void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now);
+void eng_sb_claim_own(struct eng *e, unsigned tunnel, rwy_time now);
+void eng_sb_claim_all(struct eng *e, rwy_time now);
+/* The event must be possible in this state. */
+void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now);
+/* The standby has more copies of rs: what waited for them goes on. */
+void eng_sb_copied(struct eng_responder *rs, rwy_time now);
+
+/* --- standby_witness.c --- */
+#define ENG_SB_NO_WITNESS ENG_TUNNELS_MAX /* there is no tunnel but the pair's */
 /*
  * Returns the number of the witness's tunnel, or ENG_SB_NO_WITNESS. It is the first tunnel of the
  * file that is not the pair's own. If the file has none, it is the control center's with the
  * smallest id: their numbers depend on the order in which they came, and both gateways must choose
- * the same one.
+ * the same one. While it is asked who serves, it stays the same.
  */
-static inline unsigned eng_sb_witness(const struct eng *e)
-{
-	const struct eng_tunnel_cfg *cfg = e->cfg.tunnel;
-	unsigned w = ENG_SB_NO_WITNESS;
-
-	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
-		if (!e->tunnel[i].wan || eng_sb_is_pair(e, i))
-			continue;
-		if (!cfg[i].late)
-			return i;
-		if (w == ENG_SB_NO_WITNESS || cfg[i].wan.tunnel_id < cfg[w].wan.tunnel_id)
-			w = i;
-	}
-	return w;
-}
-/*
- * eng_sb_claim() makes claim c of one tunnel, eng_sb_claim_all() of each tunnel the claim that the
- * state asks for. A claim that is made already stays as it is.
- */
-void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now);
-void eng_sb_claim_all(struct eng *e, rwy_time now);
-/* The event must be possible in this state. */
-void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now);
-/* A tunnel was made. */
-void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now);
-/* The standby has more copies of rs: what waited for them goes on. */
-void eng_sb_copied(struct eng_responder *rs, rwy_time now);
+unsigned eng_sb_witness(const struct eng *e);
+/* The state has changed: notes the witness if it is asked who serves from now on. */
+void eng_sb_pin_witness(struct eng *e);
+/* The question who serves is open, and the witness is asked. */
+bool eng_sb_asks_who(const struct eng *e);
+/* The tunnel is to be removed, since its remove_at; but its far end is asked who serves. */
+bool eng_sb_witness_stays(const struct eng *e, unsigned tunnel, rwy_time now);
 
 /* --- standby_events.c: messages, answers, timers --- */
 /*
@@ -111,6 +104,13 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now);
 void eng_sb_link(struct eng *e, bool up, rwy_time now);
 /* A tunnel came up. */
 void eng_sb_tunnel_up(struct eng *e, unsigned tunnel, rwy_time now);
+/* A tunnel was made. */
+void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now);
+/*
+ * A tunnel is to be removed, since its remove_at. True: it is not needed, and not the witness's any
+ * more. False: its witness is asked who serves; call again later.
+ */
+bool eng_sb_tunnel_leaves(struct eng *e, unsigned tunnel, rwy_time now);
 /* The gateway at the other end of a tunnel granted the present claim; or refused us. */
 void eng_sb_granted(struct eng *e, unsigned tunnel, rwy_time now);
 void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now);

@@ -5,6 +5,8 @@
  */
 #include "engine/standby.h"
 
+#include <string.h>
+
 #include "engine/copy.h"
 #include "engine/emit.h"
 #include "engine/responder.h"
@@ -143,6 +145,61 @@ void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now)
 		eng_sb_event(e, wan_claim_over(e->tunnel[tunnel].wan) ? ENG_SBE_OVER : ENG_SBE_REFUSED, now);
 	else if (e->sb.at == RWY_NEVER)
 		e->sb.at = now + TAKE_AGAIN;
+}
+
+/* --- tunnels that come and go ----------------------------------------------------------------- */
+
+/* There is another witness than before. asked: the one before was asked for the tunnel. */
+static void changed(struct eng *e, bool asked, rwy_time now)
+{
+	unsigned w;
+
+	eng_sb_pin_witness(e);
+	w = eng_sb_witness(e);
+	if (w == ENG_SB_NO_WITNESS) {
+		if (e->sb.state == ENG_SB_PAIRING && e->sb.whole)
+			eng_sb_event(e, ENG_SBE_GRANTED, now);
+		return;
+	}
+	if (e->sb.state == ENG_SB_TAKING)
+		eng_sb_claim(e, w, WAN_CLAIM_TAKE, now);
+	else if (e->sb.state == ENG_SB_ASKING && asked)
+		e->sb.at = now;
+	else
+		eng_sb_claim_all(e, now);
+	if (wan_claim_granted(e->tunnel[w].wan)) /* as one of the others */
+		eng_sb_granted(e, w, now);
+}
+
+void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	if (!e->cfg.standby.on || eng_sb_is_pair(e, tunnel))
+		return;
+	eng_sb_claim_own(e, tunnel, now);
+	if (!e->sb.pinned && eng_sb_asks_who(e)) /* there was nobody to ask */
+		changed(e, false, now);
+}
+
+bool eng_sb_tunnel_leaves(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	struct eng_tunnel *t = &e->tunnel[tunnel];
+	bool witness, asked;
+
+	if (!e->cfg.standby.on || t->leaves)
+		return true;
+	if (eng_sb_witness_stays(e, tunnel, now))
+		return false;
+	witness = tunnel == eng_sb_witness(e);
+	asked = wan_claimed(t->wan) != WAN_CLAIM_SILENT;
+	t->leaves = true;
+	e->sb.taking &= ~((uint64_t)1 << tunnel);
+	if (!witness)
+		return true;
+	e->sb.pinned = 0;
+	if (e->sb.state == ENG_SB_TAKING) /* its consent does not count any more */
+		eng_sb_claim(e, tunnel, WAN_CLAIM_SILENT, now);
+	changed(e, asked, now);
+	return true;
 }
 
 /* --- timers and walks ------------------------------------------------------------------------- */
@@ -284,6 +341,7 @@ static const char *const event_names[] = {
 bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 {
 	bool stores = !eng_sb_serves(e);
+	unsigned w = eng_sb_witness(e);
 
 	*out = (struct eng_standby_info){.state = eng_sb_names[e->sb.state],
 	    .other = e->sb.other == ENG_SB_NONE ? "" : eng_sb_names[e->sb.other],
@@ -297,6 +355,8 @@ bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 	    .lost_at = e->sb.lost_at,
 	    .flows = stores ? e->sb.stored_n : 0,
 	    .bytes = e->mem.kind[stores ? ENG_MEM_STORED : ENG_MEM_COPIES]};
+	if (w != ENG_SB_NO_WITNESS)
+		memcpy(out->witness, e->cfg.tunnel[w].name, sizeof(out->witness));
 	for (const struct eng_responder *rs = e->sb.copies; rs; rs = rs->copy->all_next)
 		out->flows++;
 	for (unsigned i = 0; i < e->cfg.tunnels && stores; i++)

@@ -179,13 +179,14 @@ bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **o
 		return true;
 	if (!t->removing) {
 		t->removing = true;
+		t->remove_at = now;
 		end_mgmt_flows(t, now);
 	}
-	if (t->sides)
+	if (!eng_sb_tunnel_leaves(e, tunnel, now) || t->sides)
 		return false;
 	*out = (struct eng_tunnel_old *)(void *)t->wan;
 	t->wan = NULL;
-	t->removing = false;
+	t->removing = t->leaves = false;
 	t->min_rtt = t->least_rtt = 0;
 	while (e->cfg.tunnels && !e->tunnel[e->cfg.tunnels - 1].wan)
 		e->cfg.tunnels--;

@@ -86,22 +86,43 @@ static json_t *event_json(const struct gw_app *a, const char *by, rwy_time at)
 	return json_null();
 }
 
+/* It waits for a word that nobody can say, or that has not come for a second; NULL: it does not. */
+static const char *waits(const struct eng_standby_info *i)
+{
+	const unsigned s = state_of(i);
+
+	if (s != ENG_SB_LOSING && s != ENG_SB_TAKING)
+		return NULL;
+	if (!*i->witness)
+		return "the other gateway is silent, and no tunnel leads to a witness that could say who "
+		       "goes on";
+	if (rwy_since(i->since, gw_now()) < RWY_SEC)
+		return NULL;
+	return "the other gateway is silent, and the witness does not answer: nobody says who goes on";
+}
+
+static const char *meaning(const struct eng_standby_info *i)
+{
+	const unsigned s = state_of(i);
+	const char *why = waits(i);
+
+	return why ? why : s < ENG_SB_STATE_COUNT ? sentences[s] : "";
+}
+
 json_t *api_standby_json(const struct api_req *req)
 {
 	const struct gw_app *a = req->app;
 	struct eng_standby_info i;
 	const enum pair pair = pair_ask(req->app, &i);
 	char since[32] = "";
-	unsigned s;
 
 	if (pair == PAIR_NONE)
 		return json_null();
 	if (i.since)
 		api_utc(a, i.since, since);
-	s = state_of(&i);
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:o}", "tunnel",
-	    a->conf->tunnel[conf_standby(a->conf)].name, "state", i.state, "meaning",
-	    s < ENG_SB_STATE_COUNT ? sentences[s] : "", "other", i.other, "since", since, "seconds",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:o}",
+	    "tunnel", a->conf->tunnel[conf_standby(a->conf)].name, "state", i.state, "meaning", meaning(&i),
+	    "other", i.other, "witness", i.witness, "since", since, "seconds",
 	    i.since ? (double)rwy_since(i.since, gw_now()) / 1e9 : 0.0, "serves", i.serves, "site", i.site,
 	    "degraded", !whole(&i), "flows", (json_int_t)i.flows, "bytes", (json_int_t)i.bytes, "epoch",
 	    (json_int_t)i.term, "serves_by", event_json(a, i.took_by, i.took_at), "lost_by",
@@ -129,7 +150,7 @@ const char *api_standby_health(const struct api_req *req, bool *ok)
 		break;
 	}
 	*ok = whole(&i);
-	return sentences[state_of(&i) % ENG_SB_STATE_COUNT];
+	return meaning(&i);
 }
 
 static void gauge(FILE *f, const char *name, const char *text)

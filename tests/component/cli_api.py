@@ -514,11 +514,11 @@ def test_standby():
         assert 90 <= j.pop("seconds") < 150 and j.pop("since").startswith("2023-11-16T"), j
         by = j.pop("serves_by")
         assert 120 <= by.pop("seconds") < 180 and by.pop("at").startswith("2023-11-16T") and by == {"by": "silent", "meaning": "the other gateway is silent"}, by
-        assert j == {"tunnel": "pair", "state": "paired", "meaning": "it serves; the standby has all that hosts have ACKs for", "other": "ready",
+        assert j == {"tunnel": "pair", "state": "paired", "meaning": "it serves; the standby has all that hosts have ACKs for", "other": "ready", "witness": "site-b",
                      "serves": True, "site": True, "degraded": False, "flows": 3, "bytes": 1 << 20, "epoch": 7, "lost_by": None}, j
         assert s.get("/v1/status")["standby"]["state"] == "paired"
         text = s.cli("standby").stdout
-        assert re.search(r"^state +paired for .*\nmeaning +it serves; .*\nother +ready\ntunnel +pair\nserves +yes\nepoch +7\nsince +2 min \d+ s ago, silent: the other gateway is silent\nsite +in effect", text, re.M), text
+        assert re.search(r"^state +paired for .*\nmeaning +it serves; .*\nother +ready\ntunnel +pair\nwitness +site-b\nserves +yes\nepoch +7\nsince +2 min \d+ s ago, silent: the other gateway is silent\nsite +in effect", text, re.M), text
         assert "lost" not in text, text
         fits(text)
         assert re.search(r"^standby +paired for 9\d\.\d s, the other gateway is ready$", s.cli("status").stdout, re.M)
@@ -527,6 +527,10 @@ def test_standby():
         assert "roceway_standby_degraded 0" in metrics and "roceway_standby_serves 1" in metrics and "roceway_standby_bytes 1048576" in metrics
         checks = {c["name"]: c for c in s.get("/healthz", 503)["checks"]}
         assert checks["standby"]["ok"] and not checks["tunnels"]["ok"], checks  # the second tunnel is down
+    with Server("conf=conf/samples/pair.yaml", "losing=1") as s:  # for 90 seconds
+        check = {c["name"]: c for c in s.get("/healthz", 503)["checks"]}["standby"]
+        assert not check["ok"] and "the witness does not answer" in check["detail"], check
+        assert "the witness does not answer" in " ".join(s.cli("standby").stdout.split())
     with Server("conf=conf/samples/pair.yaml", "down=1") as s:
         checks = {c["name"]: c for c in s.get("/healthz", 503)["checks"]}
         assert not checks["standby"]["ok"], checks

@@ -91,6 +91,13 @@ unsigned sp_waiting(enum sp_link l)
 	return links[l].tail - links[l].head;
 }
 
+static unsigned tunnel_of(enum sp_link l)
+{
+	if (l == SP_A_TO_B_2 || l == SP_B_TO_A_2)
+		return SP_WAN_2;
+	return l == SP_A_TO_B || l == SP_B_TO_A ? SP_WAN : SP_CABLE;
+}
+
 static void take(struct sp_gw *g, enum sp_link l, const struct dgram *d)
 {
 	struct rwy_buf *b;
@@ -102,7 +109,7 @@ static void take(struct sp_gw *g, enum sp_link l, const struct dgram *d)
 	if (l == SP_LAN_A || l == SP_LAN_B)
 		eng_tenant_rx(g->e, &b, &(uint16_t){(uint16_t)sp_index(g->idx, d->tenant)}, 1, sp_now);
 	else
-		eng_wan_rx(g->e, l == SP_A_TO_B || l == SP_B_TO_A ? SP_WAN : SP_CABLE, 0, b, 0, sp_now);
+		eng_wan_rx(g->e, tunnel_of(l), 0, b, 0, sp_now);
 }
 
 static void to_gateway(struct sp_gw *g, enum sp_link l, const struct dgram *d)
@@ -125,7 +132,9 @@ static void link_deliver(enum sp_link l)
 	    [SP_1_TO_2] = {SP_A2, SP_A2},
 	    [SP_2_TO_1] = {SP_A1, SP_A1},
 	    [SP_LAN_A] = {SP_A1, SP_A2},
-	    [SP_LAN_B] = {SP_B, SP_B}};
+	    [SP_LAN_B] = {SP_B, SP_B},
+	    [SP_A_TO_B_2] = {SP_B, SP_B},
+	    [SP_B_TO_A_2] = {SP_A1, SP_A2}};
 	struct link *k = &links[l];
 
 	while (k->state == SP_GOOD && k->head != k->tail && k->q[k->head % QUEUE].at <= sp_now) {
@@ -211,8 +220,8 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 
 static void wan_out(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
-	static const enum sp_link out[SP_GATEWAYS][2] = {
-	    {SP_A_TO_B, SP_1_TO_2}, {SP_A_TO_B, SP_2_TO_1}, {SP_B_TO_A, SP_B_TO_A}};
+	static const enum sp_link out[SP_GATEWAYS][SP_WAN_2 + 1] = {{SP_A_TO_B, SP_1_TO_2, SP_A_TO_B_2},
+	    {SP_A_TO_B, SP_2_TO_1, SP_A_TO_B_2}, {SP_B_TO_A, SP_B_TO_A, SP_B_TO_A_2}};
 	struct sp_gw *g = ctx;
 	struct dgram *d =
 	    link_add(out[g->idx][tunnel], wan_tx_size(tx), tunnel == SP_CABLE ? SP_STEP : SP_WAN_WAY);
@@ -268,6 +277,16 @@ static void configure(struct eng_cfg *c, unsigned gw)
 	}
 	if (sp_tune)
 		sp_tune(c, gw);
+}
+
+void sp_two_tunnels(struct eng_cfg *c, unsigned gw)
+{
+	struct wan_cfg *w = &c->tunnel[SP_WAN_2].wan;
+
+	c->tunnels = SP_WAN_2 + 1;
+	wan_cfg_default(w);
+	w->cc_cfg.rate_Bps = RATE_Bps;
+	w->tunnel_id = 2;
 }
 
 void sp_start(unsigned gw)

@@ -21,9 +21,11 @@
 enum { SP_A1, SP_A2, SP_B, SP_GATEWAYS };
 enum { SP_SITE_A, SP_SITE_B, SP_SITES };
 
-/* Numbers of the tunnels: between the sites; the pair's own. */
+/* Numbers of the tunnels: between the sites; the pair's own; another one between the sites, which is
+ * there if sp_tune is or calls sp_two_tunnels. */
 #define SP_WAN   0
 #define SP_CABLE 1
+#define SP_WAN_2 2
 
 #define SP_TENANTS 8 /* 1 .. 8 */
 
@@ -33,7 +35,17 @@ enum { SP_SITE_A, SP_SITE_B, SP_SITES };
 #define SP_WAIT    (500 * RWY_MS) /* eng_standby_cfg.wait */
 
 /* One direction each. */
-enum sp_link { SP_A_TO_B, SP_B_TO_A, SP_1_TO_2, SP_2_TO_1, SP_LAN_A, SP_LAN_B, SP_LINKS };
+enum sp_link {
+	SP_A_TO_B,
+	SP_B_TO_A,
+	SP_1_TO_2,
+	SP_2_TO_1,
+	SP_LAN_A,
+	SP_LAN_B,
+	SP_A_TO_B_2, /* of the second tunnel between the sites */
+	SP_B_TO_A_2,
+	SP_LINKS
+};
 /* HELD: what is sent waits until the link is GOOD again; CUT: it is lost, also what waits. */
 enum sp_link_state { SP_GOOD, SP_HELD, SP_CUT };
 
@@ -78,6 +90,7 @@ extern struct sp_host sp_host[SP_SITES];
 extern rwy_time sp_now;
 /* Changes the configuration of a gateway before it starts; may be NULL. */
 extern void (*sp_tune)(struct eng_cfg *c, unsigned gw);
+void sp_two_tunnels(struct eng_cfg *c, unsigned gw);
 /* After its start: adds tenants; may be NULL. */
 extern void (*sp_started)(unsigned gw);
 /* Called with each packet that a host gets; may be NULL. It may call sp_host_sends. */

@@ -22,6 +22,7 @@ static void print_standby(const json_t *s)
 	print_fact("meaning", 8, js(s, "meaning"));
 	printf("other     %s\n", *other ? other : "silent");
 	printf("tunnel    %s\n", js(s, "tunnel"));
+	printf("witness   %s\n", *js(s, "witness") ? js(s, "witness") : "none: no tunnel leads to one");
 	printf("serves    %s\n", jb(s, "serves") ? "yes" : "no");
 	printf("epoch     %lld\n", ji(s, "epoch"));
 	print_event(jb(s, "serves") ? "since" : "served", json_object_get(s, "serves_by"));
@@ -57,5 +58,6 @@ const struct cli_cmd cmd_standby = {.name = "standby",
         "state is this gateway's, other is what the other gateway last said of itself; docs/standby.md has\n"
         "the states. paired and ready are good; in all others the pair has no standby, or not all copies.\n"
         "epoch counts who serves: the one that begins adds one. since says what made it serve, lost what\n"
-        "made it lose its standby. copies are on their way to the other gateway, stored are kept for it.\n",
+        "made it lose its standby. witness is the tunnel to the gateway that says who serves. copies are\n"
+        "on their way to the other gateway, stored are kept for it.\n",
     .run = run_standby};

@@ -4,7 +4,7 @@
  * by cli_api.py; it serves until its standard input ends. No DPDK; captures get packets=N a second.
  *
  *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1] [siblings=1]
- *     [conf=FILE] [owed=BYTES] [owes=1] [packets=N]
+ *       [losing=1] [conf=FILE] [owed=BYTES] [owes=1] [packets=N]
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static struct {
 	struct eng eng[GW_WORKERS_MAX];
 	uint32_t flows;
 	int stuck;
-	bool down, siblings, sparse; /* sparse: some parts of the flow table are empty */
+	bool down, siblings, losing, sparse; /* sparse: some parts of the flow table are empty */
 } fake = {.flows = 3, .stuck = -1};
 
 unsigned fake_worker(const struct eng *e)
@@ -507,12 +507,15 @@ unsigned eng_memory_hosts(const struct eng *e, uint32_t *cursor, struct eng_memo
 /* One of a pair if the configuration says so. */
 bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 {
-	*out = (struct eng_standby_info){.state = fake.down ? "alone" : "paired",
+	*out = (struct eng_standby_info){.state = fake.losing ? "losing"
+	                                          : fake.down ? "alone"
+	                                                      : "paired",
 	    .other = fake.down ? "" : "ready",
 	    .since = fake.app.start + UPTIME - 90 * RWY_SEC,
 	    .serves = true,
 	    .site = !fake.down,
 	    .term = 7,
+	    .witness = "site-b",
 	    .took_by = "silent",
 	    .took_at = fake.app.start + UPTIME - 120 * RWY_SEC,
 	    .lost_by = fake.down ? "stuck" : "",
@@ -591,6 +594,7 @@ static int start(char **argv)
 	fake.stuck = (int)option(argv, "stuck", (unsigned)-1);
 	fake.down = option(argv, "down", 0);
 	fake.sparse = option(argv, "sparse", 0);
+	fake.losing = option(argv, "losing", 0);
 	fake.siblings = option(argv, "siblings", 0);
 	fake.app = (struct gw_app){.conf = c,
 	    .conf_path = text_option(argv, "conf", "conf/samples/gateway.yaml"),
