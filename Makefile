@@ -256,6 +256,7 @@ $(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wi
 $(BUILD)/tests/unit/test_gw_rdma: $(call obj,$(addprefix gateway/carrier/rdma_,flow.c seal.c setup.c))
 $(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/tls/bytes.c gateway/keys/exchange.c gateway/keys/exchange_tls.c tests/lib/cert/cert.c)
 $(BUILD)/tests/unit/test_gw_keys: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
+$(BUILD)/tests/unit/test_gw_keys_pair: $(call obj,gateway/keys/follow.c)
 # A client without a certificate is made by the test: tests/unit/test_gw_quic.c.
 $(BUILD)/tests/unit/test_gw_quic: LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) \
     -Wl,--wrap=gnutls_certificate_set_x509_key_file

@@ -64,12 +64,13 @@ struct gw_app {
 	const struct conf *conf; /* its tunnels change: gateway/control/tunnels.h */
 	const char *conf_path;
 	const char *version;
-	time_t start_wall; /* UTC */
-	rwy_time start;    /* gw_now() at the end of start-up */
-	_Atomic int state; /* enum gw_state */
-	_Atomic int pair;  /* enum gw_pair; written by worker 0 */
-	unsigned workers;  /* == conf->workers */
-	unsigned ports;    /* == conf->ports; index is that of conf->port[] */
+	time_t start_wall;             /* UTC */
+	rwy_time start;                /* gw_now() at the end of start-up */
+	_Atomic int state;             /* enum gw_state */
+	_Atomic int pair;              /* enum gw_pair; written by worker 0, with gw_pair_set() */
+	_Atomic uint32_t pair_gave_up; /* times that it asked the witness, and hid again; wraps */
+	unsigned workers;              /* == conf->workers */
+	unsigned ports;                /* == conf->ports; index is that of conf->port[] */
 	struct gw_worker *worker[GW_WORKERS_MAX];
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_publisher *publisher; /* publish.h */
@@ -94,6 +95,14 @@ struct gw_app {
 	struct gw_carriers *carriers; /* gateway/carrier/carrier.h; NULL: not started */
 	struct gw_keys *keys;         /* gateway/keys/keys.h; NULL: not started */
 };
+
+/* Worker 0: the state of this gateway as one of a pair. */
+static inline void gw_pair_set(struct gw_app *app, enum gw_pair to)
+{
+	if (to == GW_PAIR_HIDES && atomic_load(&app->pair) == GW_PAIR_ASKS)
+		atomic_fetch_add(&app->pair_gave_up, 1);
+	atomic_store(&app->pair, to);
+}
 
 /* The clock of the engines: monotonic ns. Flow times (eng_flow_info.last) use it. Any thread. */
 rwy_time gw_now(void);

@@ -68,7 +68,7 @@ int gw_standby_new(struct gw_worker *w)
 	w->standby = s;
 	w->gated = true;
 	w->gate = GW_PAIR_HIDES;
-	atomic_store(&w->app->pair, w->gate);
+	gw_pair_set(w->app, w->gate);
 	return 0;
 }
 
@@ -83,7 +83,7 @@ static void gate_set(struct gw_worker *w, enum gw_pair gate)
 		return;
 	w->gate = gate;
 	w->gated = gate != GW_PAIR_SERVES;
-	atomic_store(&w->app->pair, gate);
+	gw_pair_set(w->app, gate);
 	gw_kernel_wake(w->app->kernel); /* the control thread tells the others */
 }
 

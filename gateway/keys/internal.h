@@ -10,6 +10,7 @@
 #include "base/sockaddr.h"
 #include "gateway/tls/cert.h"
 #include "gateway/keys/exchange.h"
+#include "gateway/keys/follow.h"
 #include "gateway/keys/keys.h"
 
 #define KEYS_CONNS    (2 * CONF_TUNNELS_MAX)
@@ -115,7 +116,7 @@ struct gw_keys {
 	struct conf_tunnel_keys files; /* what it was read from */
 	int64_t crl_time;              /* when the list was changed, ns */
 	rwy_time check_at;             /* the peers' certificates are checked again */
-	int pair;                      /* gw_app.pair of the last tick */
+	struct keys_pair pair;         /* as of the last tick */
 	rwy_time reserve_at;           /* no exchange for the standby begins before */
 	struct gw_keys_totals all;
 	struct keys_tun tun[CONF_TUNNELS_MAX];

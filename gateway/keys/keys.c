@@ -231,13 +231,10 @@ static rwy_time conns_tick(struct gw_keys *k, rwy_time now)
  */
 static void follow_pair(struct gw_keys *k, rwy_time now)
 {
-	const int pair = atomic_load(&k->app->pair);
-	const bool shown = gw_pair_hides(k->pair) && !gw_pair_hides(pair);
-	const bool hidden = k->pair == GW_PAIR_ASKS && pair == GW_PAIR_HIDES;
+	const struct keys_pair_news news = keys_pair_look(&k->pair, k->app);
 
-	k->pair = pair;
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
-		if (k->tun[i].conf.standby ? hidden : shown)
+		if (k->tun[i].conf.standby ? news.gave_up : news.shown)
 			keys_tun_anew(&k->tun[i], now);
 }
 

@@ -29,7 +29,7 @@ static struct keys_tun *cable(struct gw_keys *k)
 /* The standby's process; 0: there is none. */
 static uint64_t standby(struct gw_keys *k)
 {
-	const struct keys_tun *p = k->pair == GW_PAIR_SERVES ? cable(k) : NULL;
+	const struct keys_tun *p = k->pair.pair == GW_PAIR_SERVES ? cable(k) : NULL;
 
 	return p && keys_workers_up(k->app, p->idx) ? p->peer_epoch : 0;
 }
@@ -242,7 +242,7 @@ static void keep(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 
 	if (!t)
 		reason = GW_KX_R_TUNNEL;
-	else if (!gw_pair_hides(k->pair) || keys->own_epoch != k->epoch)
+	else if (!gw_pair_hides(k->pair.pair) || keys->own_epoch != k->epoch)
 		reason = GW_KX_R_NO_STANDBY;
 	else if (keys_workers_keep(k->app, t->idx, keys) != 0)
 		reason = GW_KX_R_RESOURCE;

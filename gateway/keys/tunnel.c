@@ -349,7 +349,7 @@ rwy_time keys_tun_tick(struct gw_keys *k, struct keys_tun *t, rwy_time now)
 
 	if (t->state == GW_KEYS_OFF || !k->cert)
 		return RWY_NEVER;
-	if (gw_pair_hides(k->pair) && !t->conf.standby)
+	if (gw_pair_hides(k->pair.pair) && !t->conf.standby)
 		return now + LOOK;
 	if (t->own || t->taken || now < t->retry)
 		return now + LOOK < t->retry ? now + LOOK : rwy_time_max(t->retry, now + RWY_MS);
