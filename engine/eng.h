@@ -173,9 +173,10 @@ struct eng_sb {
 	rwy_time said_at;    /* ASKING: it is told again `silence` later */
 	rwy_time deaf_until; /* ASKING: before this, messages of the other one may be old */
 	/*
-	 * The witness's proof that it was told, or told us: with that a claim is believed at once.
+	 * A proof of the witness's, with which a claim is believed at once: the one that the other
+	 * gateway told us, and the one that it was told.
 	 */
-	struct wan_proof proof;
+	struct wan_proof proof, told;
 	/* Terms: of this gateway and of the other one; 0: it did not serve. */
 	uint64_t term, other_term;
 	rwy_time paths_at; /* PAIRED: when the standby is told again what paths carry */

@@ -79,7 +79,8 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 		e->sb.said = 0;
 	e->sb.other = m.state;
 	e->sb.other_term = m.term;
-	if (!eng_sb_serves(e))
+	/* One that yields has no claim, so no proof of it is known: the last one still holds. */
+	if (!eng_sb_serves(e) && m.state != ENG_SB_YIELDING)
 		e->sb.proof = m.proof;
 	hear(e, now);
 }

@@ -65,7 +65,7 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	bool told = e->sb.said == e->sb.state + 1u && !asks_again(e, now), proof = proof_of(e, &p);
 	struct rwy_buf *b;
 
-	if (told && (!proof || (p.nonce == e->sb.proof.nonce && p.epoch == e->sb.proof.epoch)))
+	if (told && (!proof || (p.nonce == e->sb.told.nonce && p.epoch == e->sb.told.epoch)))
 		return;
 	b = message(e, e->sb.state, proof ? PROOF_LEN : STATE_LEN, now);
 	if (!b)
@@ -77,7 +77,7 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	}
 	wan_tx_send(e->tunnel[e->cfg.standby.tunnel].mgmt, b, now);
 	e->sb.said = (uint8_t)(e->sb.state + 1);
-	e->sb.proof = p;
+	e->sb.told = p;
 }
 
 int eng_standby_note(struct eng *e, const void *bytes, uint32_t len, rwy_time now)

@@ -329,10 +329,10 @@ static void test_cable_and_witness(void **state)
 
 /* --- handing over ------------------------------------------------------------------------------- */
 
-/* Nothing waits for silence: a round trip of the cable, two of the WAN. */
+/* Nothing waits for silence: a round trip of the cable, one of the WAN. */
 static void test_hand_over(void **state)
 {
-	const rwy_time soon = 4 * SP_WAN_WAY + 10 * SP_STEP;
+	const rwy_time soon = 2 * SP_WAN_WAY + 5 * SP_STEP;
 
 	sh_connect();
 	sp_link(SP_A_TO_B, SP_HELD);
