@@ -6,6 +6,7 @@
 
 #define ROUNDS     4             /* round trips that it lasts */
 #define LEAST      (10 * RWY_MS) /* and at least so long */
+#define GAIN       2             /* paced so much faster; no more is in flight */
 #define OTHER_PATH 4             /* a round trip that differs by this factor is another path's */
 #define LOSSES     8             /* datagrams that may be lost in any case, */
 #define LOSS_PART  32            /* and one of so many */
@@ -89,15 +90,16 @@ void wan_resume_check(struct wan_path *p, rwy_time now)
 void wan_resume_raise(const struct wan_path *p, const struct cc_cfg *cfg, struct cc_answer *a)
 {
 	const struct wan_resuming *r = &p->resume;
-	uint64_t rate, window;
+	uint64_t rate, fast, window;
 
 	if (!r->active)
 		return;
 	rate = cc_limit_rate(cfg, r->from.rate_Bps);
+	fast = cc_limit_rate(cfg, GAIN * r->from.rate_Bps);
 	/* A quarter more in flight: ACKs come in bursts. */
 	window = (uint64_t)((unsigned __int128)rate * (uint64_t)(r->from.rtt + r->from.rtt / 4) / RWY_SEC) +
 	         2 * p->mtu;
 	window = cc_limit_window(cfg, window);
-	a->rate_Bps = a->rate_Bps > rate ? a->rate_Bps : rate;
+	a->rate_Bps = a->rate_Bps > fast ? a->rate_Bps : fast;
 	a->window = a->window > window ? a->window : window;
 }

@@ -6,7 +6,8 @@
  * This follows "careful resume" (draft-ietf-tsvwg-careful-resume): a saved rate counts only on a
  * path with about the same round trip, for a few round trips, and no longer than it loses little.
  * Congestion control sees the answers and goes on from there. The draft takes half of a rate that
- * may be hours old. Here the load of the dead gateway has just left the path.
+ * may be hours old. Here the load of the dead gateway has just left the path, and what hosts wait
+ * for since then is sent at twice the rate; what is in flight stays as it was.
  */
 #ifndef WAN_RESUME_H
 #define WAN_RESUME_H
