@@ -260,6 +260,33 @@ static void test_reserved_without_exchange(void **state)
 	}
 }
 
+/* A gateway that hands over, or is silent, while it wants to try newer keys: it waits, and rests. */
+static void test_silent_with_newer_keys(void **state)
+{
+	static const enum wan_claim claims[] = {WAN_CLAIM_SILENT, WAN_CLAIM_YIELD};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct wan_sites *s = begin(WAN_CLAIM_HOLD, WAN_CLAIM_HOLD);
+		struct wan_tunnel *t = s->g[A].t;
+		struct wan_tx tx;
+
+		wan_sites_run(s, RWY_SEC);
+		s->cut = true;
+		wan_sites_keys(s, A, W);
+		wan_sites_run(s, RWY_MS);
+		assert_true(t->keys->try_at != RWY_NEVER);
+		wan_sites_claim(s, A, claims[i]);
+		s->now += 5 * RWY_SEC;
+		for (unsigned k = 0; k < 10; k++) { /* it went down, flows notice it */
+			wan_tick(t, s->now);
+			while (wan_poll(t, &tx, 1, s->now))
+				assert_int_not_equal(claims[i], WAN_CLAIM_SILENT);
+		}
+		assert_true(wan_next(t) > s->now);
+		assert_true(wan_sites_free(s));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +299,7 @@ int main(void)
 	    cmocka_unit_test(test_reserved_refused),
 	    cmocka_unit_test(test_reserved_ends),
 	    cmocka_unit_test(test_reserved_without_exchange),
+	    cmocka_unit_test(test_silent_with_newer_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
