@@ -39,7 +39,8 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.aead = how->aead;
 	r->cfg.rekey = RWY_MS * (20 + (seed * 7919) % 500);
 	r->cfg.renew = RWY_MS * (200 + (seed * 104729) % 3000);
-	r->cfg.standby_keys = seed % 2;
+	/* NICs may give up while a standby exchanges keys that it was not given. */
+	r->cfg.standby_keys = seed % 2 || faults & F_NIC;
 	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
 	if (faults & F_SMALL)
@@ -87,8 +88,8 @@ static void run_world(struct run *r, const struct how *how)
 	uint64_t faults = r->faults;
 
 	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at =
-	    r->detour_at = r->begin_at = r->pair_at = r->cable_at = r->dies_at = r->mute_at = r->rate_at =
-	        RWY_NEVER;
+	    r->detour_at = r->begin_at = r->pair_at = r->cable_at = r->dies_at = r->mute_at = r->both_at =
+	        r->rate_at = RWY_NEVER;
 	if (faults & F_PATHS)
 		sim_paths_draw(r);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
@@ -166,10 +167,11 @@ static uint64_t complete_faults(uint64_t faults)
 	/* A slow host's answer waits for seconds behind its own messages, and no turn is as long. */
 	if (faults & F_LATE)
 		faults &= ~(uint64_t)F_SLOW;
-	/* Not drawn with pairs yet, or another ack mode. NICs may give up while a standby gets keys. */
+	/* Not drawn with pairs yet, or another ack mode. */
 	if (faults & F_STANDBY)
-		faults &=
-		    ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND | (faults & F_NIC ? F_KEYS : 0));
+		faults &= ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND);
+	else
+		faults &= ~F_BOTH_DIE;
 	/* A reservation makes hosts wait: not for those that give up soon, or beside one that is judged
 	 * by its time. */
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE))

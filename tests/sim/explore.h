@@ -74,6 +74,8 @@ enum faults {
 #define F_SMALL ((uint64_t)1 << 34)
 /* What a very lossy path loses repeatedly goes by a reliable carrier, which stalls and breaks. */
 #define F_DETOUR ((uint64_t)1 << 35)
+/* both sites lose their active gateways, within some ms (with F_STANDBY) */
+#define F_BOTH_DIE ((uint64_t)1 << 36)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
@@ -174,6 +176,8 @@ struct run {
 	unsigned pair_steps, cable_site;
 	int heir; /* the gateway to which another one handed over */
 	rwy_time pair_at, cable_at, dies_at, mute_at;
+	rwy_time both_at; /* F_BOTH_DIE: the active gateway of both_site dies, and how often yet */
+	unsigned both_site, both_n;
 	unsigned mute_site;
 	bool pair_hit, pair_bare;
 	rwy_time recv_at; /* F_RNR: when receives are posted */

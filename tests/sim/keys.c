@@ -71,13 +71,13 @@ static bool handshake(struct world *w, struct sim_exchange *x)
 }
 
 /* --- keys for standbys ------------------------------------------------------------------------ */
-static struct site *standby_of(struct world *w, const struct sim_exchange *x, unsigned end)
+static const struct site *standby_of(const struct world *w, const struct sim_exchange *x, unsigned end)
 {
 	return &w->site[x->of[end] ^ 2];
 }
 
 /* What the keys of this end's standby are for: the processes, and the exchange before. */
-static uint64_t needs(struct world *w, const struct sim_exchange *x, unsigned end)
+static uint64_t needs(const struct world *w, const struct sim_exchange *x, unsigned end)
 {
 	return ((uint64_t)standby_of(w, x, end)->starts << 20 | w->site[x->of[!end]].starts) << 20 | x->sets;
 }
@@ -93,7 +93,7 @@ static bool can_reserve(struct world *w, const struct sim_exchange *x, unsigned 
 /* The standby may not get what was exchanged for it; then there is another exchange. */
 static void reserve(struct world *w, struct sim_exchange *x, unsigned end)
 {
-	struct site *s = standby_of(w, x, end), *other = &w->site[x->of[!end]];
+	struct site *s = &w->site[x->of[end] ^ 2], *other = &w->site[x->of[!end]];
 	struct wan_secrets k, of_other;
 
 	x->reserve_at[end] = RWY_NEVER;
@@ -108,6 +108,17 @@ static void reserve(struct world *w, struct sim_exchange *x, unsigned end)
 	if (sim_chance(&w->key_rng, .9)) /* its READY arrives */
 		eng_tunnel_keys_kept(other->e, 0);
 	x->reserved[end] = needs(w, x, end);
+}
+
+bool sim_standby_keyed(const struct world *w, unsigned site)
+{
+	for (unsigned k = 0; k < SIM_GATEWAYS; k++) {
+		const struct sim_exchange *x = &w->keys[k];
+
+		if (x->there && x->sets)
+			return x->reserved[site] && x->reserved[site] == needs(w, x, site);
+	}
+	return false;
 }
 
 static void look_reserve(struct world *w, struct sim_exchange *x)

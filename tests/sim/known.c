@@ -218,6 +218,8 @@ const struct sim_regression sim_regressions[] = {
     /* three questions whether the carrier answers were under way at the end, after a pause; the test
      * counted bytes, and took them for a detour */
     {79001694, F_PAUSE | F_DETOUR | F_KEYS},
+    /* a standby that gave up was to try newer keys, and turned without rest */
+    {1310, F_STANDBY | F_KEYS | F_BOTH_DIE},
 };
 
 /*

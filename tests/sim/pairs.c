@@ -16,6 +16,10 @@ void sim_pairs_draw(struct run *r)
 	r->pair_steps = 1 + sim_below(&r->pair_rng, 3);
 	r->pair_at = r->fault_at + RWY_MS * sim_below(&r->pair_rng, 100);
 	r->cable_at = r->dies_at = RWY_NEVER;
+	if (r->faults & F_BOTH_DIE) {
+		r->both_site = sim_below(&r->pair_rng, 2);
+		r->both_at = r->fault_at + RWY_MS * sim_below(&r->pair_rng, 1000);
+	}
 }
 
 /* The site has a gateway more that may not die before its pair is whole again. */
@@ -24,6 +28,8 @@ void sim_pairs_note(struct run *r, unsigned site)
 	r->pair_bare |= !sim_paired(r->w, site) || !sim_paired(r->w, !site) || r->cable_at != RWY_NEVER;
 	/* NICs that have no answer yet give up before a standby serves, and the far host is asked anew. */
 	r->pair_bare |= r->greeting;
+	/* Nor do NICs wait for a standby that exchanges keys first, as soon after its start. */
+	r->pair_bare |= (r->faults & F_NIC) && (r->faults & F_KEYS) && !sim_standby_keyed(r->w, site);
 	r->pair_hit = true;
 }
 
@@ -71,6 +77,17 @@ static void step(struct run *r, rwy_time now)
 	}
 }
 
+/* The active gateways of both sites die: each standby is the witness of the other one. */
+static void both_die(struct run *r, rwy_time now)
+{
+	struct sim_rng *g = &r->pair_rng;
+
+	sim_pairs_note(r, r->both_site);
+	sim_crash(r->w, r->both_site, RWY_MS * (1 + sim_below(g, sim_chance(g, .5) ? 60 : 8000)));
+	r->both_site = !r->both_site;
+	r->both_at = r->both_n++ ? RWY_NEVER : now + RWY_US * sim_below(g, sim_chance(g, .5) ? 5000 : 50000);
+}
+
 void sim_pairs_tick(struct run *r, rwy_time now)
 {
 	if (!(r->faults & F_STANDBY))
@@ -90,6 +107,8 @@ void sim_pairs_tick(struct run *r, rwy_time now)
 		sim_crash_gateway(r->w, (unsigned)r->heir, RWY_SEC / 2);
 		r->dies_at = RWY_NEVER;
 	}
+	if (now >= r->both_at)
+		both_die(r, now);
 	if (now < r->pair_at)
 		return;
 	r->pair_at = RWY_NEVER;

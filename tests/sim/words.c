@@ -30,6 +30,7 @@ static const struct word {
     {F_KEYS, "keys", "the tunnel has keys; --aes: real ones, in all seeds with keys"},
     {F_RATES, "rates", "reservations come, change and go"},
     {F_STANDBY, "pairs", "each site has a pair of gateways"},
+    {F_BOTH_DIE, "both-die", "both active gateways die within some ms (with `pairs`)"},
     {F_DRAIN, "drain", "gateways are drained, stop and start again"},
     {F_DRAIN_CUT, "drain-cut", "some of these stop before they are drained"},
     {F_MASS, "mass", "ATOMICs and small READs in masses"},

@@ -12,6 +12,7 @@
 #define BEGIN  (2 * RWY_SEC) /* the pairs are whole by then */
 #define SETTLE RWY_SEC       /* hosts run alone for so long */
 #define AFTER  (2 * RWY_SEC) /* the event's effects are looked for */
+#define BOTH   (8 * RWY_SEC) /* the same, when both standbys wait for each other */
 #define RKEY   7
 #define A_QPN  0x1000u
 #define B_QPN  0x2000u
@@ -275,7 +276,7 @@ static void measure(struct run *r, uint64_t seed)
 	happens(r, 0);
 	if (r->s->both)
 		happens(r, 1);
-	for (rwy_time end = r->event + AFTER; r->w->now < end;) {
+	for (rwy_time end = r->event + (r->s->both ? BOTH : AFTER); r->w->now < end;) {
 		sim_run(r->w, r->w->now + RWY_MS / 10, NULL, NULL);
 		look(r);
 	}
