@@ -370,6 +370,8 @@ struct eng_tunnel_old; /* a tunnel that is in no engine */
  * eng_tunnel_gone(); *out is NULL if the number was free. False: call again later.
  */
 bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **out, rwy_time now);
+/* It stays for that reason: what comes from its far end is for the engine, as before. */
+bool eng_tunnel_asked(const struct eng *e, unsigned tunnel);
 /* Any thread: frees it. NULL allowed. */
 void eng_tunnel_gone(struct eng_tunnel_old *t);
 /* The tunnel exists and is not being removed. */

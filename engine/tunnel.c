@@ -193,6 +193,11 @@ bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **o
 	return true;
 }
 
+bool eng_tunnel_asked(const struct eng *e, unsigned tunnel)
+{
+	return e->sb.pinned == tunnel + 1 && e->tunnel[tunnel].removing;
+}
+
 void eng_tunnel_gone(struct eng_tunnel_old *t)
 {
 	wan_free((struct wan_tunnel *)(void *)t);

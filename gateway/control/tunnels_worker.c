@@ -148,10 +148,14 @@ static void tunnels_detach(struct eng *e, void *arg)
 	struct tunnels_detach *t = arg;
 
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
+		bool gone;
+
 		if (!(t->set >> i & 1))
 			continue;
-		gw_tx_tunnel_close(t->w, i);
-		if (!eng_tunnel_remove(e, i, &t->old[i], t->w->now))
+		gone = eng_tunnel_remove(e, i, &t->old[i], t->w->now);
+		if (!eng_tunnel_asked(e, i)) /* the answer is still to come */
+			gw_tx_tunnel_close(t->w, i);
+		if (!gone)
 			continue;
 		gw_tx_tunnel_fini(t->w, i);
 		t->detached |= (uint64_t)1 << i;

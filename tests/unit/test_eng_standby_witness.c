@@ -117,11 +117,13 @@ static void test_taken_away_before_the_answer(void **state)
 	for (unsigned i = 0; i < 100; i++) {
 		assert_false(take_away(SP_A1, SP_WAN));
 		assert_false(eng_tunnel_there(sp_gw[SP_A1].e, SP_WAN));
+		assert_true(eng_tunnel_asked(sp_gw[SP_A1].e, SP_WAN));
 		sp_run(RWY_MS);
 	}
 	assert_string_equal(sp_state(SP_A1), "losing");
 	sp_link(SP_B_TO_A, SP_GOOD);
 	sp_reach(SP_A1, "alone", SH_SOON);
+	assert_false(eng_tunnel_asked(sp_gw[SP_A1].e, SP_WAN));
 	assert_true(take_away(SP_A1, SP_WAN));
 	sp_run(LONG);
 	assert_string_equal(sp_state(SP_A1), "alone");
