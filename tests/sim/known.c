@@ -239,6 +239,8 @@ const struct sim_unmended sim_unmended[] = {
         "a restarted gateway asks a silent host: it takes the answer to a question from before for its own"},
     {12, F_LATE | F_DRAIN, "the same after a drain"},
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
+    {504028, F_STANDBY | F_NIC | F_KEYS,
+        "a new standby dies as it takes over, and a NIC is not told of lost data"},
     {1874, F_STANDBY | F_MOVES, "the carrier of a pair breaks, and a new connection's host gives up first"},
 };
 
