@@ -68,6 +68,41 @@ def test_relay_nvme(lab):
         target_down(lab)
 
 
+def fio(lab, file, more="", check=True):
+    """fio at host A: random blocks of 4 to 64 KiB with a CRC-32C in each, all read again and checked."""
+    r = lab.a.run(f"""{lab.a.fio()} --name=v --filename={file} --size={lab.scaled(8, 1)}M --bsrange=4k-64k --rw=randwrite --ioengine=libaio --iodepth=8 --direct=1
+        --verify=crc32c --verify_fatal=1 --randseed=7 --thread --output-format=normal {more} 2>&1""".replace("\n", " "), timeout=240, check=check)
+    assert not check or ("err= 0" in r.out and "READ: " in r.out), r
+    return r
+
+
+@needs(gateway=True, relay=PORTS, timeout=500)
+def test_relay_fio(lab):
+    """fio with --verify=crc32c over nvme-rdma: the disk itself, then a file of ext4 on it, which is mounted again and read once more.
+    What somebody else wrote at the server's side fio does find."""
+    storage(lab)
+    target_up(lab)
+    try:
+        disk = disk_up(lab)
+        r = fio(lab, disk)
+        lab.log(r.out)
+        fio(lab, disk, "--verify_only")
+        lab.b.run("dd if=/dev/urandom of=/dev/ram0 bs=4k count=1 seek=3 oflag=direct 2>/dev/null")
+        wrong = fio(lab, disk, "--verify_only", check=False)
+        assert wrong.code and "verify" in wrong.out and "err=84" in wrong.out, wrong  # EILSEQ
+        lab.a.run(f"mkfs.ext4 -q -F {disk} && mkdir -p /mnt && mount -t ext4 {disk} /mnt", timeout=120)
+        fio(lab, "/mnt/f")
+        lab.a.run(f"umount /mnt; echo 3 >/proc/sys/vm/drop_caches; e2fsck -f -n {disk} && mount -t ext4 {disk} /mnt", timeout=120)
+        fio(lab, "/mnt/f", "--verify_only")
+        lab.a.run("umount /mnt", timeout=60)
+        again = lab.host_retransmits(timer=CM_TIMER / RETRIES, qps=3)
+        assert not again, again
+    finally:
+        lab.a.run("umount /mnt 2>/dev/null; true", timeout=60)
+        disk_down(lab)
+        target_down(lab)
+
+
 # --- NFS -----------------------------------------------------------------------------------------
 FOREVER = 2000000000  # s since 1970
 EXPORT = 0x2412  # FSID, NOSUBTREECHECK, ASYNC, INSECURE_PORT

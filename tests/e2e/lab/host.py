@@ -3,6 +3,7 @@
 # to endpoints: a host itself, or its membership in a tenant (tenant.py).
 import ipaddress
 
+from . import image
 from .guest import Guest
 from .proc import LabError
 
@@ -81,6 +82,14 @@ class Host(Guest, Endpoint):
         """Loads the modules of kernel clients, once."""
         self.run("""set -e; [ -d /sys/module/nvme_rdma ] || while read -r m; do
             o=; [ ${m##*/} != brd.ko ] || o="rd_nr=1 rd_size=32768"; insmod $m $o; done </etc/modules.later""", timeout=60)
+
+    def fio(self):
+        """Puts fio into the guest, once; returns the words that start it."""
+        if not self.run("ls /run/fio/fio 2>/dev/null; true").out:
+            self.run("mkdir -p /run/fio")
+            self.put(image.fio_archive(), "/run/fio/tar", timeout=120)
+            self.run("cd /run/fio && gunzip -c tar | tar -x && rm tar", timeout=120)
+        return "LD_LIBRARY_PATH=/run/fio /run/fio/fio"
 
     def route(self, native, mtu):
         """Sets the route to the other site: through the gateway, or on the link for native runs."""
