@@ -149,7 +149,8 @@ struct conf_controller {
 	char site[CONF_NAME];
 	/* bytes per second that the gateway offers; 0: its WAN port's speed */
 	uint64_t bandwidth_Bps;
-	uint64_t tcp_bandwidth_Bps; /* the same for TCP; 0: bandwidth_Bps */
+	uint64_t tcp_bandwidth_Bps;  /* the same for TCP; 0: bandwidth_Bps */
+	uint64_t quic_bandwidth_Bps; /* the same for QUIC; 0: as measured */
 	/* for the control center's tunnels: "auto" or a kernel's name */
 	char tcp_cc[CONF_NAME];
 	struct rwy_ip rdma_address; /* of an RDMA device; all zeros: no RDMA */

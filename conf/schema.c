@@ -372,6 +372,11 @@ const struct conf_key conf_keys[] = {
         C(controller.tcp_bandwidth_Bps),
         .text = "The same over TCP, if it differs: it is higher if the network limits UDP; `bandwidth`: "
                 "the same."},
+    {"controller.quic_bandwidth", CONF_T_RATE, 1000000, TBPS, "measured", .words = "measured",
+        C(controller.quic_bandwidth_Bps),
+        .text = "The same over QUIC, which the gateway reports if there are `keys`. One thread has all "
+                "QUIC connections; `measured`: what that thread can encrypt and send or receive, measured "
+                "at the start, and `bandwidth` at most."},
     {"controller.tcp_congestion_control", CONF_T_ENUM, 0, 0, "auto", .words = "auto bbr cubic",
         C(controller.tcp_cc),
         .text = "`tcp_congestion_control` of the control center's tunnels. The gateway reports it, and "

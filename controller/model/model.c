@@ -75,8 +75,15 @@ static const struct mdl_field tcp_field[] = {
 };
 static const struct mdl_table tcp_table = {
     "tcp", sizeof(((struct model_caps *)0)->tcp), tcp_field, COUNT(tcp_field)};
+#define QUIC(m) (OFF(model_caps, quic.m) - OFF(model_caps, quic))
 static const struct mdl_field quic_field[] = {
     {.name = "bandwidth_bps", .type = MDL_INT, .flags = REQ, .offset = 0, .min = 1, .max = BPS_MAX},
+    {.name = "congestion_control",
+        .type = MDL_WORD,
+        .flags = MDL_PRESENCE,
+        .offset = QUIC(congestion_control),
+        .words = MODEL_QUIC_CC,
+        .aux = QUIC(has_congestion_control)},
 };
 static const struct mdl_table quic_table = {
     "quic", sizeof(((struct model_caps *)0)->quic), quic_field, COUNT(quic_field)};

@@ -10,6 +10,7 @@
 #define MODEL_WAIT_MAX_MS  300000u
 #define MODEL_SESSIONS_MAX 1000u /* sessions in one report */
 #define MODEL_CARRIERS     "native tcp quic rdma"
+#define MODEL_QUIC_CC      "bbr2 cubic"
 #define MODEL_CLASSES      "internet deterministic reserved"
 
 #define MODEL_DETOURS    "tcp quic"
@@ -27,6 +28,7 @@
 enum model_carrier { MODEL_NATIVE, MODEL_TCP, MODEL_QUIC, MODEL_RDMA };
 enum model_class { MODEL_INTERNET, MODEL_DETERMINISTIC, MODEL_RESERVED };
 enum model_event { MODEL_OPENED, MODEL_CLOSED, MODEL_LOAD };
+enum model_quic_cc { MODEL_BBR2, MODEL_CUBIC };
 enum model_detouring { MODEL_DETOUR_TCP, MODEL_DETOUR_QUIC };
 enum model_granularity { MODEL_ADDRESS_PAIR, MODEL_NIC, MODEL_QP };
 enum model_weighting { MODEL_EQUAL, MODEL_BANDWIDTH, MODEL_LEAST };
@@ -50,6 +52,8 @@ struct model_caps {
 	} tcp;
 	struct {
 		uint64_t bandwidth_bps;
+		uint8_t congestion_control; /* enum model_quic_cc */
+		bool has_congestion_control;
 	} quic;
 	struct {
 		uint64_t bandwidth_bps;     /* what the device sends: nothing paces it */

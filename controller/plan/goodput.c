@@ -138,8 +138,11 @@ struct plan_goodput plan_goodput(enum plan_carrier c, const struct plan_caps *sr
 		else if (p > 0)
 			lower(&b, streams * cubic_bps(p, burst, s) * (1 - p) * header_share[c], PLAN_BY_LOSS);
 		break;
-	case PLAN_QUIC:
-		lower(&b, link * model_based(p), PLAN_BY_LOSS);
+	case PLAN_QUIC: /* one connection */
+		if (p > 0 && (src->quic_cubic || dst->quic_cubic))
+			lower(&b, cubic_bps(p, burst, s) * (1 - p) * header_share[c], PLAN_BY_LOSS);
+		else
+			lower(&b, link * model_based(p), PLAN_BY_LOSS);
 		break;
 	case PLAN_RDMA:
 		lower(&b, 8 * (double)fewer(src->rdma_window, dst->rdma_window, PLAN_RDMA_WINDOW) / s,

@@ -19,6 +19,7 @@ struct plan_caps {
 	uint8_t tcp_algorithms;                     /* set of PLAN_TCP_; 0 counts as CUBIC */
 	uint8_t tcp_streams;                        /* per tunnel; 0: PLAN_TCP_STREAMS */
 	uint32_t tcp_window;  /* bytes in flight that a connection can have; 0: PLAN_TCP_WINDOW */
+	bool quic_cubic;      /* QUIC's congestion control is CUBIC; else BBR */
 	uint8_t rdma_qps;     /* queue pairs per tunnel; 0: PLAN_RDMA_QPS */
 	uint64_t rdma_window; /* bytes in flight that all of them can have; 0: PLAN_RDMA_WINDOW */
 	bool cnp;             /* it sends CNPs to its hosts */

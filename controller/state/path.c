@@ -48,6 +48,7 @@ void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out)
 	out->bandwidth_bps[PLAN_TCP] = m->tcp.bandwidth_bps;
 	out->bandwidth_bps[PLAN_QUIC] = m->quic.bandwidth_bps;
 	out->bandwidth_bps[PLAN_RDMA] = m->rdma.bandwidth_bps;
+	out->quic_cubic = m->quic.has_congestion_control && m->quic.congestion_control == MODEL_CUBIC;
 	out->rdma_qps = (uint8_t)m->rdma.qps;
 	out->rdma_window = m->rdma.window_bytes;
 	out->cnp = m->rocev2.cnp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to ctrl.c, pair.c and report*.c. */
+/* Private to ctrl.c, pair.c, register.c and report*.c. */
 #ifndef GATEWAY_AGENT_INTERNAL_H
 #define GATEWAY_AGENT_INTERNAL_H
 
@@ -36,6 +36,10 @@ struct gw_ctrl {
 	char member[CONF_NAME];      /* its name as one of a pair; "": it is none */
 	struct ctrl_standby standby; /* as the control center was told */
 
+	/* register.c */
+	bool quic_asked;
+	uint64_t quic_Bps; /* as measured; 0: not */
+
 	/* report.c */
 	enum ctrl_scan scan;
 	unsigned scan_worker;
@@ -49,7 +53,9 @@ struct gw_ctrl {
 	struct ctrl_sent sent[CONF_TUNNELS_MAX][CONF_PATHS_MAX]; /* report_paths.c */
 };
 
-/* report.c: agent_ops; ctx is the struct gw_ctrl. */
+/* register.c: an address as text. */
+json_t *ctrl_ip(const struct rwy_ip *a);
+/* register.c, report.c: agent_ops; ctx is the struct gw_ctrl. */
 json_t *ctrl_registration(void *ctx);
 json_t *ctrl_load(void *ctx);
 json_t *ctrl_links(void *ctx);

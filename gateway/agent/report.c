@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gateway's reports to its control center: registration, load, quality of its links,
- * sessions. */
+/* The gateway's reports to its control center: load, quality of its links, sessions. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,152 +13,12 @@
 #include "gateway/control/tunnels.h"
 #include "gateway/relay.h"
 
-#define UDP_PORT 4793 /* port of a tunnel's first worker: the default of tunnels[].udp_port */
-/* default of tunnels[].rate, when a port does not know its speed */
-#define DEFAULT_BPS   10000000000
-#define RDMA_QPS      4    /* default of tunnels[].tcp_connections */
-#define RDMA_DATAGRAM 4096 /* bytes of a full one, as RoCE hosts send */
 #define LOAD_EVERY    (10 * RWY_SEC)
 #define A_CALL        64 /* sessions visited in one call of a worker */
 #define TUNNELS_CALL  8
 #define CALLS_A_BATCH 64
 /* A tunnel within this part of its own rate counts as filling it. */
 #define OWN_RATE_SHARE 8
-
-/* --- registration ----------------------------------------------------------------------------- */
-
-static json_t *ctrl_ip(const struct rwy_ip *a)
-{
-	char text[INET6_ADDRSTRLEN];
-
-	inet_ntop(rwy_ip_is4(a) ? AF_INET : AF_INET6, rwy_ip_is4(a) ? a->b + 12 : a->b, text, sizeof(text));
-	return json_string(text);
-}
-
-static json_t *with_port(const struct rwy_ip *a)
-{
-	json_t *ip = ctrl_ip(a), *all;
-
-	all = json_sprintf(rwy_ip_is4(a) ? "%s:%d" : "[%s]:%d", json_string_value(ip), UDP_PORT);
-	json_decref(ip);
-	return all;
-}
-
-/* Lists TCP congestion controls: the configured one, or those that the kernel allows everybody. */
-static json_t *tcp_algorithms(const struct conf_controller *c)
-{
-	static const char path[] = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
-	json_t *list = json_array();
-	FILE *f;
-	char word[32];
-
-	if (strcmp(c->tcp_cc, "auto") != 0) {
-		json_array_append_new(list, json_string(c->tcp_cc));
-		return list;
-	}
-	f = fopen(path, "re");
-	while (f && fscanf(f, "%31s", word) == 1)
-		if ((!strcmp(word, "bbr") || !strcmp(word, "cubic")) && json_array_size(list) < 8)
-			json_array_append_new(list, json_string(word));
-	if (f)
-		fclose(f);
-	return list;
-}
-
-/* Tells the relay's addresses, its ports for questions and redirected hosts, and its limit. */
-static json_t *relay_of(const struct conf_relay *c)
-{
-	json_t *addresses = json_array();
-
-	for (unsigned i = 0; i < c->addrs; i++)
-		json_array_append_new(addresses, ctrl_ip(&c->addr[i]));
-	return json_pack("{s:o, s:i, s:i, s:I}", "addresses", addresses, "ask_port", (int)c->ask_port,
-	    "redirect_port", (int)c->redirect_port, "links_max", (json_int_t)c->links_max);
-}
-
-/* The control center is not told of a device that is not there: its documents would be refused. */
-static bool rdma_there(const struct conf_controller *c)
-{
-	static const struct rwy_ip none;
-	char addr[INET6_ADDRSTRLEN];
-
-	if (rwy_ip_eq(&c->rdma_address, &none) || gw_carrier_rdma_there(&c->rdma_address))
-		return !rwy_ip_eq(&c->rdma_address, &none);
-	conf_print_ip(&c->rdma_address, addr, sizeof(addr));
-	gw_log(
-	    GW_LOG_WARNING, "controller", "no RDMA: no RDMA device has `controller.rdma_address` %s", addr);
-	return false;
-}
-
-/* Tells the RDMA device's address, and what a tunnel's queue pairs can have under way. */
-static json_t *rdma_of(const struct conf *conf, uint64_t bps)
-{
-	const struct conf_controller *c = &conf->controller;
-	json_t *ip = ctrl_ip(&c->rdma_address), *address;
-	const uint64_t window = (uint64_t)RDMA_QPS * c->rdma_buffers * RDMA_DATAGRAM;
-
-	address = json_sprintf(
-	    rwy_ip_is4(&c->rdma_address) ? "%s:%d" : "[%s]:%d", json_string_value(ip), (int)c->rdma_port);
-	json_decref(ip);
-	return json_pack("{s:I, s:o, s:i, s:I}", "bandwidth_bps",
-	    (json_int_t)(c->rdma_bandwidth_Bps ? 8 * c->rdma_bandwidth_Bps : bps), "address", address, "qps",
-	    RDMA_QPS, "window_bytes", (json_int_t)window);
-}
-
-/* Lists the carriers that this gateway can use, and what it is as a relay. */
-static json_t *capabilities(const struct conf *conf, uint64_t bps)
-{
-	const struct conf_controller *c = &conf->controller;
-	json_t *o = json_pack("{s:{s:I, s:b}}", "rocev2", "bandwidth_bps", (json_int_t)bps, "cnp", 1);
-	const uint64_t tcp = c->tcp_bandwidth_Bps ? 8 * c->tcp_bandwidth_Bps : bps;
-	json_t *algorithms = tcp_algorithms(c);
-
-	if (json_array_size(algorithms))
-		json_object_set_new(o, "tcp",
-		    json_pack("{s:I, s:O}", "bandwidth_bps", (json_int_t)tcp, "algorithms", algorithms));
-	json_decref(algorithms);
-	if (rdma_there(c))
-		json_object_set_new(o, "rdma", rdma_of(conf, bps));
-	if (conf->relay.addrs)
-		json_object_set_new(o, "relay", relay_of(&conf->relay));
-	return o;
-}
-
-json_t *ctrl_registration(void *ctx)
-{
-	const struct gw_ctrl *k = ctx;
-	const struct conf *c = k->app->conf;
-	json_t *lan = json_array(), *wan = json_array(), *ports = json_array(), *o;
-	const int pair = conf_standby(c);
-	uint64_t most = 0;
-
-	for (unsigned p = 0; p < c->ports; p++) {
-		const struct conf_port *port = &c->port[p];
-		struct gw_port_stats s;
-
-		if (pair >= 0 && !strcmp(port->name, c->tunnel[pair].port))
-			continue; /* the cable to the other gateway of the pair */
-		const uint64_t bps = gw_port_stats_get(k->app, p, &s) ? 0 : (uint64_t)s.speed_mbps * 1000000;
-
-		for (unsigned a = 0; a < port->addrs; a++)
-			json_array_append_new(port->role == CONF_ROLE_LAN ? lan : wan,
-			    port->role == CONF_ROLE_LAN ? ctrl_ip(&port->addr[a].addr)
-			                                : with_port(&port->addr[a].addr));
-		if (bps)
-			json_array_append_new(
-			    ports, json_pack("{s:s, s:I}", "name", port->name, "speed_bps", (json_int_t)bps));
-		if (port->role == CONF_ROLE_WAN && bps > most)
-			most = bps;
-	}
-	if (c->controller.bandwidth_Bps)
-		most = 8 * c->controller.bandwidth_Bps;
-	o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "site", c->controller.site, "version",
-	    k->app->version, "lan", lan, "wan", wan, "ports", ports, "capabilities",
-	    capabilities(c, most ? most : DEFAULT_BPS));
-	if (*k->member)
-		json_object_set_new(o, "pair", json_pack("{s:s}", "member", k->member));
-	return o;
-}
 
 /* --- load ------------------------------------------------------------------------------------ */
 
@@ -239,7 +98,8 @@ struct link {
 	uint32_t loss_ppm, burst16;
 	uint64_t Bps;
 	rwy_time at;
-	bool stream, rdma;
+	bool stream;
+	enum wan_carrier by;
 };
 
 static void link_add(struct link *k, const struct wan_stats *s)
@@ -261,20 +121,17 @@ static void link_add(struct link *k, const struct wan_stats *s)
 	k->at = rwy_time_max(k->at, s->measured_at);
 }
 
-/* While a tunnel sends by TCP or RDMA nothing goes natively, not even probes, so the measurements
- * of its connections are all that is known of the path. There is no bandwidth: TCP's rate is its
- * reaction to loss and distance, and the NIC's is its own, not the path's capacity. */
+/* While a tunnel sends by TCP, QUIC or RDMA nothing goes natively, not even probes, so the
+ * measurements of its connections are all that is known of the path. There is no bandwidth: the
+ * rate of TCP and QUIC is their reaction to loss and distance, and the NIC's is its own, not the
+ * path's capacity. */
 static void link_stream(const struct gw_app *app, unsigned tunnel, struct link *k)
 {
 	struct gw_carrier_info i;
 
 	gw_carrier_info(app, tunnel, &i);
-	if (i.sending == WAN_CARRIER_QUIC) {
-		k->at = 0; /* its losses are not known: no measurement rather than half of one */
-		return;
-	}
 	*k = (struct link){.stream = true,
-	    .rdma = i.sending == WAN_CARRIER_RDMA,
+	    .by = i.sending,
 	    .srtt = i.path.srtt,
 	    .min = i.path.min_rtt,
 	    .var = i.path.rttvar,
@@ -296,11 +153,8 @@ static json_t *link_json(const struct link *k, const char *peer)
 	const uint64_t bps = k->Bps * 8;
 
 	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "peer", peer, "carrier",
-	    k->rdma     ? "rdma"
-	    : k->stream ? "tcp"
-	                : "native",
-	    "rtt_us", (json_int_t)(k->srtt / RWY_US), "rtt_min_us", (json_int_t)(k->min / RWY_US),
-	    "jitter_us", (json_int_t)(k->var / RWY_US), "loss_ppm",
+	    wan_carrier_name(k->by), "rtt_us", (json_int_t)(k->srtt / RWY_US), "rtt_min_us",
+	    (json_int_t)(k->min / RWY_US), "jitter_us", (json_int_t)(k->var / RWY_US), "loss_ppm",
 	    (json_int_t)(k->loss_ppm > 1000000 ? 1000000 : k->loss_ppm), "burst",
 	    (json_int_t)(burst > 65535 ? 65535 : burst), "bandwidth_bps", (json_int_t)bps, "age_ms",
 	    (json_int_t)(age > 3600000 ? 3600000 : age));

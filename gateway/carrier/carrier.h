@@ -50,7 +50,8 @@ struct gw_carrier_counters {
 /* The path as the kernel measures it on a tunnel's connections, in this end's sending direction. */
 struct gw_carrier_path {
 	rwy_dur srtt, min_rtt, rttvar;
-	/* smoothed share of TCP segments retransmitted, except those that arrived twice */
+	/* smoothed share of TCP segments retransmitted, except those that arrived twice; of QUIC's
+	 * parts of streams; of RDMA's datagrams that were gone back for */
 	uint32_t loss_ppm;
 	rwy_time at; /* time of the last acknowledgement; 0: none yet */
 };

@@ -57,7 +57,8 @@ struct gw_link {
 enum gw_conn_state { GW_CONN_FREE, GW_CONN_CONNECTING, GW_CONN_HELLO, GW_CONN_OPEN };
 
 /* The kernel's counts of a connection at the last reading: data segments, retransmissions,
- * duplicates reported by the peer, segments acknowledged. */
+ * duplicates reported by the peer, segments acknowledged. Of QUIC: parts of streams, in the first
+ * two. */
 struct gw_conn_seen {
 	uint32_t segs, again, twice, delivered;
 };

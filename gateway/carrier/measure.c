@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures the path by a tunnel's connections: TCP's round trips and losses as the kernel counts
- * them, RDMA's as its NICs do. While a tunnel sends by them nothing else measures its path.
+ * them, QUIC's as ngtcp2 does, RDMA's as its NICs do. While a tunnel sends by them nothing else
+ * measures its path.
  */
 #include <linux/tcp.h>
 #include <stddef.h>
@@ -72,16 +73,22 @@ static void loss_add(
 	m->path.loss_ppm = of ? (uint32_t)((m->lost16 * 1000000 / of) >> 16) : 0;
 }
 
-/* QUIC tells no count of losses: the share stays 0, and round trips are what is known. */
-static void quic_measure(const struct gw_quic_conn *q, struct gw_carrier_measure *m, rwy_time now)
+/* Losses are counted where a stream's part was lost, since ngtcp2 counts no other. */
+static void quic_measure(struct gw_conn *c, struct gw_carrier_measure *m, rwy_time now)
 {
+	const struct gw_conn_seen was = c->seen;
 	struct gw_quic_info i;
 
-	gw_quic_info(q, &i);
+	gw_quic_info(c->quic, &i);
 	if (!i.srtt)
 		return;
-	m->path =
-	    (struct gw_carrier_path){.srtt = i.srtt, .min_rtt = i.min_rtt, .rttvar = i.rttvar, .at = now};
+	c->seen = (struct gw_conn_seen){.segs = (uint32_t)i.pieces, .again = (uint32_t)i.lost};
+	if (c->seen.segs != was.segs)
+		loss_add(m, c->seen.segs - was.segs, c->seen.again - was.again, MEMORY, 0);
+	m->path.srtt = i.srtt;
+	m->path.min_rtt = i.min_rtt;
+	m->path.rttvar = i.rttvar;
+	m->path.at = now;
 }
 
 /* The losses of a tunnel's RDMA connections, by any of them: they have one device. False: it does
@@ -130,7 +137,7 @@ void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 	for (unsigned i = 0; i < cs->top; i++)
 		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t) {
 			if (cs->conn[i].quic)
-				quic_measure(cs->conn[i].quic, m, now);
+				quic_measure(&cs->conn[i], m, now);
 			else if (cs->conn[i].rdma)
 				rdma_measure(t, &cs->conn[i], !rdma++, m);
 			else

@@ -181,6 +181,9 @@ struct gw_quic_info {
 	uint64_t window;               /* congestion window, bytes */
 	uint64_t inflight, unacked;    /* bytes in flight; bytes of streams not acknowledged */
 	uint64_t delivery_Bps;
+	/* Parts of streams, as many as packets had them: those that were sent again because their
+	 * packet was lost, or came too late not to be taken for lost; and all, those included. */
+	uint64_t lost, pieces;
 };
 void gw_quic_info(const struct gw_quic_conn *c, struct gw_quic_info *out);
 

@@ -319,8 +319,10 @@ static ngtcp2_ssize datagram_write(
 
 		n = ngtcp2_conn_writev_stream(c->q, path, pi, out, len, &taken,
 		    s >= 0 ? NGTCP2_WRITE_STREAM_FLAG_MORE : 0, s >= 0 ? c->id[s] : -1, v, vn, now);
-		if (s >= 0 && taken > 0)
+		if (s >= 0 && taken > 0) {
+			c->pieces++;
 			stream_sent(c, (unsigned)s, (uint64_t)taken);
+		}
 		if (n == NGTCP2_ERR_WRITE_MORE)
 			continue;
 		if (n == NGTCP2_ERR_STREAM_DATA_BLOCKED && s >= 0) {

@@ -385,6 +385,9 @@ void gw_quic_info(const struct gw_quic_conn *c, struct gw_quic_info *out)
 	out->window = s.cwnd;
 	out->inflight = s.bytes_in_flight;
 	out->delivery_Bps = s.delivery_rate_sec;
+	for (unsigned i = 0; i < c->streams; i++)
+		out->lost += ngtcp2_conn_get_stream_loss_count(c->q, c->id[i]);
+	out->pieces = c->pieces + out->lost;
 	if (s.first_rtt_sample_ts == UINT64_MAX)
 		return;
 	out->srtt = s.smoothed_rtt;

@@ -70,6 +70,7 @@ struct gw_quic_conn {
 	int64_t id[GW_QUIC_STREAMS_MAX]; /* of ours */
 	struct quic_tx tx[GW_QUIC_STREAMS_MAX];
 	uint64_t unacked, unsent;
+	uint64_t pieces; /* packets with new bytes of a stream, counted for each stream */
 };
 
 #define QUIC_PAYERS 64

@@ -762,6 +762,40 @@ def test_a_tunnel_moves_to_the_carrier_that_is_better(w):
     stop()
 
 
+def test_a_tunnel_moves_to_quic_and_back(w):
+    """QUIC carries more than the rest where both gateways have registered it; by CUBIC at one end it does not bear loss."""
+    w.sites()
+    a, b = w.gateways("gw-a1", "gw-b1")
+    stop = keep_alive(w, a, b)
+
+    def carriers(want):
+        until(lambda: all(g.document()["tunnels"][0]["carrier"] == want for g in (a, b)))
+
+    def offers(g, **quic):
+        g.reg["capabilities"] = {"rocev2": {"bandwidth_bps": 10**8, "cnp": True}, "tcp": {"bandwidth_bps": 10**8, "algorithms": ["cubic"]}}
+        if quic:
+            g.reg["capabilities"]["quic"] = quic
+        g.register()
+
+    for g in (a, b):
+        offers(g)
+    carriers("native")
+    offers(a, bandwidth_bps=9 * 10**8)
+    assert a.document()["tunnels"][0]["carrier"] == "native"  # one end alone
+    offers(b, bandwidth_bps=9 * 10**8)
+    carriers("quic")
+    assert any("from native to quic" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
+    for g, peer in ((a, "gw-b1"), (b, "gw-a1")):
+        g.client.post(g.path("/links"), {"lease": g.lease, "links": [link(peer, "quic", loss_ppm=10000)]})
+    assert [m["loss_ppm"] for m in w.op.get("/v1/links")["measured"] if m["carrier"] == "quic"] == [10000, 10000]
+    carriers("quic")  # bbr2 bears it
+    offers(b, bandwidth_bps=9 * 10**8, congestion_control="cubic")
+    carriers("native")
+    b.reg["capabilities"]["quic"]["congestion_control"] = "reno"
+    assert b.register(400)["field"] == "capabilities.quic.congestion_control"
+    stop()
+
+
 def with_rdma(g, n, bandwidth=9 * 10**9, port=4793):
     """RDMA sends more than the gateway natively: where it is possible it is better, not only first in order."""
     g.reg["capabilities"]["rocev2"]["bandwidth_bps"] = 7 * 10**9

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The QUIC carrier between two gateways (carrier/lab.h): moves from and to the others, a certificate
- * of another name. With one worker and with two.
+ * of another name; and what QUIC carries here. With one worker and with two.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "gateway/carrier/speed.h"
 #include "tests/component/carrier/lab.h"
 
 static void test_quic(void **state)
@@ -76,12 +77,37 @@ static void test_quic_refused(void **state)
 	cl_check_hosts();
 }
 
+/* What it carries, as the control center is told: with our own certificate, and why not. */
+static void test_quic_speed(void **state)
+{
+	struct conf_tunnel_keys k = cl.fp.gw[FP_A].conf.keys;
+	const struct conf_quic *q = &cl.fp.gw[FP_A].conf.quic;
+	char why[GW_CERT_WHY] = "";
+
+	for (unsigned i = 0; i < 3; i++) {
+		const uint64_t speed = gw_quic_speed(&k, q, why, sizeof(why));
+
+		if (!speed)
+			fail_msg("not measured: %s", why);
+		print_message("QUIC measured: %u Mbit/s\n", (unsigned)(speed * 8 / 1000000));
+		assert_in_range(speed, 1000000, 20000000000);
+	}
+	snprintf(k.ca, sizeof(k.ca), "%s/other.pem", cl.certs); /* another CA's than our own */
+	assert_int_equal(gw_quic_speed(&k, q, why, sizeof(why)), 0);
+	print_message("%s\n", why);
+	assert_non_null(strstr(why, "ertificate"));
+	snprintf(k.ca, sizeof(k.ca), "%s/none.pem", cl.certs);
+	assert_int_equal(gw_quic_speed(&k, q, why, sizeof(why)), 0);
+	assert_non_null(strstr(why, "none.pem"));
+}
+
 static int tests(void)
 {
 	const struct CMUnitTest all[] = {
 	    cmocka_unit_test(test_quic),
 	    cmocka_unit_test(test_quic_tcp),
 	    cmocka_unit_test(test_quic_refused),
+	    cmocka_unit_test(test_quic_speed),
 	    cmocka_unit_test(cl_test_end),
 	};
 

@@ -306,11 +306,26 @@ static void test_clean(void **state)
 	assert_true(i.srtt >= i.min_rtt && i.window > 0);
 }
 
+/* The share that an end says it lost. */
+static unsigned said_lost_ppm(unsigned i)
+{
+	struct gw_quic_info q;
+
+	gw_quic_info(site[i].conn, &q);
+	assert_true(q.pieces > 1000);
+	return (unsigned)(q.lost * 1000000 / q.pieces);
+}
+
 static void test_loss(void **state)
 {
 	(void)state;
+	move(300000);
+	assert_int_equal(said_lost_ppm(A), 0);
+	tear_down(NULL);
 	loss_ppm = 20000;
 	move(300000);
+	for (unsigned i = 0; i < SITES; i++)
+		assert_in_range(said_lost_ppm(i), loss_ppm * 7 / 10, loss_ppm * 13 / 10);
 	cfg.cc = GW_QUIC_CUBIC;
 	tear_down(NULL);
 	move(100000);

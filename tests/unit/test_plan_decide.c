@@ -406,6 +406,33 @@ static void test_explain(void **state)
 	assert_int_equal(plan_explain(NULL, 0, &d, source_name, (void *)(uintptr_t) "gw-a1"), len);
 }
 
+/* By BBR QUIC fills the path in spite of loss; by CUBIC, at either end, it gets what one connection
+ * does. */
+static void test_quic_cubic(void **state)
+{
+	struct plan_question q = question(caps(100 * MBIT, 0, 900 * MBIT), GBIT, GBIT);
+	struct plan_policy p;
+	struct plan_hyst h = {0};
+	struct plan_decision d;
+
+	(void)state;
+	plan_policy_default(&p);
+	q.path.by[PLAN_QUIC].rtt_us = (struct plan_value){20000, T, 1};
+	set_loss(&q, PLAN_QUIC, 10000);
+	plan_decide(&d, &q, &p, &h, T);
+	assert_int_equal(d.carrier, PLAN_QUIC);
+	assert_in_range(d.alt[PLAN_QUIC].goodput_bps, 880 * MBIT, 900 * MBIT);
+	q.destination.quic_cubic = true;
+	h = (struct plan_hyst){0};
+	plan_decide(&d, &q, &p, &h, T);
+	assert_int_equal(d.carrier, PLAN_NATIVE);
+	assert_in_range(d.alt[PLAN_QUIC].goodput_bps, MBIT, 10 * MBIT);
+	set_loss(&q, PLAN_QUIC, 0); /* without loss both fill it */
+	h = (struct plan_hyst){0};
+	plan_decide(&d, &q, &p, &h, T);
+	assert_int_equal(d.carrier, PLAN_QUIC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +445,7 @@ int main(void)
 	    cmocka_unit_test(test_policy_check),
 	    cmocka_unit_test(test_anything_goes),
 	    cmocka_unit_test(test_explain),
+	    cmocka_unit_test(test_quic_cubic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
