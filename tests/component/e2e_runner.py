@@ -54,6 +54,12 @@ def test_boot_again():
         raise AssertionError("a guest that never boots is no host")
 
 
+def test_set_of_relays():
+    tests = runner.discover()
+    chosen = {t.name for t in tests if runner.matches(t, "proxy")}
+    assert chosen == {t.name for t in tests if "relay" in t.name} and len(chosen) > 30, chosen
+
+
 class FakeLab:
     """Its network device hangs in the attempts named in `hangs` (from 0)."""
     gateways = ()
