@@ -182,14 +182,14 @@ static bool own_name(const struct gw_quic_tls *tls, char out[GW_QUIC_NAME])
 /* A socket of the loopback interface, with a port that the kernel chooses. */
 static bool socket_open(struct speed_end *e)
 {
-	struct base_sockaddr a = {0};
-	socklen_t len = sizeof(a.ss);
+	struct sockaddr_in a = {0};
+	socklen_t len = sizeof(a);
 
 	e->addr.ip = rwy_ip_from4((uint8_t[4]){127, 0, 0, 1});
 	e->fd = gw_quic_sock_new(&e->addr, 0);
-	if (e->fd < 0 || getsockname(e->fd, (struct sockaddr *)&a.ss, &len) != 0)
+	if (e->fd < 0 || getsockname(e->fd, (struct sockaddr *)&a, &len) != 0)
 		return false;
-	e->addr.port = ntohs(((const struct sockaddr_in *)&a.ss)->sin_port);
+	e->addr.port = ntohs(a.sin_port);
 	return true;
 }
 
