@@ -96,6 +96,7 @@ static __attribute__((noinline)) void rewrite_first(
 {
 	const struct rwy_ip *was = in ? &l->relay : &l->remote, *is = in ? &l->remote : &l->relay;
 	uint32_t before = icrc_of(v);
+	uint8_t sum[2];
 	struct roce_pkt pkt;
 
 	roce_parse_offsets(v->ip, &pkt);
@@ -106,8 +107,9 @@ static __attribute__((noinline)) void rewrite_first(
 		proxy_rewrite_src(&pkt, &l->relay);
 	}
 	/* RFC 1624, equation 3 */
-	*p = (struct proxy_patch){(uint16_t)v->len,
-	    rwy_csum_fold((uint64_t)(2 * 0xffff - sum_of(was)) + sum_of(is)), before ^ icrc_of(v)};
+	rwy_put16(sum, rwy_csum_fold((uint64_t)(2 * 0xffff - sum_of(was)) + sum_of(is)));
+	*p = (struct proxy_patch){.len = (uint16_t)v->len, .icrc = before ^ icrc_of(v)};
+	memcpy(&p->sum, sum, sizeof(sum));
 }
 
 /*
@@ -132,9 +134,9 @@ static inline void rewrite4(
 	icrc_add(ip, len, p->icrc);
 	memcpy(ip + at, a->b + 12, 4);
 	memcpy(&word, ip + RWY_IP4_CSUM - 2, 4);
-	sum = (uint32_t)(uint16_t)~__builtin_bswap16((uint16_t)(word >> 16)) + p->sum;
-	sum = (uint16_t) ~(sum + (sum >> 16));
-	word = (word & 0xffff) | (uint32_t)__builtin_bswap16((uint16_t)sum) << 16;
+	sum = (~word >> 16) + p->sum; /* in the order of memory: RFC 1071, 2 (B) */
+	sum = ~(sum + (sum >> 16));
+	word = (word & 0xffff) | sum << 16;
 	memcpy(ip + RWY_IP4_CSUM - 2, &word, 4);
 }
 

@@ -36,7 +36,7 @@ struct proxy_cm_key {
 /* The change of its checksums when a packet of this length is rewritten (proxy/fast.h). */
 struct proxy_patch {
 	uint16_t len;  /* of the IP packet; 0: none yet */
-	uint16_t sum;  /* is added to the complement of the IPv4 header checksum */
+	uint16_t sum;  /* is added to the complement of the IPv4 header checksum; as in memory */
 	uint32_t icrc; /* is added to the ICRC, modulo 2 */
 };
 
