@@ -26,8 +26,8 @@ def plan(f):
     return {(x, y): (a[x, y], b[y, x]) for x, y in PAIRS if (x, y) in a and (y, x) in b}
 
 
-def install(f, by):
-    f.routes({p: (f.gateways[a].lan, f.gateways[b].lan) for p, (a, b) in by.items()})
+def install(f, by, anew=True):
+    f.routes({p: (f.gateways[a].lan, f.gateways[b].lan) for p, (a, b) in by.items()}, anew)
 
 
 def job(name="train", bps=20_000_000):

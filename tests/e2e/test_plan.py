@@ -41,12 +41,20 @@ def wan_bytes(g):
     return int(re.search(r"TX:.*\n\s*(\d+)", text).group(1))
 
 
+def write(f, pairs, seconds=200, size=65536, timeout=18, extra="", first=18600):
+    """For each pair its address of A writes to that of B as fast as it is allowed to; [[server,
+    client]], in the order of pairs, from the TCP port `first` on."""
+    ends = [[f.end(h, x) for h, x in zip((f.lab.a, f.lab.b), pair)] for pair in pairs]
+    opts = [options(size=size, seconds=seconds, timeout=timeout, extra=f"{extra} -p {first + i}".strip()) for i in range(len(pairs))]
+    servers = [f.lab.b.start(f"ib_write_bw {o} -x {b.gid()}") for o, (_, b) in zip(opts, ends)]
+    for i in range(len(pairs)):
+        f.lab.listening(f.lab.b, first + i, seconds=60)
+    return [[s, f.lab.a.start(f"ib_write_bw {o} -x {a.gid()} {f.lab.b.ip4}")] for s, o, (a, _) in zip(servers, opts, ends)]
+
+
 def send(f, i, seconds):
-    """The i-th address of A writes to that of B as fast as it is allowed to."""
-    a, b = (f.end(h, x) for h, x in zip((f.lab.a, f.lab.b), PAIRS[i]))
-    opts = options(size=65536, seconds=seconds, timeout=18) + f" -p {18600 + i}"
-    server = f.lab.serve(f"ib_write_bw {opts} -x {b.gid()}", 18600 + i, host=f.lab.b)
-    return [server, f.lab.a.start(f"ib_write_bw {opts} -x {a.gid()} {f.lab.b.ip4}")]
+    """The i-th address of A writes to that of B; [server, client]."""
+    return write(f, [PAIRS[i]], seconds, first=18600 + i)[0]
 
 
 def measure(f, seconds=5):

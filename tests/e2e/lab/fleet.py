@@ -156,19 +156,23 @@ class Fleet:
             host.run("; ".join(f"ip addr add {x}/24 dev eth0 2>/dev/null" for x in host_addresses(site)) + "; true")
             host.gids = {}
 
-    def routes(self, pairs):
+    def _rules(self, site):
+        """The commands for a host without routes of pairs."""
+        # for perftest's own messages over TCP, from the host's first address
+        first = self.gateways[f"{'ab'[site - 1]}1"].lan
+        return ["ip rule flush; ip rule add pref 32766 table main", f"ip route replace 10.{3 - site}.0.0/24 via {first} dev eth0"] + \
+               [f"ip rule add pref {100 + i} from {x} table {100 + i}; ip route flush table {100 + i} 2>/dev/null"
+                for i, x in enumerate(host_addresses(site))] + ["ip neigh flush dev eth0"]
+
+    def routes(self, pairs, anew=True):
         """{(address at A, address at B): gateway at A's LAN address, gateway at B's}: both hosts'
-        routes."""
+        routes; unless `anew`, those of other pairs stay."""
         for host, site, way in ((self.lab.a, 1, lambda p, g: (p[0], p[1], g[0])), (self.lab.b, 2, lambda p, g: (p[1], p[0], g[1]))):
-            # for perftest's own messages over TCP, from the host's first address
-            first = self.gateways[f"{'ab'[site - 1]}1"].lan
-            lines = ["ip rule flush; ip rule add pref 32766 table main", f"ip route replace 10.{3 - site}.0.0/24 via {first} dev eth0"]
-            lines += [f"ip rule add pref {100 + i} from {x} table {100 + i}; ip route flush table {100 + i} 2>/dev/null"
-                      for i, x in enumerate(host_addresses(site))]
+            lines = self._rules(site) if anew else []
             for pair, gws in pairs.items():
                 source, destination, gw = way(pair, gws)
                 lines.append(f"ip route replace {destination} via {gw} dev eth0 table {100 + host_addresses(site).index(source)}")
-            host.run("; ".join(lines) + "; ip neigh flush dev eth0")
+            host.run("; ".join(lines), timeout=60)
 
     def capture(self, directory, port="lan", names=None):
         """tcpdump at this port of these gateways (None: of all); {gateway: file}. The lab's

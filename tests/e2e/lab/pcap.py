@@ -48,9 +48,10 @@ def roce(path):
 
 @dataclass
 class Datagram:
-    """An IPv4 packet: time in s, source, TOS, bytes of its frame on the wire, whatever the capture kept of it."""
+    """An IPv4 packet: time in s, addresses, TOS, bytes of its frame on the wire, whatever the capture kept of it."""
     time: float
     src: str
+    dst: str
     tos: int
     length: int
 
@@ -64,7 +65,7 @@ def ip(path):
         frame = data[at + 16:at + 16 + size]
         at += 16 + size
         if len(frame) >= 34 and frame[12:15] == b"\x08\x00\x45":
-            yield Datagram(sec + usec / 1e6, ".".join(map(str, frame[26:30])), frame[15], length)
+            yield Datagram(sec + usec / 1e6, ".".join(map(str, frame[26:30])), ".".join(map(str, frame[30:34])), frame[15], length)
 
 
 def repeated(path, host):
