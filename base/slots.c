@@ -212,11 +212,9 @@ bool base_slots_wait(const struct base_slots *s)
 
 bool base_slots_woken(int socket)
 {
-	char bytes[64];
-	ssize_t n;
+	char bytes[4096];
+	/* Once: the other side may send without end. What is left wakes again. */
+	const ssize_t n = recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-	do {
-		n = recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT);
-	} while (n == (ssize_t)sizeof(bytes) || (n < 0 && errno == EINTR));
-	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
 }

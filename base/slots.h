@@ -59,6 +59,11 @@ static inline bool base_slots_filled(const struct base_slots *s)
 {
 	return s->turn != atomic_load(&s->head->freed);
 }
+/* How many slots the reader says that it has given back since the beginning. */
+static inline uint32_t base_slots_given_back(const struct base_slots *s)
+{
+	return atomic_load(&s->head->freed);
+}
 /* Sends the byte for which a reader waits, if one does. */
 void base_slots_wake_reader(const struct base_slots *s, int socket);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Capture on a running gateway (docs/capture.md). A capture has a ring for each worker, into which
- * it copies packets that the filter takes; a thread of its own writes them as pcapng into a bounded
- * buffer, from which the API's thread reads. One capture runs at a time. Workers find it by
- * publication (gateway/publish.h) and never wait: what does not fit is counted.
+ * it copies packets that the filter takes; a thread of its own writes them as pcapng, into memory
+ * that the reader has, too, or into a buffer from which the API's thread reads. One capture runs at
+ * a time. Workers find it by publication (gateway/publish.h) and never wait: what does not fit is
+ * counted.
  */
 #ifndef GATEWAY_CAPTURE_CAPTURE_H
 #define GATEWAY_CAPTURE_CAPTURE_H
@@ -54,8 +55,8 @@ struct gw_cap_reader {
 };
 RWY_MUST_CHECK int gw_cap_begin(struct gw_cap_session **out, struct gw_app *app, const struct gw_cap_cfg *cfg,
     const struct gw_cap_reader *reader);
-/* The socket to a reader in memory. False: it is gone, or the capture is over; over() is not
- * called. */
+/* Sends the memory over the socket. False: the reader is gone, or the capture is over and the
+ * memory has all of it; over() is not called. */
 bool gw_cap_attach(struct gw_cap_session *s, int socket);
 /* Takes up to max bytes. 0: nothing now, wake() follows; -1: the capture has ended. */
 ssize_t gw_cap_read(struct gw_cap_session *s, void *buf, size_t max);
@@ -66,7 +67,8 @@ void gw_cap_leave(struct gw_cap_session *s);
  * False: none runs.
  */
 bool gw_cap_end(void);
-/* Ends the capture, if one runs, and waits for its thread: before the HTTP server stops. */
+/* Ends the capture, if one runs, and waits for its thread: before the HTTP server stops. No other
+ * one begins. */
 void gw_cap_stop(void);
 
 /* --- for workers ------------------------------------------------------------------------------ */

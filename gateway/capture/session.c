@@ -29,6 +29,7 @@
 #define ASK      (100 * RWY_MS) /* and of asking whether the reader has left */
 #define END_WAIT RWY_SEC        /* the reader's time to take the rest when the gateway stops */
 #define BURST    (10 * RWY_MS)  /* of the rate */
+#define SILENCE  (10 * RWY_SEC) /* a reader in memory that takes nothing for so long gets no rest */
 
 struct gw_cap_session {
 	struct gw_app *app;
@@ -55,6 +56,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t over;
 	struct gw_cap_session *now;
+	bool closed; /* the gateway stops: none begins */
 } captures = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 
 /* --- what is published ------------------------------------------------------------------------ */
@@ -232,17 +234,34 @@ static void stir(const struct gw_cap_session *s)
 		return; /* a full counter wakes as well */
 }
 
+/* When a reader in memory has given a slot back last, as the thread saw it. */
+struct given {
+	uint32_t slots;
+	rwy_time at;
+};
+
+/* The HTTP server looks after a reader of its own. */
+static bool reader_stands(const struct gw_cap_session *s, struct given *g)
+{
+	const uint32_t slots = s->reader.over ? base_slots_given_back(&s->stream.slots) : 0;
+
+	if (!s->reader.over || slots != g->slots)
+		*g = (struct given){slots, gw_now()};
+	return rwy_since(g->at, gw_now()) > SILENCE;
+}
+
 /* Writes what is left, as far as the reader takes it. Workers have no part any more. */
 static void finish(struct gw_cap_session *s)
 {
 	const rwy_time end = gw_now() + END_WAIT;
+	struct given given = {.at = gw_now()};
 	bool done = false, moved = false;
 
 	while (!done) {
 		pthread_mutex_lock(&s->lock);
 		moved = moved || gw_cap_stream_move(&s->stream) == GW_CAP_ALL_MOVED;
 		done = s->left || (moved && gw_cap_stream_statistics(&s->stream, gw_now(), true)) ||
-		       (s->stop && gw_now() > end);
+		       (s->stop && gw_now() > end) || reader_stands(s, &given);
 		s->ended = done;
 		ask(s);
 		wake(s);
@@ -414,7 +433,7 @@ int gw_cap_begin(struct gw_cap_session **out, struct gw_app *app, const struct g
 
 	pthread_mutex_lock(&captures.lock);
 	wait_for_last();
-	if (!captures.now) {
+	if (!captures.now && !captures.closed) {
 		s = session_new(app, cfg, reader);
 		rc = s ? session_start(s) : RWY_ENOMEM;
 	}
@@ -431,7 +450,8 @@ bool gw_cap_attach(struct gw_cap_session *s, int socket)
 	bool sent;
 
 	pthread_mutex_lock(&s->lock);
-	sent = !s->over && !s->left && base_slots_send(&s->stream.slots, socket);
+	/* One that is over has all in the memory. */
+	sent = !s->left && base_slots_send(&s->stream.slots, socket) && !s->over;
 	if (sent)
 		s->socket = socket;
 	stir(s);
@@ -462,6 +482,7 @@ void gw_cap_leave(struct gw_cap_session *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->left = true;
+	s->socket = -1; /* the server closes it */
 	s->waiting = false;
 	stir(s);
 	pthread_mutex_unlock(&s->lock);
@@ -487,6 +508,7 @@ bool gw_cap_end(void)
 void gw_cap_stop(void)
 {
 	pthread_mutex_lock(&captures.lock);
+	captures.closed = true;
 	while (captures.now) {
 		pthread_mutex_lock(&captures.now->lock);
 		captures.now->stop = true;

@@ -219,6 +219,32 @@ def test_packets():
         assert len(Capture(path).packets) == 300
 
 
+def test_full_disk_in_memory():
+    """As test_full_disk(), of a gateway that gives the stream in memory."""
+    with Server("packets=2000") as s, tempfile.TemporaryDirectory() as d:
+        path = d + "/x"
+        r = subprocess.run([CLI, "--socket", s.path, "capture", "-w", path], capture_output=True, text=True, timeout=60,
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+        assert r.returncode == 1 and r.stderr.startswith(f"roceway: cannot write {path}: File too large\n"), r
+        has, lost = written(r.stderr)
+        assert has > 0 and lost > 0 and len(Capture(path).packets) == has, (has, lost)
+
+
+def test_reader_stands():
+    """A command that stands still, and whose capture is ended: another one can begin."""
+    with Server("packets=20000") as s, tempfile.TemporaryDirectory() as d:
+        path = d + "/x.pcapng"
+        p = begin(s, path)
+        until(lambda: os.path.getsize(path) > 1 << 20)
+        p.send_signal(signal.SIGSTOP)
+        until(lambda: re.search(r"capture_lost\s+[1-9]", s.cli("counters").stdout))
+        assert s.request("/v1/capture", "DELETE")[0] in (200, 204)
+        until(lambda: subprocess.run([CLI, "--socket", s.path, "capture", "-w", d + "/y", "-c", "1"], stderr=subprocess.DEVNULL, timeout=60).returncode == 0)
+        p.send_signal(signal.SIGCONT)
+        p.communicate(timeout=END)
+        assert Capture(path).packets
+
+
 def test_slow_reader():
     """A command that does not run for a while: workers do not wait, what has no room is counted; one that is killed leaves nothing."""
     with Server("packets=20000") as s, tempfile.TemporaryDirectory() as d:

@@ -237,7 +237,9 @@ static bool capture_slots(const struct cli *cli, struct capture *c, const char *
 	cap_slots_close(&s);
 	if (end == CAP_SLOTS_GONE)
 		cli_error("the gateway has ended the capture");
-	*ok = end != CAP_SLOTS_GONE && !c->failed;
+	if (end == CAP_SLOTS_SILENT)
+		cli_error("the gateway does not answer any more");
+	*ok = end != CAP_SLOTS_GONE && end != CAP_SLOTS_SILENT && !c->failed;
 	return true;
 }
 

@@ -86,9 +86,10 @@ enum cap_slots_end {
 	CAP_SLOTS_OVER,    /* all has been read */
 	CAP_SLOTS_STOPPED, /* by a callback */
 	CAP_SLOTS_GONE,    /* the gateway is gone without an end */
+	CAP_SLOTS_SILENT,  /* the gateway has told nothing for 15 s, not even its statistics */
 };
-/* Reads to the end. blocks: whole ones, in order, gone after the call; tick: when there is nothing,
- * ten times a second at least. False from either stops. */
+/* Reads to the end. blocks: whole ones, in order, gone after the call; tick: after each call
+ * of `blocks`, and ten times a second at least when there is nothing. False from either stops. */
 enum cap_slots_end cap_slots_run(struct cap_slots *s,
     bool (*blocks)(void *ctx, const uint8_t *data, size_t len), bool (*tick)(void *ctx), void *ctx);
 void cap_slots_close(struct cap_slots *s);

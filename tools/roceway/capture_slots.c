@@ -9,12 +9,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/roceway/capture.h"
 
 #define HEAD_MAX  8192
 #define WAIT_MS   100
+#define SILENCE   15    /* seconds: the gateway tells something each second */
 #define ANSWER_MS 15000 /* the first answer; as long as the gateway may be silent otherwise */
 
 /* A socket to the gateway; -1: cannot. */
@@ -75,10 +77,19 @@ int cap_slots_open(struct cap_slots *s, const char *socket_path, const char *tar
 	return RWY_EAGAIN;
 }
 
+static time_t seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
 enum cap_slots_end cap_slots_run(struct cap_slots *s,
     bool (*blocks)(void *ctx, const uint8_t *data, size_t len), bool (*tick)(void *ctx), void *ctx)
 {
 	bool ended, gone = false;
+	time_t heard = seconds();
 	const uint8_t *data;
 	size_t len;
 
@@ -88,12 +99,17 @@ enum cap_slots_end cap_slots_run(struct cap_slots *s,
 			if (!blocks(ctx, data, len))
 				return CAP_SLOTS_STOPPED;
 			base_slots_free_slot(&s->memory, s->fd);
+			heard = seconds();
+			if (!tick(ctx)) /* packets may come without a pause */
+				return CAP_SLOTS_STOPPED;
 			continue;
 		}
 		if (ended)
 			return CAP_SLOTS_OVER;
 		if (gone)
 			return CAP_SLOTS_GONE;
+		if (seconds() - heard > SILENCE)
+			return CAP_SLOTS_SILENT;
 		if (!tick(ctx))
 			return CAP_SLOTS_STOPPED;
 		if (base_slots_wait(&s->memory) && readable(s->fd, WAIT_MS))
