@@ -81,6 +81,8 @@ void eng_sb_pin_witness(struct eng *e);
 bool eng_sb_asks_who(const struct eng *e);
 /* The tunnel is to be removed, since its remove_at; but its far end is asked who serves. */
 bool eng_sb_witness_stays(const struct eng *e, unsigned tunnel, rwy_time now);
+/* Until when it stays so; RWY_NEVER: no tunnel of a witness that is asked is to be removed. */
+rwy_time eng_sb_witness_until(const struct eng *e);
 
 /* --- standby_events.c: messages, answers, timers --- */
 /*
@@ -107,8 +109,8 @@ void eng_sb_tunnel_up(struct eng *e, unsigned tunnel, rwy_time now);
 /* A tunnel was made. */
 void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now);
 /*
- * A tunnel is to be removed, since its remove_at. True: it is not needed, and not the witness's any
- * more. False: its witness is asked who serves; call again later.
+ * The tunnel is being removed, since its remove_at. False: the witness at its end is asked who
+ * serves; call again later. True: nobody asks it any more, and it is not the witness's.
  */
 bool eng_sb_tunnel_leaves(struct eng *e, unsigned tunnel, rwy_time now);
 /* The gateway at the other end of a tunnel granted the present claim; or refused us. */

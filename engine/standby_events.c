@@ -79,7 +79,7 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 		e->sb.said = 0;
 	e->sb.other = m.state;
 	e->sb.other_term = m.term;
-	/* One that yields has no claim, so no proof of it is known: the last one still holds. */
+	/* A gateway that yields claims nothing and sends no proof: the last one stays good. */
 	if (!eng_sb_serves(e) && m.state != ENG_SB_YIELDING)
 		e->sb.proof = m.proof;
 	hear(e, now);
@@ -150,13 +150,15 @@ void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now)
 
 /* --- tunnels that come and go ----------------------------------------------------------------- */
 
-/* There is another witness than before. asked: the one before was asked for the tunnel. */
+/* Another tunnel leads to the witness now. asked: the earlier witness had our claim. */
 static void changed(struct eng *e, bool asked, rwy_time now)
 {
 	unsigned w;
 
 	eng_sb_pin_witness(e);
 	w = eng_sb_witness(e);
+	if (e->sb.state == ENG_SB_ASKING && asked)
+		e->sb.at = now; /* it asks the next one, or looks again for one */
 	if (w == ENG_SB_NO_WITNESS) {
 		if (e->sb.state == ENG_SB_PAIRING && e->sb.whole)
 			eng_sb_event(e, ENG_SBE_GRANTED, now);
@@ -164,9 +166,7 @@ static void changed(struct eng *e, bool asked, rwy_time now)
 	}
 	if (e->sb.state == ENG_SB_TAKING)
 		eng_sb_claim(e, w, WAN_CLAIM_TAKE, now);
-	else if (e->sb.state == ENG_SB_ASKING && asked)
-		e->sb.at = now;
-	else
+	else if (e->sb.state != ENG_SB_ASKING || !asked)
 		eng_sb_claim_all(e, now);
 	if (wan_claim_granted(e->tunnel[w].wan)) /* as one of the others */
 		eng_sb_granted(e, w, now);
@@ -193,7 +193,6 @@ bool eng_sb_tunnel_leaves(struct eng *e, unsigned tunnel, rwy_time now)
 	witness = tunnel == eng_sb_witness(e);
 	asked = wan_claimed(t->wan) != WAN_CLAIM_SILENT;
 	t->leaves = true;
-	e->sb.taking &= ~((uint64_t)1 << tunnel);
 	if (!witness)
 		return true;
 	e->sb.pinned = 0;
@@ -265,6 +264,8 @@ void eng_sb_tick(struct eng *e, rwy_time now)
 		e->sb.copy_at = now + COPY_AGAIN;
 		eng_sb_event(e, ENG_SBE_STUCK, now);
 	}
+	if (now >= eng_sb_witness_until(e))
+		(void)eng_sb_tunnel_leaves(e, e->sb.pinned - 1u, now);
 	if (now >= e->sb.at) {
 		e->sb.at = RWY_NEVER;
 		if (e->sb.taking)
@@ -298,6 +299,7 @@ rwy_time eng_sb_next(const struct eng *e)
 	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
 		return rwy_time_min(e->now + RWY_MS / 10, e->sb.at);
 	next = rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
+	next = rwy_time_min(next, eng_sb_witness_until(e));
 	if (e->sb.state == ENG_SB_PAIRED)
 		next = rwy_time_min(next, e->sb.paths_at);
 	if (e->sb.state == ENG_SB_ASKING && e->tunnel[e->cfg.standby.tunnel].up)

@@ -77,7 +77,7 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	}
 	wan_tx_send(e->tunnel[e->cfg.standby.tunnel].mgmt, b, now);
 	e->sb.said = (uint8_t)(e->sb.state + 1);
-	e->sb.told = p;
+	e->sb.told = proof ? p : (struct wan_proof){0};
 }
 
 int eng_standby_note(struct eng *e, const void *bytes, uint32_t len, rwy_time now)

@@ -8,7 +8,12 @@
  */
 #include "engine/standby.h"
 
-#define WITNESS_STAYS (5 * RWY_SEC)
+/*
+ * The standby leaves it first: a witness that answers again after the active gateway has asked the
+ * next one must not let the standby take over.
+ */
+#define WITNESS_STAYS        (5 * RWY_SEC)
+#define WITNESS_STAYS_TAKING (3 * RWY_SEC)
 
 bool eng_sb_asks_who(const struct eng *e)
 {
@@ -40,7 +45,19 @@ void eng_sb_pin_witness(struct eng *e)
 	e->sb.pinned = (uint8_t)(eng_sb_asks_who(e) && w != ENG_SB_NO_WITNESS ? w + 1 : 0);
 }
 
+static rwy_dur stays(const struct eng *e)
+{
+	return e->sb.state == ENG_SB_TAKING ? WITNESS_STAYS_TAKING : WITNESS_STAYS;
+}
+
 bool eng_sb_witness_stays(const struct eng *e, unsigned tunnel, rwy_time now)
 {
-	return e->sb.pinned == tunnel + 1 && rwy_since(e->tunnel[tunnel].remove_at, now) < WITNESS_STAYS;
+	return e->sb.pinned == tunnel + 1 && rwy_since(e->tunnel[tunnel].remove_at, now) < stays(e);
+}
+
+rwy_time eng_sb_witness_until(const struct eng *e)
+{
+	const struct eng_tunnel *t = e->sb.pinned ? &e->tunnel[e->sb.pinned - 1] : NULL;
+
+	return t && t->removing && !t->leaves ? t->remove_at + stays(e) : RWY_NEVER;
 }

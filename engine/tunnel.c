@@ -187,6 +187,7 @@ bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **o
 	*out = (struct eng_tunnel_old *)(void *)t->wan;
 	t->wan = NULL;
 	t->removing = t->leaves = false;
+	e->sb.taking &= ~((uint64_t)1 << tunnel);
 	t->min_rtt = t->least_rtt = 0;
 	while (e->cfg.tunnels && !e->tunnel[e->cfg.tunnels - 1].wan)
 		e->cfg.tunnels--;

@@ -478,7 +478,7 @@ void wan_keys_tick(struct wan_tunnel *t, rwy_time now)
 rwy_time wan_keys_next(const struct wan_tunnel *t)
 {
 	const struct wan_keys *k = t->keys;
-	rwy_time at = RWY_NEVER; /* wan_hs_next() knows when a HELLO may try the last one */
+	rwy_time at = RWY_NEVER; /* try_at is in wan_hs_next(): only a HELLO tries the newest set */
 
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++) {
 		if (old_ends(k, &k->set[i]))

@@ -6,7 +6,7 @@
 
 #define ROUNDS     4             /* round trips that it lasts */
 #define LEAST      (10 * RWY_MS) /* and at least so long */
-#define GAIN       2             /* paced so much faster; no more is in flight */
+#define GAIN       2             /* paced so much faster */
 #define OTHER_PATH 4             /* a round trip that differs by this factor is another path's */
 #define LOSSES     8             /* datagrams that may be lost in any case, */
 #define LOSS_PART  32            /* and one of so many */

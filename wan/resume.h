@@ -7,7 +7,7 @@
  * path with about the same round trip, for a few round trips, and no longer than it loses little.
  * Congestion control sees the answers and goes on from there. The draft takes half of a rate that
  * may be hours old. Here the load of the dead gateway has just left the path, and what hosts wait
- * for since then is sent at twice the rate; what is in flight stays as it was.
+ * for since then is sent at twice the rate, with a quarter more in flight at most.
  */
 #ifndef WAN_RESUME_H
 #define WAN_RESUME_H

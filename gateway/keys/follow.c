@@ -3,7 +3,7 @@
 
 struct keys_pair_news keys_pair_look(struct keys_pair *seen, const struct gw_app *app)
 {
-	/* The worker counts first, so who reads this state knows how it came to be. */
+	/* gw_pair_set() counts before it stores the state. So this reads the state first. */
 	const int pair = atomic_load(&app->pair);
 	const uint32_t gave_up = atomic_load(&app->pair_gave_up);
 	struct keys_pair_news n = {.shown = gw_pair_hides(seen->pair) && !gw_pair_hides(pair)};

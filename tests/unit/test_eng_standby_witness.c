@@ -175,6 +175,25 @@ static void test_taken_away_from_both(void **state)
 	}
 }
 
+/* The first witness answers again after one of the two has asked the next one. */
+static void test_answers_again_late(void **state)
+{
+	rwy_time end;
+
+	witness_dies();
+	sp_cable(SP_CUT);
+	sp_run(RWY_SEC);
+	assert_false(take_away(SP_A1, SP_WAN));
+	assert_false(take_away(SP_A2, SP_WAN));
+	for (end = sp_now + LONG; sp_now < end && !alone(SP_A1) && !alone(SP_A2);)
+		sp_run(SP_STEP);
+	sp_link(SP_A_TO_B, SP_GOOD);
+	sp_link(SP_B_TO_A, SP_GOOD);
+	for (end = sp_now + LONG; sp_now < end; sp_run(SP_STEP))
+		assert_false(alone(SP_A1) && alone(SP_A2));
+	assert_true(alone(SP_A1) || alone(SP_A2));
+}
+
 static void test_taken_away_while_taking(void **state)
 {
 	witness_dies();
@@ -201,6 +220,27 @@ static void test_taken_away_while_asking(void **state)
 	assert_string_equal(sp_state(SP_A1), "asking");
 	assert_true(take_away(SP_A1, SP_WAN));
 	sp_reach(SP_A1, "alone", SP_WAIT);
+}
+
+/* A newcomer has nobody to ask; when a tunnel comes, it asks there. */
+static void test_none_left_while_asking(void **state)
+{
+	sp_tear_down(state);
+	sp_tune = name_first;
+	assert_int_equal(sp_set_up_paired(state), 0);
+	sp_kill(SP_A1);
+	sp_kill(SP_A2);
+	sp_link(SP_A_TO_B, SP_CUT);
+	sp_run(LONG);
+	sp_start(SP_A1);
+	sp_run(2 * SP_WAIT);
+	assert_string_equal(sp_state(SP_A1), "asking");
+	assert_true(take_away(SP_A1, SP_WAN));
+	sp_run(LONG);
+	assert_string_equal(sp_state(SP_A1), "asking");
+	sp_link(SP_A_TO_B, SP_GOOD);
+	add(SP_A1, SP_WAN, 0);
+	sp_reach(SP_A1, "alone", LONG);
 }
 
 /* The standby is complete, and the next witness has agreed long ago that it may take over. */
@@ -271,8 +311,10 @@ int main(void)
 	    PAIRED(test_taken_away_before_the_answer),
 	    PAIRED(test_taken_away_after_a_takeover),
 	    PAIRED(test_taken_away_from_both),
+	    PAIRED(test_answers_again_late),
 	    PAIRED(test_taken_away_while_taking),
 	    PAIRED(test_taken_away_while_asking),
+	    PAIRED(test_none_left_while_asking),
 	    PAIRED(test_taken_away_while_pairing),
 	    PAIRED(test_none_left),
 	    PAIRED(test_another_comes),
