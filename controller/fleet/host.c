@@ -36,9 +36,9 @@ static void host_free(struct ctlr *c, struct ctlr_host *h)
 	free(h);
 }
 
-/* An agent that starts anew has a new boot_id and keeps it. One that comes back after another one
- * was there was not replaced: there are two with one certificate, which somebody may have stolen.
- * It is said once, until the host is silent for long. */
+/* An agent has one boot_id from its start to its end. A boot_id that comes back after another one
+ * was seen means two agents with one certificate, which somebody may have stolen. The event is told
+ * once, until the host is forgotten. */
 static void boot_note(struct ctlr *c, struct ctlr_host *h, const char *boot_id)
 {
 	if (!*h->m.boot_id || !strcmp(h->m.boot_id, boot_id))

@@ -139,6 +139,7 @@ struct plan_goodput plan_goodput(enum plan_carrier c, const struct plan_caps *sr
 			lower(&b, streams * cubic_bps(p, burst, s) * (1 - p) * header_share[c], PLAN_BY_LOSS);
 		break;
 	case PLAN_QUIC: /* one connection */
+		lower(&b, 8 * (double)PLAN_QUIC_WINDOW / s, PLAN_BY_WINDOW);
 		if (p > 0 && (src->quic_cubic || dst->quic_cubic))
 			lower(&b, cubic_bps(p, burst, s) * (1 - p) * header_share[c], PLAN_BY_LOSS);
 		else

@@ -27,7 +27,8 @@ struct plan_caps {
 #define PLAN_TCP_STREAMS 4u
 #define PLAN_TCP_WINDOW  (4u << 20) /* the largest window of Linux by default */
 #define PLAN_RDMA_QPS    4u
-#define PLAN_RDMA_WINDOW (8u << 20) /* 512 datagrams of 4 KiB in each queue pair */
+#define PLAN_QUIC_WINDOW (32u << 20) /* default of quic.window */
+#define PLAN_RDMA_WINDOW (8u << 20)  /* 512 datagrams of 4 KiB in each queue pair */
 /* RDMA bears this share of its time for repeating what was under way when something was lost. */
 #define PLAN_RDMA_WASTE_PPM 20000u
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway's reports to its control center: load, quality of its links, sessions. */
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "conf/schema.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/agent/internal.h"
 #include "gateway/control/tunnels.h"
@@ -130,6 +127,10 @@ static void link_stream(const struct gw_app *app, unsigned tunnel, struct link *
 	struct gw_carrier_info i;
 
 	gw_carrier_info(app, tunnel, &i);
+	if (i.sending == WAN_CARRIER_NATIVE) { /* since a moment: what is known is the carrier's */
+		k->at = 0;
+		return;
+	}
 	*k = (struct link){.stream = true,
 	    .by = i.sending,
 	    .srtt = i.path.srtt,

@@ -73,7 +73,7 @@ static void loss_add(
 	m->path.loss_ppm = of ? (uint32_t)((m->lost16 * 1000000 / of) >> 16) : 0;
 }
 
-/* Losses are counted where a stream's part was lost, since ngtcp2 counts no other. */
+/* ngtcp2 counts losses for each stream only, so a lost packet counts once for each stream in it. */
 static void quic_measure(struct gw_conn *c, struct gw_carrier_measure *m, rwy_time now)
 {
 	const struct gw_conn_seen was = c->seen;
@@ -83,8 +83,9 @@ static void quic_measure(struct gw_conn *c, struct gw_carrier_measure *m, rwy_ti
 	if (!i.srtt)
 		return;
 	c->seen = (struct gw_conn_seen){.segs = (uint32_t)i.pieces, .again = (uint32_t)i.lost};
-	if (c->seen.segs != was.segs)
-		loss_add(m, c->seen.segs - was.segs, c->seen.again - was.again, MEMORY, 0);
+	if (c->seen.segs == was.segs)
+		return; /* nothing was sent: what is known is as old as it is */
+	loss_add(m, c->seen.segs - was.segs, c->seen.again - was.again, MEMORY, 0);
 	m->path.srtt = i.srtt;
 	m->path.min_rtt = i.min_rtt;
 	m->path.rttvar = i.rttvar;
