@@ -54,15 +54,15 @@ uint8_t *base_slots_room(struct base_slots *s);
 void base_slots_fill(struct base_slots *s, uint32_t len);
 /* Nothing follows. */
 void base_slots_end(struct base_slots *s);
-/* Whether there is something that the reader has not given back. */
-static inline bool base_slots_filled(const struct base_slots *s)
-{
-	return s->turn != atomic_load(&s->head->freed);
-}
 /* How many slots the reader says that it has given back since the beginning. */
 static inline uint32_t base_slots_given_back(const struct base_slots *s)
 {
 	return atomic_load(&s->head->freed);
+}
+/* Whether there is something that the reader has not given back. */
+static inline bool base_slots_filled(const struct base_slots *s)
+{
+	return s->turn != base_slots_given_back(s);
 }
 /* Sends the byte for which a reader waits, if one does. */
 void base_slots_wake_reader(const struct base_slots *s, int socket);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the gateway tells its control center of itself: addresses, ports, carriers, and what it is
- * as a relay. */
+/* The gateway tells its control center of itself: addresses, ports, carriers, and what it is as a
+ * relay. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ static json_t *rdma_of(const struct conf *conf, uint64_t bps)
 	    RDMA_QPS, "window_bytes", (json_int_t)window);
 }
 
-/* What QUIC carries: the operator's word, or as measured once in the life of the program. */
+/* Returns the rate of QUIC: as configured, or as measured once in the life of the program. */
 static uint64_t quic_bps(struct gw_ctrl *k, uint64_t bps)
 {
 	const struct conf *conf = k->app->conf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the thread of the carriers can send or receive by QUIC on this machine, measured: the
+ * Measures what the thread of the carriers can send or receive by QUIC on this machine: the
  * control center predicts by it. Two ends with this gateway's own certificate talk over the
  * loopback interface, and the CPU time of each counts.
  */

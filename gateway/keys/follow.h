@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the thread of keys learns of the gateway as one of a pair (gw_app.pair), when it looks. */
+/* The thread of keys looks at the gateway as one of a pair (gw_app.pair): what is new there. */
 #ifndef GATEWAY_KEYS_FOLLOW_H
 #define GATEWAY_KEYS_FOLLOW_H
 

@@ -230,14 +230,20 @@ def test_full_disk_in_memory():
         assert has > 0 and lost > 0 and len(Capture(path).packets) == has, (has, lost)
 
 
+def begin_standing(s, path):
+    """A command that has written a part and stands still, until packets have no room."""
+    p = begin(s, path)
+    until(lambda: os.path.getsize(path) > 1 << 20)
+    p.send_signal(signal.SIGSTOP)
+    until(lambda: re.search(r"capture_lost\s+[1-9]", s.cli("counters").stdout))
+    return p
+
+
 def test_reader_stands():
     """A command that stands still, and whose capture is ended: another one can begin."""
     with Server("packets=20000") as s, tempfile.TemporaryDirectory() as d:
         path = d + "/x.pcapng"
-        p = begin(s, path)
-        until(lambda: os.path.getsize(path) > 1 << 20)
-        p.send_signal(signal.SIGSTOP)
-        until(lambda: re.search(r"capture_lost\s+[1-9]", s.cli("counters").stdout))
+        p = begin_standing(s, path)
         assert s.request("/v1/capture", "DELETE")[0] in (200, 204)
         until(lambda: subprocess.run([CLI, "--socket", s.path, "capture", "-w", d + "/y", "-c", "1"], stderr=subprocess.DEVNULL, timeout=60).returncode == 0)
         p.send_signal(signal.SIGCONT)
@@ -249,10 +255,7 @@ def test_slow_reader():
     """A command that does not run for a while: workers do not wait, what has no room is counted; one that is killed leaves nothing."""
     with Server("packets=20000") as s, tempfile.TemporaryDirectory() as d:
         path = d + "/x.pcapng"
-        p = begin(s, path)
-        until(lambda: os.path.getsize(path) > 1 << 20)
-        p.send_signal(signal.SIGSTOP)
-        until(lambda: re.search(r"capture_lost\s+[1-9]", s.cli("counters").stdout))
+        p = begin_standing(s, path)
         p.send_signal(signal.SIGCONT)
         has, lost = stopped(p)
         c = Capture(path)

@@ -77,7 +77,7 @@ static void test_quic_refused(void **state)
 	cl_check_hosts();
 }
 
-/* What it carries, as the control center is told: with our own certificate, and why not. */
+/* The control center is told a rate, measured with our own certificate, or why there is none. */
 static void test_quic_speed(void **state)
 {
 	struct conf_tunnel_keys k = cl.fp.gw[FP_A].conf.keys;

@@ -129,7 +129,7 @@ static void test_reader_waits(void **state)
 	take(e, 1);
 }
 
-/* What was filled before the end is read before it. */
+/* The reader gets all that was filled before the end. */
 static void test_end(void **state)
 {
 	struct ends *e = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the thread of keys learns of a pair of gateways (gateway/keys/follow.h), however seldom it looks. */
+/* The thread of keys misses nothing of a pair of gateways (gateway/keys/follow.h), however seldom it looks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

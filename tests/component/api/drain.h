@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the made-up gateway: what it does when it is drained; its flight recorder; its packets. */
+/* The made-up gateway has a drain, a flight recorder, and packets. */
 #ifndef TESTS_COMPONENT_API_DRAIN_H
 #define TESTS_COMPONENT_API_DRAIN_H
 
