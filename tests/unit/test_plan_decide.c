@@ -355,6 +355,8 @@ static void test_anything_goes(void **state)
 			raw[b] = x & 0x300 ? (x & 0x100 ? 0 : 0xff) : (uint8_t)(x >> 32);
 		}
 		q.source.cnp = q.destination.cnp = false;
+		q.source.quic_cubic = i & 2;
+		q.destination.quic_cubic = i & 4;
 		q.path.cls = PLAN_INTERNET;
 		q.pinned = i & 1 ? PLAN_ANY : (enum plan_carrier)(x % 5);
 		h2 = h;
