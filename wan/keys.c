@@ -67,7 +67,25 @@ static bool old_ends(const struct wan_keys *k, const struct wan_key_set *s)
 	return s->state == WAN_KEY_OLD && s != k->heard;
 }
 
-/* The place of a new set: a free one; or else the one that is least likely to be of use. */
+/*
+ * How much is lost with a set. Datagrams under way that an old one would open are sent again. The
+ * peer may send nothing but what an offered one opens.
+ */
+static unsigned worth(const struct wan_key_set *s)
+{
+	static const uint8_t of[WAN_KEY_STATE_COUNT] = {
+	    [WAN_KEY_OLD] = 0, [WAN_KEY_ASIDE] = 1, [WAN_KEY_RESERVED] = 2, [WAN_KEY_OFFERED] = 3};
+
+	return of[s->state];
+}
+
+/* Of two sets, neither in use: a goes first. `until` compares only within a state. */
+static bool goes_first(const struct wan_key_set *a, const struct wan_key_set *b)
+{
+	return worth(a) != worth(b) ? worth(a) < worth(b) : a->until < b->until;
+}
+
+/* The place of a new set: a free one; or else the one with which least is lost. */
 static struct wan_key_set *place(struct wan_keys *k)
 {
 	struct wan_key_set *best = NULL;
@@ -77,7 +95,7 @@ static struct wan_key_set *place(struct wan_keys *k)
 
 		if (s->state == WAN_KEY_NONE)
 			return s;
-		if (s->state != WAN_KEY_USED && s != k->heard && (!best || s->until < best->until))
+		if (s->state != WAN_KEY_USED && s != k->heard && (!best || goes_first(s, best)))
 			best = s;
 	}
 	return best;

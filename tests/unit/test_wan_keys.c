@@ -223,6 +223,29 @@ static void test_offers(void **state)
 	end(&p);
 }
 
+/* Many exchanges within the second that an old set lasts: what is offered keeps its place. */
+static void test_offer_stays(void **state)
+{
+	const struct wan_key_set *offered;
+	struct wan_secrets s[2];
+	struct wan_pair p;
+	uint8_t id;
+
+	start(&p, &perfect);
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
+		wan_pair_keys(&p);
+	wan_pair_secrets(&p, s);
+	assert_int_equal(wan_keys_offer(p.end[0].t, &s[0], p.now), 0);
+	offered = p.end[0].t->keys->offered;
+	id = offered->rx.id;
+	wan_pair_secrets(&p, s);
+	assert_int_equal(wan_keys_reserve(p.end[0].t, &s[0], p.now), 0);
+	assert_ptr_equal(p.end[0].t->keys->offered, offered);
+	assert_int_equal(offered->state, WAN_KEY_OFFERED);
+	assert_int_equal(offered->rx.id, id);
+	end(&p);
+}
+
 /* Secrets whose id is that of the used set, in one direction alone, are refused at both ends. */
 static void test_ids(void **state)
 {
@@ -473,6 +496,7 @@ int main(void)
 	    cmocka_unit_test(test_one_end_first),
 	    cmocka_unit_test(test_one_end_never),
 	    cmocka_unit_test(test_offers),
+	    cmocka_unit_test(test_offer_stays),
 	    cmocka_unit_test(test_ids),
 	    cmocka_unit_test(test_without),
 	    cmocka_unit_test(test_downgrade),
