@@ -65,6 +65,7 @@ struct gw_port {
 	_Atomic uint32_t speed_mbps;
 	char driver[32];
 	char kernel_if[GW_IFNAME]; /* the kernel interface under the port, or "" */
+	int multicast_fd;          /* gw_multicast_open(kernel_if), or -1 */
 	char tap[GW_IFNAME];
 	int tap_fd;
 	int tap_ifindex;

@@ -29,6 +29,9 @@ void gw_ports_free(struct gw_app *app);
 /* port/ifquiet.c: keeps the kernel from answering on the interface under an af_packet port. */
 void gw_ifquiet_set(const char *ifname);
 void gw_ifquiet_restore(void);
+/* port/multicast.c: the interface takes all multicast frames until the returned file descriptor is
+ * closed; -errno. */
+RWY_MUST_CHECK int gw_multicast_open(const char *ifname);
 /* Writes a file of /proc/sys; false: not possible. */
 bool gw_sysctl_write(const char *path, const char *value);
 

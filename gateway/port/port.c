@@ -88,7 +88,7 @@ static int port_find(struct gw_app *app, unsigned idx)
 	p->vlan = c->vlan;
 	p->pair = is_pairs(app->conf, idx);
 	p->l2_len = c->vlan || (c->priority_tags && c->role == CONF_ROLE_LAN) ? GW_ETH + GW_VLAN : GW_ETH;
-	p->tap_fd = -1;
+	p->tap_fd = p->multicast_fd = -1;
 	if (find_id(c->device, &p->id) != 0 || rte_eth_dev_info_get(p->id, &info) != 0) {
 		gw_log(GW_LOG_ERROR, "port", "port=%s no such device: %s", c->name, c->device);
 		return RWY_ENOENT;
@@ -274,6 +274,18 @@ static bool may_interrupt(const struct gw_port *p)
 	       !strcmp(p->driver, "net_memif");
 }
 
+/* For neighbor solicitations. A driver without a filter refuses, which does no harm. */
+static void take_multicast(struct gw_port *p)
+{
+	if (rte_eth_allmulticast_enable(p->id) == 0 || !p->kernel_if[0])
+		return;
+	p->multicast_fd = gw_multicast_open(p->kernel_if);
+	if (p->multicast_fd < 0)
+		gw_log(GW_LOG_WARNING, "port",
+		    "port=%s iface=%s does not take all multicast (%s): IPv6 hosts may not find this gateway",
+		    p->conf->name, p->kernel_if, strerror(-p->multicast_fd));
+}
+
 static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *pools)
 {
 	bool intr = app->conf->polling == CONF_POLL_ADAPTIVE;
@@ -298,8 +310,7 @@ static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *po
 		return RWY_EINVAL;
 	}
 	p->rx_intr = intr && may_interrupt(p) && rte_eth_dev_rx_intr_ctl_q_get_fd(p->id, 0) >= 0;
-	/* for ND; drivers without a filter refuse, which does no harm */
-	rte_eth_allmulticast_enable(p->id);
+	take_multicast(p);
 	if (p->kernel_if[0])
 		gw_ifquiet_set(p->kernel_if);
 	return mac_of(p);
@@ -369,8 +380,11 @@ void gw_ports_stop(struct gw_app *app)
 void gw_ports_free(struct gw_app *app)
 {
 	for (unsigned i = 0; i < app->ports; i++) {
-		if (app->port[i])
+		if (app->port[i]) {
 			rte_mempool_free(app->port[i]->rx_pool);
+			if (app->port[i]->multicast_fd >= 0)
+				close(app->port[i]->multicast_fd);
+		}
 		free(app->port[i]);
 		app->port[i] = NULL;
 	}

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import fcntl
 import hashlib
+import json
 import os
 import re
 import signal
@@ -300,6 +301,11 @@ def test_start_failures(folder):
         assert links(GA) == before
 
 
+def allmulti(ns, dev):
+    """How many ask the interface for all multicast frames."""
+    return json.loads(subprocess.check_output(("ip", "-n", ns, "-d", "-j", "link", "show", "dev", dev)))[0]["allmulti"]
+
+
 def test_alone(folder):
     """One gateway: the kernel answers for its addresses, once; other namespaces do not; nothing
     remains at the end."""
@@ -314,6 +320,7 @@ def test_alone(folder):
         for ns, dst in ((HA, "10.1.0.1"), (HA, "fd00:1::1"), (GB, "192.0.2.1"), (GB, "fd00:9::1")):
             assert ping(ns, dst), dst
             all_once(ns, dst)
+        assert allmulti(GA, "lan0") == allmulti(GA, "wan0") == 1, "a card with a filter would keep neighbor solicitations"
         sh("ip", "-n", HA, "route", "add", "192.0.2.0/24", "via", "10.1.0.1")
         assert not icmp(HA, "192.0.2.1", 1, timeout=0.2), "an address of the WAN answered on the LAN"
         with inside(GB):
@@ -338,6 +345,7 @@ def test_alone(folder):
     assert counters.get("drop_wan_stranger") == 1, counters
     assert links(GA) == before
     assert sysctl(GA, "ipv4/conf/lan0/rp_filter") == "0", "sysctl not put back"
+    assert allmulti(GA, "lan0") == 0
     assert not [line for line in g.text().splitlines() if " error " in line], g.text()
 
 
