@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Relays: hosts A and B have no route to each other. Each connects to its relay's address, and the listen map says whom it means.
 from lab import BAD_WAN, CM_TIMER, each, needs, short
+from lab.copy import Copy
 from lab.proc import wait_for
 from test_carrier import both, move
 
@@ -31,17 +32,13 @@ def test_relay_rping(lab, ip):
     assert r.ok, r
 
 
-@needs(gateway=True, relay=PORTS, timeout=120)
-def test_relay_rcopy(lab):
-    """rcopy of a 16 MiB file: equal checksums. rsockets have rkeys and addresses in their private data."""
+@each(direction=["a-b", "b-a"])
+@needs(gateway=True, relay=PORTS, timeout=150)
+def test_relay_rcopy(lab, direction):
+    """rcopy of a 64 MiB file: equal checksums. rsockets have rkeys and addresses in their private data."""
     apart(lab)
-    lab.a.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=16")
-    server = lab.serve("rcopy -p 7427", port=7427, cm=True)
-    copy = lab.a.start(f"rcopy /tmp/t/src {RELAY[4]}:/tmp/t/dst -p 7427").wait(90)
-    server.kill()
-    assert copy.ok, copy
-    sums = [h.run(f"sha256sum <{f}; rm {f}").out for h, f in ((lab.a, "/tmp/t/src"), (lab.b, "/tmp/t/dst"))]
-    assert sums[0] == sums[1], sums
+    src, dst = (lab.a, lab.b) if direction == "a-b" else (lab.b, lab.a)
+    Copy(lab, (src, dst), mib=lab.scaled(64, 8), to=src.gw4).check(120)
 
 
 @each(carrier=["tcp", "quic"])
@@ -50,22 +47,16 @@ def test_relay_move(lab, carrier):
     """rcopy of a 24 MiB file while the relays' tunnel moves to TCP or QUIC and back, on request of either end: equal checksums, and no
     host repeats anything."""
     apart(lab)
-    lab.a.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=24")
-    server = lab.serve("rcopy -p 7427", port=7427, cm=True)
     before = [g.carrier() for g in lab.gateways]
-    copy = lab.a.start(f"rcopy /tmp/t/src {RELAY[4]}:/tmp/t/dst -p 7427")
+    copy = Copy(lab, (lab.a, lab.b), mib=24, to=RELAY[4])
     lab.wait_traffic(500)
     for g in lab.gateways:
         move(lab, g, carrier)
         lab.wait_traffic(500)
         move(lab, g, "native")
         lab.wait_traffic(500)
-    assert copy.code is None, "the file was copied before the moves ended"
-    r = copy.wait(120)
-    server.kill()
-    assert r.ok, r
-    sums = [h.run(f"sha256sum <{f}; rm {f}").out for h, f in ((lab.a, "/tmp/t/src"), (lab.b, "/tmp/t/dst"))]
-    assert sums[0] == sums[1], sums
+    assert copy.running(), "the file was copied before the moves ended"
+    copy.check(120)
     again = lab.host_retransmits(timer=CM_TIMER)
     assert not again, again
     for b, g in zip(before, lab.gateways):

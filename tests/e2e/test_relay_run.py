@@ -3,6 +3,7 @@
 from collections import Counter
 
 from lab import TIMEOUT, each, needs, perftest, short, tcp
+from lab.copy import Copy
 from test_proxy import RELAY, apart
 
 OTHER = (9999,)  # a listen map that none of these programs uses
@@ -29,23 +30,22 @@ def test_relay_run_rping(lab, ip):
 def test_relay_run_rcopy(lab):
     """rcopy of a 4 MiB file: rsockets call librdmacm inside librdmacm."""
     apart(lab)
-    lab.a.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=4")
-    server = lab.serve("rcopy -p 7427", port=7427, cm=True)
-    copy = lab.a.start(f"{RUN} rcopy /tmp/t/src {lab.b.ip4}:/tmp/t/dst -p 7427").wait(90)
-    server.kill()
-    assert copy.ok, copy
-    sums = [h.run(f"sha256sum <{f}; rm {f}").out for h, f in ((lab.a, "/tmp/t/src"), (lab.b, "/tmp/t/dst"))]
-    assert sums[0] == sums[1], sums
+    Copy(lab, (lab.a, lab.b), mib=4, run=RUN).check(90)
 
 
-@each(ip=[4, 6])
-@needs(gateway=True, relay=OTHER, timeout=90)
-def test_relay_run_rstream(lab, ip):
-    """rstream: 20 messages of 64 KiB each way, verified. Its private data leave no room for a trailer with IPv6."""
-    apart(lab)
+def rsockets(lab, tool, ip):
+    """rstream writes by rsend(), riostream by riowrite(): 20 messages of 64 KiB each way, verified."""
     how = f"-f {'ip' if ip == 4 else 'ipv6'} -T b -T v -S 65536 -I 20 -C 1"
-    r = lab.pair(f"rstream -b {lab.b.ip(ip)} {how}", f"{RUN} rstream -s {lab.b.ip(ip)} {how}", port=7471, cm=True, timeout=60)
+    r = lab.pair(f"{tool} -b {lab.b.ip(ip)} {how}", f"{RUN} {tool} -s {lab.b.ip(ip)} {how}", port=7471, cm=True, timeout=60)
     assert r.ok, r
+
+
+@each(tool=["rstream", "riostream"], ip=[4, 6])
+@needs(gateway=True, relay=OTHER, timeout=90)
+def test_relay_run_rsockets(lab, tool, ip):
+    """The programs of rsockets. Their private data leave no room for a trailer with IPv6."""
+    apart(lab)
+    rsockets(lab, tool, ip)
 
 
 @each(ip=[4, 6])
@@ -92,30 +92,66 @@ def test_relay_run_errors(lab):
     assert "/tmp/t/redirect.conf: line 1: expected `via`, found `by`" in r.out and "exit=2" in r.out, r
 
 
-# --- without CM: librwyverbs -------------------------------------------------------------------
-def by_verbs(lab, tool, how, qps=1, size=4096, iters=200):
-    """A perftest pair without -R. Its TCP connection goes another way; its queue pairs go by the relays."""
-    run = {"a": RUN, "b": "roceway-run --via 10.2.0.1 --"}
-    opt = {h.name: perftest.options(gid=h.gid(4), dev=h.rxe, size=size, iters=iters, qps=qps, extra=how) for h in (lab.a, lab.b)}
-    server = lab.serve(f"{run['b']} {tool} {opt['b']}", port=18515)
-    with tcp.Passage(lab.net.gwa, ("10.1.0.1", 18515), lab.net.gwb, (lab.b.ip4, 18515)):
-        client = lab.a.start(f"{run['a']} {tool} {opt['a']} 10.1.0.1").wait(60)
-        if not client.ok:
-            server.kill()
-        return client, server.wait(15)
+# --- perftest ----------------------------------------------------------------------------------
+TOOLS = [(tool, qps) for tool in ("ib_write_bw", "ib_send_bw", "ib_read_bw", "ib_atomic_bw") for qps in (1, 16)]
+
+
+def sizes(tool):
+    """An ATOMIC has 8 bytes, and perftest refuses to be told."""
+    return {"iters": 200} if tool == "ib_atomic_bw" else {"iters": 200, "size": 4096}
+
+
+def by_cm(lab, tool, qps):
+    """A perftest pair with -R: the client's library of rdma_cm asks its relay."""
+    opt = {h.name: perftest.options(gid=h.gid(4), dev=h.rxe, qps=qps, cm=True, **sizes(tool)) for h in (lab.a, lab.b)}
+    r = lab.pair(f"{tool} {opt['b']}", f"{RUN} {tool} {opt['a']} {lab.b.ip4}", port=18515, cm=True, timeout=60)
+    assert r.ok and perftest.parse(r.client.out, True), r
+
+
+def by_verbs(lab, server, client, port, at="10.1.0.1"):
+    """The same programs' results without -R: their TCP connection goes another way, from host A's address `at` for host B; their
+    queue pairs go by the relays (librwyverbs)."""
+    job = lab.serve(f"roceway-run --via 10.2.0.1 -- {server}", port=port)
+    with tcp.Passage(lab.net.gwa, (at, port), lab.net.gwb, (lab.b.ip4, port)):
+        c = lab.a.start(f"{RUN} {client} {at}").wait(105)
+        if not c.ok:
+            job.kill()
+        s = job.wait(15)
+    assert c.ok and s.ok, (c, s)
+    return c
+
+
+def verbs_perftest(lab, tool, qps, **where):
+    opt = [perftest.options(gid=h.gid(4), dev=h.rxe, qps=qps, **sizes(tool)) for h in (lab.b, lab.a)]
+    c = by_verbs(lab, *(f"{tool} {o}" for o in opt), 18515, **where)
+    assert perftest.parse(c.out, True), c
+
+
+def ncclish(lab, qps, steps=64, **where):
+    steps = lab.scaled(steps, 4)
+    opt = [f"rwy_ncclish --qps {qps} --steps {steps} --limit 90 --timeout {TIMEOUT} --device {h.rxe} --gid {h.gid(4)}" for h in (lab.b, lab.a)]
+    by_verbs(lab, *opt, 18777, **where)
+
+
+@each(tool=TOOLS)
+@needs(gateway=True, relay=OTHER, timeout=120)
+def test_relay_run_perftest_cm(lab, tool):
+    """perftest with -R, by librwyredirect."""
+    apart(lab)
+    asks = counters(lab.gwa)["asks"]
+    by_cm(lab, *tool)
+    assert counters(lab.gwa)["asks"] - asks >= 1
 
 
 @short(only=("ib_write_bw", 1))
-@each(tool=[("ib_write_bw", 1), ("ib_write_bw", 16), ("ib_send_bw", 1), ("ib_read_bw", 1)])
+@each(tool=TOOLS)
 @needs(gateway=True, relay=OTHER, timeout=120)
 def test_relay_run_perftest(lab, tool):
     """perftest without -R: the programs exchange queue pairs themselves, and both hosts' libraries tell their relay."""
     apart(lab)
     name, qps = tool
     before = [counters(g) for g in lab.gateways]
-    client, server = by_verbs(lab, name, "", qps)
-    assert client.ok and server.ok, (client, server)
-    assert perftest.parse(client.out, True), client
+    verbs_perftest(lab, name, qps)
     after = [counters(g) for g in lab.gateways]
     for b, a in zip(before, after):
         assert a["pairs_made"] - b["pairs_made"] == qps, (b, a)
@@ -128,16 +164,8 @@ def test_relay_run_perftest(lab, tool):
 def test_relay_run_ncclish(lab, qps):
     """rwy_ncclish, shaped as NCCL: WRITEs and one with immediate a step, a receive for each; every byte is checked at both ends."""
     apart(lab)
-    steps = lab.scaled(64, 4)
     before = [counters(g) for g in lab.gateways]
-    opt = {h.name: f"rwy_ncclish --qps {qps} --steps {steps} --limit 90 --timeout {TIMEOUT} --device {h.rxe} --gid {h.gid(4)}" for h in (lab.a, lab.b)}
-    server = lab.serve(f"roceway-run --via 10.2.0.1 -- {opt['b']}", port=18777)
-    with tcp.Passage(lab.net.gwa, ("10.1.0.1", 18777), lab.net.gwb, (lab.b.ip4, 18777)):
-        client = lab.a.start(f"{RUN} {opt['a']} 10.1.0.1").wait(105)
-        if not client.ok:
-            server.kill()
-        served = server.wait(15)
-    assert client.ok and served.ok, (client, served)
+    ncclish(lab, qps)
     for b, g in zip(before, lab.gateways):
         assert counters(g)["pairs_made"] - b["pairs_made"] >= qps
     again = lab.host_retransmits()

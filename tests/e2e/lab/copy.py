@@ -4,12 +4,13 @@
 
 
 class Copy:
-    """From the first of `ends` to the second."""
+    """From the first of `ends` to the second. `to`: the address that the client names, if it is not
+    the second's own; `run`: words before the client's command."""
 
-    def __init__(self, lab, ends, mib, port=7427, start=True):
+    def __init__(self, lab, ends, mib, port=7427, start=True, to=None, run=""):
         self.src, self.dst = ends
         self.file = f"/tmp/t/copy-{port}"
-        self.command = f"rcopy {self.file} {self.dst.ip4}:{self.file}.got -p {port}"
+        self.command = f"{run} rcopy {self.file} {to or self.dst.ip4}:{self.file}.got -p {port}"
         self.src.run(f"dd if=/dev/urandom of={self.file} bs=64k count={int(mib * 16)}")
         self.server = lab.serve(f"rcopy -p {port}", port=port, cm=True, host=self.dst)
         if start:

@@ -29,7 +29,7 @@ LATER = "brd ext4 nvme_rdma nvmet_rdma nfsv4 nfsd rpcrdma".split()
 RELAY_MODULES = ["tun"]
 # A guest with a gateway on PCI devices, these.
 PCI_MODULES = ["tun", "vfio-pci", "vfio_iommu_type1"]
-PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/rstream /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
+PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/rstream /usr/bin/riostream /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
               /usr/bin/ib_send_bw /usr/bin/ib_write_bw /usr/bin/ib_read_bw /usr/bin/ib_atomic_bw
               /usr/bin/ib_send_lat /usr/bin/ib_write_lat /usr/bin/ib_read_lat /usr/bin/ib_atomic_lat
               /usr/sbin/ip /usr/sbin/tc /usr/bin/rdma /usr/bin/ss

@@ -15,6 +15,7 @@ from .proc import LabError, sh
 from .wan import Wan
 
 _MEMORY = "memory: {buffers: 8192, custody_per_connection: 8MiB, custody_total: 16MiB}\n"  # starts in seconds
+ASIDE = {"a": "192.168.1.1", "b": "192.168.2.1"}
 BOOT_MAX = 180  # s: its archive is ten times a host's
 
 
@@ -116,6 +117,10 @@ class Inside:
                 sh(IP, "-n", g.netns, "tuntap", "add", "dev", tap, "mode", "tap")
                 sh(IP, "-n", g.netns, "link", "set", tap, "mtu", MTU_MAX, "txqueuelen", QUEUE, "up")
                 bridge(g.netns, f"br-{name}{s}", dev, tap)
+            # The site's machine has an address of its own there: programs' TCP goes by it (tcp.py), since the relay carries none.
+            host = self.lab.a if s == "a" else self.lab.b
+            sh(IP, "-n", g.netns, "addr", "add", f"{ASIDE[s]}/32", "dev", f"br-lan{s}")
+            sh(IP, "-n", g.netns, "route", "add", f"{host.ip4}/32", "dev", f"br-lan{s}", "src", ASIDE[s])
 
     def build(self):
         self.lab.gateways_stop()
@@ -132,9 +137,12 @@ class Inside:
             r.wait_ready()
         proc.wait_for("the tunnel is up", lambda: all(t["state"] == "up" for r in self.relays for t in r.ask("tunnels")["tunnels"]), 60, 0.5)
         for h in (self.lab.a, self.lab.b):
-            r = h.start(f"until ping -c 1 -W 1 {h.gw4}; do usleep 50000; done").wait(30)
-            if not r.ok:
-                raise LabError(f"{h.name} cannot reach its relay: {r.text.strip()[-300:]}")
+            h.run("ip neigh flush dev eth0")  # it still knows the relay on this machine
+            for address in (h.gw4, h.gw6):
+                r = h.start(f"until ping -c 1 -W 1 {address}; do usleep 50000; done").wait(30)
+                if not r.ok:
+                    raise LabError(f"{h.name} cannot reach its relay: {r.text.strip()[-300:]}")
+            h.run(f"ip route replace {ASIDE[h.site]}/32 dev eth0 src {h.ip4}")
 
     def close(self):
         for r in self.relays:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# The same set of programs by each carrier of the relays' own segment: by the listen map, by librwyredirect, by librwyverbs. The
+# kernel's clients are in test_relay_kernel.py.
+from lab import CM_TIMER, each, needs
+from lab.copy import Copy
+from lab.inside import ASIDE, inside
+from lab.proc import wait_for
+from test_carrier import both
+from test_proxy import PORTS, RELAY, apart
+from test_relay_run import by_cm, ncclish, rsockets, verbs_perftest
+
+OPERATIONS = ("ib_write_bw", "ib_send_bw", "ib_read_bw", "ib_atomic_bw")
+
+
+def listed(lab):
+    """By the listen map."""
+    for ip in (4, 6):
+        r = lab.pair(f"rping -s -V -C 20 -a {lab.b.ip(ip)} -p 7174", f"rping -c -V -C 20 -a {RELAY[ip]} -p 7174", port=7174, cm=True, timeout=60)
+        assert r.ok, r
+    r = lab.pair("ucmatose -p 7471 -c 4 -C 10", f"ucmatose -s {RELAY[4]} -p 7471 -c 4 -C 10", port=7471, cm=True, timeout=60)
+    assert r.ok, r
+    for src, dst in ((lab.a, lab.b), (lab.b, lab.a)):
+        Copy(lab, (src, dst), mib=4, to=src.gw4).check(90)
+
+
+def the_set(lab, at, steps=64):
+    """`at`: the address by which host A reaches host B's TCP ports; `steps` of rwy_ncclish."""
+    parts = [("listen map", listed, (lab,), {})]
+    parts += [(tool, rsockets, (lab, tool, 4), {}) for tool in ("rstream", "riostream")]
+    parts += [(f"{tool} -R, {qps}", by_cm, (lab, tool, qps), {}) for tool in OPERATIONS for qps in (1, 16)]
+    parts += [(f"{tool}, {qps}", verbs_perftest, (lab, tool, qps), {"at": at}) for tool in OPERATIONS for qps in (1, 16)]
+    parts += [(f"rwy_ncclish, {qps}", ncclish, (lab, qps, steps), {"at": at}) for qps in (1, 16)]
+    for name, part, words, more in parts:
+        lab.log(f"the set: {name}")
+        part(*words, **more)
+
+
+@each(carrier=["native", "tcp", "quic"])
+@needs(gateway=True, relay=PORTS, carrier=lambda carrier: carrier, timeout=400)
+def test_relay_set(lab, carrier):
+    """rping, ucmatose, rcopy, rstream, riostream, perftest with and without -R, rwy_ncclish."""
+    apart(lab)
+    wait_for(f"both relays send by {carrier}", lambda: both(lab, carrier), 20, 0.1)
+    the_set(lab, "10.1.0.1")
+    assert both(lab, carrier)
+    again = lab.host_retransmits(timer=CM_TIMER, qps=16)
+    assert not again, again
+
+
+@needs(gateway=True, relay=PORTS, timeout=600)
+def test_relay_set_rdma(lab):
+    """The same set between relays that speak RDMA to each other."""
+    apart(lab)
+    with inside(lab, carrier="rdma") as i:
+        i.mid.set(rtt_ms=20)
+        i.until("rdma")
+        the_set(lab, ASIDE["a"], steps=8)  # a relay in a guest carries 0.5 MB/s
+        for r in i.relays:
+            c = r.carrier()
+            assert c["sending"] == "rdma" and not c["fallbacks"] and not c["refused_malformed"], c
