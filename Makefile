@@ -481,10 +481,11 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	$(call put,644,$(BUILD)/completion/fish,share/fish/vendor_completions.d/roceway.fish)
 	for p in $(MAN_PAGES); do \
 	  install -D -m 644 $(BUILD)/man/$$p $(DESTDIR)$(PREFIX)/share/man/man$${p##*.}/$$p || exit 1; done
-	install -d $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/measurements
+	install -d $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/measurements $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/captures
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/roceway/
 	install -m 644 docs/*.md docs/*.png $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/
 	install -m 644 docs/measurements/*.md $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/measurements/
+	install -m 644 docs/captures/*.pcap $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/captures/
 
 .PHONY: test-packages test-monitoring
 test-packages: deb $(BUILD)/tests/rc_veth ## the packages in a fresh Debian: install, traffic, upgrade under it, purge

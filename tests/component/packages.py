@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # packages.py BUILD: what `make install` puts where, and roceway-prepare on a made-up /sys. The packages
-# themselves are tests/packages/run, in make check-long. Reads conf/systemd/roceway-prepare,
+# themselves are tests/packages/run, in make check-long. Reads Makefile, debian/*.install,
+# debian/not-installed, conf/systemd/roceway-prepare,
 # conf/systemd/roceway-gateway.service, conf/systemd/roceway-controller.service,
 # conf/systemd/roceway-prepare.service, conf/default/roceway-gateway, debian/changelog and VERSION.
 import os
@@ -30,6 +31,19 @@ def tree(top, files):
 
 def test_versions_agree():
     assert re.match(r"roceway \((\S+)\)", (ROOT / "debian/changelog").read_text()).group(1) == (ROOT / "VERSION").read_text().strip()
+
+
+def test_each_file_has_a_package():
+    """dh_missing stops the build of the packages at a file that `make install` puts somewhere and no package takes."""
+    taken = [line.split()[0] for f in (ROOT / "debian").glob("*install*") for line in f.read_text().splitlines() if line]
+    with tempfile.TemporaryDirectory() as d:
+        env = {k: v for k, v in os.environ.items() if k != "MAKEFLAGS"}
+        subprocess.run(("make", "-C", ROOT, f"BUILD={sys.argv[1]}", "install", "PREFIX=/usr", "UNITDIR=/lib/systemd/system", f"DESTDIR={d}"),
+                       check=True, stdout=subprocess.DEVNULL, env=env)
+        there = [str(p.relative_to(d)) for p in Path(d).rglob("*") if not p.is_dir()]
+    assert len(there) > 50, there
+    lost = [p for p in there if not any(p == t or p.startswith(t + "/") for t in taken)]
+    assert not lost, lost
 
 
 def test_units():
