@@ -2,6 +2,7 @@
 /* Key sets of a tunnel; sealing and opening datagrams. keys.h tells how. */
 #include "wan/keys.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "rwy/endian.h"
@@ -68,21 +69,23 @@ static bool old_ends(const struct wan_keys *k, const struct wan_key_set *s)
 }
 
 /*
- * How much is lost with a set. Datagrams under way that an old one would open are sent again. The
- * peer may send nothing but what an offered one opens.
+ * The rank of a set that is not in use; the lowest goes first. Datagrams under way that an old set
+ * would open are sent again. Of sets that were offered the peer probably has the last one, and may
+ * send nothing that another set opens. A set put aside answers another process that still asks; a
+ * reserved one may be all that the standby has.
  */
-static unsigned worth(const struct wan_key_set *s)
+static unsigned rank(const struct wan_keys *k, const struct wan_key_set *s)
 {
 	static const uint8_t of[WAN_KEY_STATE_COUNT] = {
-	    [WAN_KEY_OLD] = 0, [WAN_KEY_ASIDE] = 1, [WAN_KEY_RESERVED] = 2, [WAN_KEY_OFFERED] = 3};
+	    [WAN_KEY_OLD] = 0, [WAN_KEY_OFFERED] = 1, [WAN_KEY_ASIDE] = 2, [WAN_KEY_RESERVED] = 3};
 
-	return of[s->state];
+	return s == k->offered ? 4 : of[s->state];
 }
 
-/* Of two sets, neither in use: a goes first. `until` compares only within a state. */
-static bool goes_first(const struct wan_key_set *a, const struct wan_key_set *b)
+/* True: `a` goes before `b`. `until` means another thing in each state. */
+static bool goes_first(const struct wan_keys *k, const struct wan_key_set *a, const struct wan_key_set *b)
 {
-	return worth(a) != worth(b) ? worth(a) < worth(b) : a->until < b->until;
+	return rank(k, a) != rank(k, b) ? rank(k, a) < rank(k, b) : a->until < b->until;
 }
 
 /* The place of a new set: a free one; or else the one with which least is lost. */
@@ -95,9 +98,10 @@ static struct wan_key_set *place(struct wan_keys *k)
 
 		if (s->state == WAN_KEY_NONE)
 			return s;
-		if (s->state != WAN_KEY_USED && s != k->heard && (!best || goes_first(s, best)))
+		if (s->state != WAN_KEY_USED && s != k->heard && (!best || goes_first(k, s, best)))
 			best = s;
 	}
+	assert(best); /* at most two are excluded */
 	return best;
 }
 

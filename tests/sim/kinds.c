@@ -113,7 +113,7 @@ bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)
 	if (seed % f->each)
 		return false;
 	*faults = f->always | f->kinds[i % f->n] | (i / f->n % f->of == f->at ? f->sometimes : 0);
-	if (*faults & F_STANDBY && *faults & (F_NIC | F_HOSTILE)) /* known.c */
+	if (*faults & F_STANDBY && *faults & F_NIC) /* known.c */
 		*faults &= ~(uint64_t)F_KEYS;
 	return true;
 }

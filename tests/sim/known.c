@@ -220,6 +220,9 @@ const struct sim_regression sim_regressions[] = {
     {79001694, F_PAUSE | F_DETOUR | F_KEYS},
     /* a standby that gave up was to try newer keys, and turned without rest */
     {1310, F_STANDBY | F_KEYS | F_BOTH_DIE},
+    /* keys were exchanged often, and a new set pushed out the offered one, which the peer had just
+     * begun to use */
+    {600963, F_STANDBY | F_NIC | F_KEYS},
 };
 
 /*

@@ -246,6 +246,28 @@ static void test_offer_stays(void **state)
 	end(&p);
 }
 
+/* Exchanges that nobody finished do not push out what the standby of the peer has. */
+static void test_reserved_stays(void **state)
+{
+	struct wan_secrets s[2];
+	struct wan_pair p;
+	unsigned reserved = 0;
+
+	start(&p, &perfect);
+	wan_pair_keys(&p);
+	wan_pair_secrets(&p, s);
+	assert_int_equal(wan_keys_reserve(p.end[0].t, &s[0], p.now), 0);
+	wan_keys_kept(p.end[0].t);
+	for (unsigned i = 0; i < 2 * WAN_KEY_SETS; i++)
+		do
+			wan_pair_secrets(&p, s);
+		while (wan_keys_offer(p.end[0].t, &s[0], p.now + i) != 0);
+	for (unsigned i = 0; i < WAN_KEY_SETS; i++)
+		reserved += p.end[0].t->keys->set[i].state == WAN_KEY_RESERVED;
+	assert_int_equal(reserved, 1);
+	end(&p);
+}
+
 /* Secrets whose id is that of the used set, in one direction alone, are refused at both ends. */
 static void test_ids(void **state)
 {
@@ -497,6 +519,7 @@ int main(void)
 	    cmocka_unit_test(test_one_end_never),
 	    cmocka_unit_test(test_offers),
 	    cmocka_unit_test(test_offer_stays),
+	    cmocka_unit_test(test_reserved_stays),
 	    cmocka_unit_test(test_ids),
 	    cmocka_unit_test(test_without),
 	    cmocka_unit_test(test_downgrade),
