@@ -284,6 +284,7 @@ struct eng {
 	rwy_time sweep_at;
 	uint32_t *journal_free; /* numbers of free journal entries */
 	uint32_t journal_free_n;
+	rwy_time journal_until;     /* cfg.journal_for is over */
 	struct eng_orphan *orphans; /* entries of an earlier process, by VNI */
 	uint32_t orphans_n;
 	bool closing; /* eng_free runs: journal entries stay for the next process, unless settled */

@@ -75,6 +75,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	r = eng_journal_init(e);
 	if (r)
 		goto err;
+	e->journal_until = e->cfg.journal_for ? now + e->cfg.journal_for : RWY_NEVER;
 	if (eng_sb_serves(e)) /* else when it begins to serve */
 		eng_journal_restore(e, 0, now);
 	*out = e;

@@ -148,6 +148,11 @@ struct eng_cfg {
 	struct eng_journal_entry *journal;
 	uint32_t journal_n; /* its entries */
 	/*
+	 * For so long after eng_new() entries of an earlier process are taken up, and released
+	 * later: their hosts have given up by then, or another gateway has served them. 0: always.
+	 */
+	rwy_dur journal_for;
+	/*
 	 * One of a pair: the term (standby.h) in which this gateway served last, in the same kind
 	 * of memory; 0: it did not. NULL: it does not outlive the process.
 	 */

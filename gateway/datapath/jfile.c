@@ -65,14 +65,19 @@ static struct eng_journal_entry *entries(const struct head *h)
 	return (struct eng_journal_entry *)(void *)((uint8_t *)(uintptr_t)h + HEAD);
 }
 
+/* For so long the promises in it are still good; 0: no longer. */
+static rwy_dur good_for(const struct head *h)
+{
+	uint64_t now = boot_ns(), alive = atomic_load(&h->alive);
+
+	return alive <= now && now - alive < TOO_LONG ? TOO_LONG - (now - alive) : 0;
+}
+
 /* Whether the file is ours, complete, and of a process that was alive recently. */
 static bool usable(const struct head *h, size_t size)
 {
-	uint64_t now = boot_ns();
-
 	return h->magic == MAGIC && h->workers >= 1 && h->workers <= GW_WORKERS_MAX && h->per_worker >= 1 &&
-	       h->per_worker <= PER_MAX && size_of(h->workers, h->per_worker) == size && h->alive <= now &&
-	       now - h->alive <= TOO_LONG;
+	       h->per_worker <= PER_MAX && size_of(h->workers, h->per_worker) == size && good_for(h);
 }
 
 /* Gives an entry to the worker that owns its flow now. */
@@ -92,6 +97,7 @@ static void take_over(struct head *to, const struct head *from)
 	}
 	free(used);
 	atomic_store(&to->term, atomic_load(&from->term));
+	atomic_store(&to->alive, atomic_load(&from->alive));
 }
 
 static void log_failure(const struct conf *c, const char *name, const char *why)
@@ -257,10 +263,13 @@ int gw_jfile_open(struct gw_app *app)
 void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *out)
 {
 	const struct gw_jfile *f = app->jfile;
+	rwy_dur left;
 
 	if (!f)
 		return;
+	left = good_for(f->head);
 	out->journal_n = f->head->per_worker;
+	out->journal_for = left ? left : 1; /* 0 is for ever */
 	out->term = &f->head->term;
 	out->journal = entries(f->head) + (size_t)worker * f->head->per_worker;
 }
@@ -272,8 +281,15 @@ int gw_jfile_dir(const struct gw_app *app)
 
 void gw_jfile_alive(const struct gw_app *app)
 {
-	if (app->jfile && app->jfile->head)
-		atomic_store(&app->jfile->head->alive, boot_ns());
+	int pair = atomic_load(&app->pair);
+	struct head *h = app->jfile ? app->jfile->head : NULL;
+
+	/*
+	 * While the other gateway of a pair may serve, the promises of an earlier process grow old.
+	 * A standby has none, and no term.
+	 */
+	if (h && (pair == GW_PAIR_NONE || pair == GW_PAIR_SERVES || !atomic_load(&h->term)))
+		atomic_store(&h->alive, boot_ns());
 }
 
 static bool promised_anything(const struct gw_jfile *f)

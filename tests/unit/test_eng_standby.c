@@ -115,6 +115,45 @@ static void test_start_with_journal(void **state)
 	}
 }
 
+static void with_old_journal(struct eng_cfg *c, unsigned gw)
+{
+	with_journal(c, gw);
+	c->journal_for = 1;
+}
+
+static unsigned promises(unsigned gw)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ENTRIES; i++)
+		n += journal[gw][i].used;
+	return n;
+}
+
+/* A gateway waits for its turn until the journal is old: it begins anew, and asks no host by it. */
+static void test_old_journal(void **state)
+{
+	for (unsigned old = 0; old < 2; old++) {
+		no_journals();
+		assert_int_equal(sp_set_up(state), 0);
+		sp_tune = with_journal;
+		sh_begin();
+		sp_start(SP_B);
+		sp_start(SP_A1);
+		sp_reach(SP_A1, "alone", 2 * SP_WAIT);
+		sh_connect();
+		sp_kill(SP_A1);
+		assert_true(promises(SP_A1) > 0);
+		sp_run(5 * RWY_SEC); /* until the witness knows */
+		sp_tune = old ? with_old_journal : with_journal;
+		sp_start(SP_A1);
+		assert_true(promises(SP_A1) > 0);
+		sp_reach(SP_A1, "alone", 2 * SP_WAIT);
+		assert_int_equal(promises(SP_A1) > 0, !old);
+		assert_int_equal(sp_tear_down(state), 0);
+	}
+}
+
 /* One died, the other one served alone, and died, too: both have a journal, of which that one's is newer. */
 static void test_start_with_two_journals(void **state)
 {
@@ -536,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_start_together),
 	    cmocka_unit_test(test_start_with_journal),
+	    cmocka_unit_test(test_old_journal),
 	    cmocka_unit_test(test_start_with_two_journals),
 	    cmocka_unit_test_teardown(test_start_too_soon, sp_tear_down),
 	    PLAIN(test_start_beside_active),

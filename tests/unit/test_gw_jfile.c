@@ -152,6 +152,53 @@ static void test_taken_over(void **state)
 	assert_false(there("journal/roceway-g.journal.new"));
 }
 
+static struct eng_cfg region(void)
+{
+	struct eng_cfg cfg = {0};
+
+	gw_jfile_region(&app, 0, &cfg);
+	return cfg;
+}
+
+/* The time that is left for promises when some time has passed and the process has said that it lives. */
+static rwy_dur left_after_a_while(void)
+{
+	usleep(2000);
+	gw_jfile_alive(&app);
+	return region().journal_for;
+}
+
+/* Of a pair: the other gateway may serve hosts while this one asks who does. */
+static void test_grows_old(void **state)
+{
+	rwy_dur first, left;
+
+	assert_int_equal(journal_open(), 0);
+	promise();
+	*region().term = 3;
+	gw_jfile_close(&app);
+	atomic_store(&app.pair, GW_PAIR_ASKS);
+	assert_int_equal(journal_open(), 0);
+	first = region().journal_for;
+	left = left_after_a_while();
+	assert_true(left < first);
+	atomic_store(&app.pair, GW_PAIR_HIDES);
+	assert_true(left_after_a_while() < left);
+	gw_jfile_close(&app);
+	assert_int_equal(journal_open(), 0); /* another process that asks */
+	assert_int_equal(used(), 1);
+	assert_true(region().journal_for < left);
+	left = region().journal_for;
+	*region().term = 0; /* it stores the other one's */
+	assert_true(left_after_a_while() > left);
+	left = region().journal_for;
+	*region().term = 4;
+	assert_true(left_after_a_while() < left);
+	left = region().journal_for;
+	atomic_store(&app.pair, GW_PAIR_SERVES);
+	assert_true(left_after_a_while() > left);
+}
+
 static void test_in_use(void **state)
 {
 	struct gw_app first;
@@ -278,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    CASE(test_made),
 	    CASE(test_taken_over),
+	    CASE(test_grows_old),
 	    CASE(test_in_use),
 	    CASE(test_open_to_others),
 	    CASE(test_of_another_user),
