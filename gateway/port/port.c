@@ -274,16 +274,23 @@ static bool may_interrupt(const struct gw_port *p)
 	       !strcmp(p->driver, "net_memif");
 }
 
-/* For neighbor solicitations. A driver without a filter refuses, which does no harm. */
+/*
+ * For neighbor solicitations. A driver that has no such switch refuses. If a kernel interface is
+ * under it, the kernel is asked.
+ */
 static void take_multicast(struct gw_port *p)
 {
+	int fd;
+
 	if (rte_eth_allmulticast_enable(p->id) == 0 || !p->kernel_if[0])
 		return;
-	p->multicast_fd = gw_multicast_open(p->kernel_if);
-	if (p->multicast_fd < 0)
+	fd = gw_multicast_open(p->kernel_if);
+	if (fd >= 0)
+		p->multicast_fd = fd;
+	else
 		gw_log(GW_LOG_WARNING, "port",
 		    "port=%s iface=%s does not take all multicast (%s): IPv6 hosts may not find this gateway",
-		    p->conf->name, p->kernel_if, strerror(-p->multicast_fd));
+		    p->conf->name, p->kernel_if, strerror(-fd));
 }
 
 static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *pools)
