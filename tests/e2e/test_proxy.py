@@ -2,8 +2,7 @@
 # Relays: hosts A and B have no route to each other. Each connects to its relay's address, and the listen map says whom it means.
 from lab import BAD_WAN, CM_TIMER, each, needs, short
 from lab.copy import Copy
-from lab.proc import wait_for
-from test_carrier import both, move
+from test_carrier import move
 
 PORTS = (7174, 7427, 7471)
 RELAY = {4: "10.1.0.1", 6: "fd00:1::1"}  # beside host A
@@ -63,19 +62,6 @@ def test_relay_move(lab, carrier):
         c = g.carrier()
         moves = f"moves_to_{carrier}"
         assert c[moves] - b[moves] == 2 and not c["fallbacks"], c
-
-
-@each(carrier=["tcp", "quic"])
-@needs(gateway=True, relay=PORTS, carrier=lambda carrier: carrier, timeout=90)
-def test_relay_by(lab, carrier):
-    """The relays speak TCP or QUIC to each other: rping -V, and ucmatose with four connections."""
-    apart(lab)
-    wait_for(f"both relays send by {carrier}", lambda: both(lab, carrier), 20, 0.1)
-    r = lab.pair(f"rping -s -V -C 50 -a {lab.b.ip4} -p 7174", f"rping -c -V -C 50 -a {RELAY[4]} -p 7174", port=7174, cm=True)
-    assert r.ok, r
-    r = lab.pair("ucmatose -p 7471 -c 4 -C 10", f"ucmatose -s {RELAY[4]} -p 7471 -c 4 -C 10", port=7471, cm=True)
-    assert r.ok, r
-    assert both(lab, carrier)
 
 
 @needs(gateway=True, relay=PORTS)

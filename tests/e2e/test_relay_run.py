@@ -109,8 +109,8 @@ def by_cm(lab, tool, qps):
 
 
 def by_verbs(lab, server, client, port, at="10.1.0.1"):
-    """The same programs' results without -R: their TCP connection goes another way, from host A's address `at` for host B; their
-    queue pairs go by the relays (librwyverbs)."""
+    """Runs the programs without -R; their queue pairs go by the relays (librwyverbs). Their TCP connection does not: host A reaches
+    host B's port at the address `at`."""
     job = lab.serve(f"roceway-run --via 10.2.0.1 -- {server}", port=port)
     with tcp.Passage(lab.net.gwa, (at, port), lab.net.gwb, (lab.b.ip4, port)):
         c = lab.a.start(f"{RUN} {client} {at}").wait(105)

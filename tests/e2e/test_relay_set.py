@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The same set of programs by each carrier of the relays' own segment: by the listen map, by librwyredirect, by librwyverbs. The
-# kernel's clients are in test_relay_kernel.py.
+# The same set of programs by each carrier of the relays' own segment: by the listen map, by
+# librwyredirect, by librwyverbs. The kernel's clients are in test_relay_kernel.py.
 from lab import CM_TIMER, each, needs
 from lab.copy import Copy
 from lab.inside import ASIDE, inside
 from lab.proc import wait_for
 from test_carrier import both
 from test_proxy import PORTS, RELAY, apart
-from test_relay_run import by_cm, ncclish, rsockets, verbs_perftest
-
-OPERATIONS = ("ib_write_bw", "ib_send_bw", "ib_read_bw", "ib_atomic_bw")
+from test_relay_run import TOOLS, by_cm, ncclish, rsockets, verbs_perftest
 
 
 def listed(lab):
@@ -27,12 +25,18 @@ def the_set(lab, at, steps=64):
     """`at`: the address by which host A reaches host B's TCP ports; `steps` of rwy_ncclish."""
     parts = [("listen map", listed, (lab,), {})]
     parts += [(tool, rsockets, (lab, tool, 4), {}) for tool in ("rstream", "riostream")]
-    parts += [(f"{tool} -R, {qps}", by_cm, (lab, tool, qps), {}) for tool in OPERATIONS for qps in (1, 16)]
-    parts += [(f"{tool}, {qps}", verbs_perftest, (lab, tool, qps), {"at": at}) for tool in OPERATIONS for qps in (1, 16)]
+    parts += [(f"{tool} -R, {qps}", by_cm, (lab, tool, qps), {}) for tool, qps in TOOLS]
+    parts += [(f"{tool}, {qps}", verbs_perftest, (lab, tool, qps), {"at": at}) for tool, qps in TOOLS]
     parts += [(f"rwy_ncclish, {qps}", ncclish, (lab, qps, steps), {"at": at}) for qps in (1, 16)]
     for name, part, words, more in parts:
         lab.log(f"the set: {name}")
         part(*words, **more)
+
+
+def stayed(relays, carrier):
+    for r in relays:
+        c = r.carrier()
+        assert c["sending"] == carrier and not c["fallbacks"] and not c["refused_malformed"], c
 
 
 @each(carrier=["native", "tcp", "quic"])
@@ -42,7 +46,7 @@ def test_relay_set(lab, carrier):
     apart(lab)
     wait_for(f"both relays send by {carrier}", lambda: both(lab, carrier), 20, 0.1)
     the_set(lab, "10.1.0.1")
-    assert both(lab, carrier)
+    stayed(lab.gateways, carrier)
     again = lab.host_retransmits(timer=CM_TIMER, qps=16)
     assert not again, again
 
@@ -55,6 +59,4 @@ def test_relay_set_rdma(lab):
         i.mid.set(rtt_ms=20)
         i.until("rdma")
         the_set(lab, ASIDE["a"], steps=8)  # a relay in a guest carries 0.5 MB/s
-        for r in i.relays:
-            c = r.carrier()
-            assert c["sending"] == "rdma" and not c["fallbacks"] and not c["refused_malformed"], c
+        stayed(i.relays, "rdma")

@@ -117,7 +117,8 @@ class Inside:
                 sh(IP, "-n", g.netns, "tuntap", "add", "dev", tap, "mode", "tap")
                 sh(IP, "-n", g.netns, "link", "set", tap, "mtu", MTU_MAX, "txqueuelen", QUEUE, "up")
                 bridge(g.netns, f"br-{name}{s}", dev, tap)
-            # The site's machine has an address of its own there: programs' TCP goes by it (tcp.py), since the relay carries none.
+            # The site's machine has an address of its own there: programs' TCP goes by it
+            # (tcp.py), since the relay carries none.
             host = self.lab.a if s == "a" else self.lab.b
             sh(IP, "-n", g.netns, "addr", "add", f"{ASIDE[s]}/32", "dev", f"br-lan{s}")
             sh(IP, "-n", g.netns, "route", "add", f"{host.ip4}/32", "dev", f"br-lan{s}", "src", ASIDE[s])

@@ -390,13 +390,13 @@ class Lab:
     # --- evidence -----------------------------------------------------------------------------
     def capture_start(self, directory, only=None):
         """tcpdump on all hosts' taps and both WAN ends, or `only` one of them; the first bytes of
-        each packet."""
+        each packet, and messages of CM whole."""
         directory.mkdir(parents=True, exist_ok=True)
         for ns, dev in (*((h.netns, h.tap) for h in self.hosts), (self.net.gwa, "wana"), (self.net.gwb, "wanb")):
             if only not in (None, dev):
                 continue
             path = directory / f"{dev}.pcap"
-            self.captures.append(proc.start([*proc.ns_argv(ns), "tcpdump", "-Z", "root", "-U", "-n", "-i", dev, "-s", "256",
+            self.captures.append(proc.start([*proc.ns_argv(ns), "tcpdump", "-Z", "root", "-U", "-n", "-i", dev, "-s", "384",
                                              "--immediate-mode", "-B", "8192", "-C", "200", "-W", "1", "-w", path], self.net.dir / "tcpdump.log"))
             proc.wait_for(f"capture on {dev}", lambda p=path: p.exists() and p.stat().st_size >= 24, 5)
 
