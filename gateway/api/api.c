@@ -39,8 +39,9 @@ struct upload {
 	char *text;
 	size_t len;
 	bool too_large;
-	struct api_stream *stream; /* in slots; else NULL */
-	struct api_user user;      /* who sends it; at the metrics' socket everybody is a reader */
+	struct api_stream *stream;        /* in slots; else NULL */
+	void (*sent)(struct gw_app *app); /* api_reply.sent */
+	struct api_user user;             /* who sends it; a reader at the metrics' socket */
 };
 
 static int fd_of(struct MHD_Connection *conn)
@@ -174,6 +175,8 @@ static void on_completed(
 	struct upload *up = *state;
 
 	if (up) {
+		if (up->sent && why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+			up->sent(api.app);
 		api_stream_end(up->stream);
 		free(up->text);
 	}
@@ -257,10 +260,13 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 		*size = 0;
 		return MHD_YES;
 	}
+	struct upload *up = *state;
+
 	pthread_mutex_lock(&api.turn);
 	serve(conn, url, method, *state, cls == &api.metrics, &reply);
 	pthread_mutex_unlock(&api.turn);
-	return answer(conn, &reply, *state);
+	up->sent = reply.sent;
+	return answer(conn, &reply, up);
 }
 
 /* Readers leave some connections of the API's socket to operators. *state: it is counted. */

@@ -45,6 +45,8 @@ struct api_reply {
 	const char *type;
 	const char *allow;         /* the supported methods, after an unsupported one */
 	struct api_stream *stream; /* owned; instead of json and text: of the type above */
+	/* called when the whole answer went out, by the library's thread; NULL: nothing */
+	void (*sent)(struct gw_app *app);
 };
 
 /*

@@ -38,11 +38,13 @@ static const char *drain_name(enum gw_drain_state state)
 }
 
 /* told: `roceway drain` asks, for which a drained gateway waits before it stops. */
-static json_t *drain_json(const struct api_req *req, bool told)
+static json_t *drain_json(const struct api_req *req, bool told, struct api_reply *reply)
 {
 	struct gw_drain_info i;
 
-	gw_drain_get(req->app, &i, told);
+	gw_drain_get(req->app, &i);
+	if (told && i.state == GW_DRAIN_DONE)
+		reply->sent = gw_drain_told;
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:f, s:f, s:b}", "state",
 	    drain_name(i.state), "then",
 	    i.state == GW_DRAIN_OFF ? ""
@@ -105,5 +107,5 @@ void api_drain(const struct api_req *req, struct api_reply *reply)
 	else if (!strcmp(req->method, "DELETE"))
 		drain_delete(req, reply);
 	if (reply->status == 200)
-		reply->json = drain_json(req, told);
+		reply->json = drain_json(req, told, reply);
 }

@@ -195,7 +195,7 @@ int gw_drain_cancel(struct gw_app *app)
 	return rc;
 }
 
-void gw_drain_get(struct gw_app *app, struct gw_drain_info *out, bool told)
+void gw_drain_get(struct gw_app *app, struct gw_drain_info *out)
 {
 	struct gw_drain *d = app->drain;
 
@@ -208,7 +208,15 @@ void gw_drain_get(struct gw_app *app, struct gw_drain_info *out, bool told)
 	    .settled = d->settled,
 	    .taken = d->taken,
 	    .elapsed = d->state == GW_DRAIN_OFF ? 0 : rwy_since(d->since, gw_now())};
-	d->told |= told && d->state == GW_DRAIN_DONE;
+	pthread_mutex_unlock(&d->lock);
+}
+
+void gw_drain_told(struct gw_app *app)
+{
+	struct gw_drain *d = app->drain;
+
+	pthread_mutex_lock(&d->lock);
+	d->told |= d->state == GW_DRAIN_DONE;
 	pthread_mutex_unlock(&d->lock);
 }
 

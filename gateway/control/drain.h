@@ -54,8 +54,9 @@ void gw_drain_free(struct gw_app *app); /* after the workers have ended */
 RWY_MUST_CHECK int gw_drain_begin(struct gw_app *app, const struct gw_drain_order *order);
 /* Serves again. RWY_ENOENT: no drain; RWY_EAGAIN: SIGTERM asked for it, or the standby serves. */
 RWY_MUST_CHECK int gw_drain_cancel(struct gw_app *app);
-/* told: an operator hears of it; a gateway that is to stop waits some time for that. */
-void gw_drain_get(struct gw_app *app, struct gw_drain_info *out, bool told);
+void gw_drain_get(struct gw_app *app, struct gw_drain_info *out);
+/* An operator has heard that it is done. A gateway that is to stop waits some time for that. */
+void gw_drain_told(struct gw_app *app);
 
 /* Control thread: at gw_drain_next() or earlier. True: the gateway is to stop now. */
 bool gw_drain_tick(struct gw_app *app, rwy_time now);

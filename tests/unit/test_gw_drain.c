@@ -105,7 +105,7 @@ static struct gw_drain_info look(void)
 {
 	struct gw_drain_info i;
 
-	gw_drain_get(&app, &i, false);
+	gw_drain_get(&app, &i);
 	return i;
 }
 
@@ -195,8 +195,10 @@ static void test_operator_is_told(void **state)
 
 	assert_int_equal(begin(false, false, 0), 0);
 	assert_false(run(100 * RWY_MS));
-	gw_drain_get(&app, &i, true);
+	gw_drain_get(&app, &i);
 	assert_int_equal(i.state, GW_DRAIN_DONE);
+	assert_false(run(50 * RWY_MS));
+	gw_drain_told(&app);
 	assert_true(run(50 * RWY_MS));
 }
 
