@@ -306,7 +306,8 @@ void gw_jfile_close(struct gw_app *app)
 
 	if (!f)
 		return;
-	gw_jfile_alive(app); /* the next process measures from this time */
+	if (app->start) /* else it never ran, and the promises are those of the process before */
+		gw_jfile_alive(app);
 	/*
 	 * The promises of a gateway that was replaced are the other gateway's, which knows better.
 	 */
