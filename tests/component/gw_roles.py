@@ -66,8 +66,8 @@ def as_user(user, fn):
 def connection(path):
     c = http.client.HTTPConnection("gateway", timeout=30)
     c.sock = socket.socket(socket.AF_UNIX)
+    c.sock.connect(path)  # without a time limit it waits where the gateway's queue is full
     c.sock.settimeout(30)
-    c.sock.connect(path)
     return c
 
 
