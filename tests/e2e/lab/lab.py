@@ -388,23 +388,23 @@ class Lab:
         return found
 
     # --- evidence -----------------------------------------------------------------------------
-    def capture_start(self, directory, only=None):
-        """tcpdump on all hosts' taps and both WAN ends, or `only` one of them; the first bytes of
-        each packet, and messages of CM whole."""
+    def capture_start(self, directory, only=None, snap=384):
+        """tcpdump on all hosts' taps and both WAN ends, or `only` one of them; the first `snap`
+        bytes of each packet (0: all). Messages of CM fit into 384."""
         directory.mkdir(parents=True, exist_ok=True)
         for ns, dev in (*((h.netns, h.tap) for h in self.hosts), (self.net.gwa, "wana"), (self.net.gwb, "wanb")):
             if only not in (None, dev):
                 continue
             path = directory / f"{dev}.pcap"
-            self.captures.append(proc.start([*proc.ns_argv(ns), "tcpdump", "-Z", "root", "-U", "-n", "-i", dev, "-s", "384",
+            self.captures.append(proc.start([*proc.ns_argv(ns), "tcpdump", "-Z", "root", "-U", "-n", "-i", dev, "-s", str(snap),
                                              "--immediate-mode", "-B", "8192", "-C", "200", "-W", "1", "-w", path], self.net.dir / "tcpdump.log"))
             proc.wait_for(f"capture on {dev}", lambda p=path: p.exists() and p.stat().st_size >= 24, 5)
 
     @contextlib.contextmanager
-    def capture(self, dev):
+    def capture(self, dev, snap=384):
         """Captures one of tapa, tapb, tapc, tapd, wana, wanb for a test; gives the file, which is
         complete after the block."""
-        self.capture_start(self.net.dir / "capture", dev)
+        self.capture_start(self.net.dir / "capture", dev, snap)
         mine = self.captures.pop()
         try:
             yield self.net.dir / "capture" / f"{dev}.pcap"
