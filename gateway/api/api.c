@@ -263,7 +263,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 	struct upload *up = *state;
 
 	pthread_mutex_lock(&api.turn);
-	serve(conn, url, method, *state, cls == &api.metrics, &reply);
+	serve(conn, url, method, up, cls == &api.metrics, &reply);
 	pthread_mutex_unlock(&api.turn);
 	up->sent = reply.sent;
 	return answer(conn, &reply, up);
