@@ -21,14 +21,23 @@ def counters(relay):
     return {c["name"]: c["value"] for c in relay.ask("counters")["counters"]}
 
 
+def rping(lab, rounds, ip=4):
+    r = lab.pair(f"rping -s -V -C {rounds} -a {lab.b.ip(ip)} -p 7174", f"rping -c -V -C {rounds} -a {RELAY[ip]} -p 7174", port=7174, cm=True, timeout=60)
+    assert r.ok, r
+
+
+def ucmatose(lab):
+    r = lab.pair("ucmatose -p 7471 -c 4 -C 10", f"ucmatose -s {RELAY[4]} -p 7471 -c 4 -C 10", port=7471, cm=True, timeout=60)
+    assert r.ok, r
+
+
 @short(only=4)
 @each(ip=[4, 6])
-@needs(gateway=True, relay=PORTS)
+@needs(gateway=True, relay=PORTS, timeout=90)
 def test_relay_rping(lab, ip):
     """rping -V, 100 rounds."""
     apart(lab)
-    r = lab.pair(f"rping -s -V -C 100 -a {lab.b.ip(ip)} -p 7174", f"rping -c -V -C 100 -a {RELAY[ip]} -p 7174", port=7174, cm=True)
-    assert r.ok, r
+    rping(lab, 100, ip)
 
 
 @each(direction=["a-b", "b-a"])
@@ -64,12 +73,11 @@ def test_relay_move(lab, carrier):
         assert c[moves] - b[moves] == 2 and not c["fallbacks"], c
 
 
-@needs(gateway=True, relay=PORTS)
+@needs(gateway=True, relay=PORTS, timeout=90)
 def test_relay_ucmatose(lab):
     """ucmatose: four connections at a time, and their end."""
     apart(lab)
-    r = lab.pair("ucmatose -p 7471 -c 4 -C 10", f"ucmatose -s {RELAY[4]} -p 7471 -c 4 -C 10", port=7471, cm=True)
-    assert r.ok, r
+    ucmatose(lab)
 
 
 @needs(gateway=True, relay=PORTS)

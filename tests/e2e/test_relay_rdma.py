@@ -3,14 +3,9 @@
 from lab import needs
 from lab.inside import inside
 from lab.proc import ns_argv, start, stop, wait_for
-from test_proxy import RELAY, apart
+from test_proxy import RELAY, apart, rping
 
 PORTS = (7174, 7427, 18515)
-
-
-def rping(lab, rounds):
-    r = lab.pair(f"rping -s -V -C {rounds} -a {lab.b.ip4} -p 7174", f"rping -c -V -C {rounds} -a {RELAY[4]} -p 7174", port=7174, cm=True, timeout=60)
-    assert r.ok, r
 
 
 def no_rnr(i):

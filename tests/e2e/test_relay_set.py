@@ -6,17 +6,15 @@ from lab.copy import Copy
 from lab.inside import ASIDE, inside
 from lab.proc import wait_for
 from test_carrier import both
-from test_proxy import PORTS, RELAY, apart
+from test_proxy import PORTS, apart, rping, ucmatose
 from test_relay_run import TOOLS, by_cm, ncclish, rsockets, verbs_perftest
 
 
 def listed(lab):
     """By the listen map."""
     for ip in (4, 6):
-        r = lab.pair(f"rping -s -V -C 20 -a {lab.b.ip(ip)} -p 7174", f"rping -c -V -C 20 -a {RELAY[ip]} -p 7174", port=7174, cm=True, timeout=60)
-        assert r.ok, r
-    r = lab.pair("ucmatose -p 7471 -c 4 -C 10", f"ucmatose -s {RELAY[4]} -p 7471 -c 4 -C 10", port=7471, cm=True, timeout=60)
-    assert r.ok, r
+        rping(lab, 20, ip)
+    ucmatose(lab)
     for src, dst in ((lab.a, lab.b), (lab.b, lab.a)):
         Copy(lab, (src, dst), mib=4, to=src.gw4).check(90)
 
