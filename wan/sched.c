@@ -7,8 +7,16 @@
 #include "wan/tunnel.h"
 
 #define WEIGHT_BITS 20
-#define TURN        16384u        /* most bytes of one class in a row: batches stay in the cache */
-#define LAG_MAX     (10 * RWY_MS) /* a path slower than its guarantees owes no more than this */
+#define TURN        16384u /* most bytes of one class in a row: batches stay in the cache */
+/*
+ * A path slower than its guarantees owes no more than a class's lag: what a class may catch up with
+ * after the worker, or the path, did not serve it. It is the time of LAG_BYTES at the guarantee, so
+ * that a slow class keeps its rate where a worker waits long for a processor; a burst of so many
+ * bytes harms nobody.
+ */
+#define LAG_MIN   (10 * RWY_MS)
+#define LAG_MAX   (100 * RWY_MS)
+#define LAG_BYTES 32768u
 /* a class that was idle only between two polls does not count as idle */
 #define LAG_FRESH   (200 * RWY_US)
 #define LIMIT_BURST (200 * RWY_US)
@@ -93,6 +101,10 @@ static void configure(struct wan_class *c, const struct wan_class_cfg *cfg)
 	c->weight_inv = (1u << WEIGHT_BITS) / cfg->weight;
 	rwy_pace_set(&c->guarantee, cfg->guarantee_Bps);
 	rwy_pace_set(&c->limit, cfg->limit_Bps);
+	c->lag = 0;
+	if (cfg->guarantee_Bps)
+		c->lag =
+		    rwy_time_min(rwy_time_max(LAG_BYTES * RWY_SEC / cfg->guarantee_Bps, LAG_MIN), LAG_MAX);
 }
 
 void wan_sched_init(struct wan_sched *s)
@@ -337,7 +349,7 @@ static rwy_time limit_at(struct wan_class *c, rwy_time now)
 	 * A class with one rate as guarantee and limit catches up with what it could not send, as
 	 * far as its guarantee does: else it would not reach the rate where a worker sleeps.
 	 */
-	rwy_pace_limit(&c->limit, c->cfg.limit_Bps == c->cfg.guarantee_Bps ? LAG_MAX : LIMIT_BURST, now);
+	rwy_pace_limit(&c->limit, c->cfg.limit_Bps == c->cfg.guarantee_Bps ? c->lag : LIMIT_BURST, now);
 	return c->limit.at;
 }
 
@@ -378,7 +390,7 @@ static struct wan_class *due_of(struct wan_sched *s, struct wan_heap *h, rwy_tim
 {
 	while (h->n) {
 		struct wan_class *c = h->v[0];
-		rwy_dur lag = c->fresh ? LAG_FRESH : LAG_MAX;
+		rwy_dur lag = c->fresh ? LAG_FRESH : c->lag;
 
 		c->fresh = false;
 		if (c->guarantee.at + lag < now) {

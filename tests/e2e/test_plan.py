@@ -15,8 +15,8 @@ PAIRS = list(zip(host_addresses(1), host_addresses(2)))
 DEMAND = {"large": 2_400_000, "middle": 1_200_000, "small": 600_000}
 PATH = "8Mbit"
 ABOVE, BELOW = 0.03, 0.03  # of what was planned
-# A gateway that gets no processor for longer than the scheduler lets a class catch up with loses
-# that time. Without a guarantee the large job would have 0.77 of its rate.
+# A gateway that gets no processor for longer than the scheduler lets a class catch up with (100 ms)
+# loses that time. Without a guarantee the large job would have 0.77 of its rate.
 BELOW_BUSY = 0.13
 
 

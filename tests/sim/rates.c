@@ -11,6 +11,7 @@
 #define UNTIL    (20 * RWY_SEC) /* from then on they stay */
 #define RATE_MIN 2000000        /* bytes a second: hosts wait for some seconds at most */
 #define RATE_MAX 20000000
+#define SLOW_MIN 400000 /* of a slow one, every eighth: it catches up with more time than others */
 #define PAIRS    (SIM_HOSTS * SIM_HOSTS * (SIM_TENANTS + 1))
 
 static uint32_t below(struct run *r, uint32_t n)
@@ -41,7 +42,8 @@ static void add(struct set *s, const unsigned host[2], unsigned tenant, const ui
 
 static struct wan_class_cfg draw_share(struct run *r)
 {
-	const uint64_t rate = RATE_MIN + below(r, RATE_MAX - RATE_MIN);
+	const uint64_t rate =
+	    below(r, 8) ? RATE_MIN + below(r, RATE_MAX - RATE_MIN) : SLOW_MIN + below(r, RATE_MIN - SLOW_MIN);
 
 	return (struct wan_class_cfg){
 	    .guarantee_Bps = rate, .limit_Bps = rate, .weight = 1, .priority = (uint8_t)below(r, 3)};

@@ -2,14 +2,18 @@
 /* What must hold of reservations: see rates.h. The world has one tunnel. */
 #include "tests/sim/rates.h"
 
+#include <math.h>
+
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
 #include "wan/tunnel.h"
 
-#define CATCH_UP .010          /* s: what a class with a guarantee may catch up; wan/sched.c */
-#define DATAGRAM 9100          /* bytes of one on the wire, which begins below the bound and ends above */
-#define TAKEN_UP (3 * RWY_SEC) /* by then a change has reached the connections that exist */
+#define CATCH_UP_BYTES 32768. /* what a reservation may catch up with (wan/sched.c), as a time: */
+#define CATCH_UP_MIN   .010   /* s */
+#define CATCH_UP_MAX   .100   /* s */
+#define DATAGRAM       9100   /* bytes of one on the wire, which begins below the bound and ends above */
+#define TAKEN_UP       (3 * RWY_SEC) /* by then a change has reached the connections that exist */
 
 static const struct wan_class *class_of(const struct wan_tunnel *t, unsigned id)
 {
@@ -54,13 +58,20 @@ static uint64_t shared(const struct wan_tunnel *t)
 	return n;
 }
 
-/* A class begins with what it may catch up. A new rate does not change the time. */
-static void refill(struct sim_rates *k, unsigned i, rwy_time now)
+static double catch_up(const struct wan_class *c)
 {
+	return fmin(fmax(CATCH_UP_BYTES / (double)c->cfg.guarantee_Bps, CATCH_UP_MIN), CATCH_UP_MAX);
+}
+
+/* A class begins with what it may catch up with, also after that has become more or less. */
+static void refill(struct sim_rates *k, unsigned i, const struct wan_class *c, rwy_time now)
+{
+	const double most = catch_up(c);
+
 	k->credit[i] += (double)(now - k->at) / 1e9;
-	if (!k->known[i] || k->credit[i] > CATCH_UP)
-		k->credit[i] = CATCH_UP;
-	k->known[i] = true;
+	if (most != k->most[i] || k->credit[i] > most) /* NOLINT(clang-diagnostic-float-equal) */
+		k->credit[i] = most;
+	k->most[i] = most;
 }
 
 void sim_rates_before(const struct eng *e, struct sim_rates *k, rwy_time now)
@@ -78,7 +89,7 @@ void sim_rates_before(const struct eng *e, struct sim_rates *k, rwy_time now)
 
 		k->due[i] = c && is_due(c, now) && !goes_ahead(t);
 		if (c)
-			refill(k, i, now);
+			refill(k, i, c, now);
 	}
 	k->shared = shared(t);
 }
@@ -94,8 +105,8 @@ const char *sim_rates_after(const struct eng *e, struct sim_rates *k, rwy_time n
 
 		if (!c)
 			continue;
-		if (!k->known[i]) /* it was made within the turn */
-			refill(k, i, now);
+		if (k->most[i] <= 0) /* it was made within the turn */
+			refill(k, i, c, now);
 		sent = c->sent - k->sent[i];
 		k->sent[i] = c->sent;
 		k->credit[i] -= (double)sent / (double)c->cfg.limit_Bps;

@@ -141,6 +141,33 @@ static void test_limit(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
+/*
+ * A worker that gets a processor only every 65 ms: a slow class, whose limit is its guarantee, has its
+ * rate nevertheless; a fast one, which would send a burst, catches up with 10 ms only.
+ */
+static void test_lag(void **state)
+{
+	const uint64_t slow = 200000, fast = RATE / 10;
+	struct wan_pair p;
+	uint64_t before[3];
+
+	start(&p, 4, 4000);
+	set(&p, 1, slow, slow, 1);
+	set(&p, 2, fast, fast, 1);
+	wan_tx_class(out(&p, 0)->tx, 1);
+	wan_tx_class(out(&p, 1)->tx, 2);
+	wan_pair_run(&p, p.now + 100 * RWY_MS);
+	before[1] = sent(&p, 1);
+	before[2] = sent(&p, 2);
+	for (unsigned i = 0; i < 40; i++) {
+		p.now += 60 * RWY_MS;
+		wan_pair_run(&p, p.now + 5 * RWY_MS);
+	}
+	near((double)(sent(&p, 1) - before[1]) / (2.6 * (double)slow), 1, 0.03);
+	near((double)(sent(&p, 2) - before[2]) / (2.6 * (double)fast), 15. / 65, 0.03);
+	assert_true(wan_pair_finish(&p));
+}
+
 /* More is guaranteed than available: the higher priority gets all of its guarantee, the other the
  * rest. */
 static void test_priority(void **state)
@@ -356,6 +383,7 @@ int main(void)
 	    cmocka_unit_test(test_guarantees),
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_limit),
+	    cmocka_unit_test(test_lag),
 	    cmocka_unit_test(test_priority),
 	    cmocka_unit_test(test_parent),
 	    cmocka_unit_test(test_told),
