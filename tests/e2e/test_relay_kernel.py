@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Clients in the kernel through two relays, by the listen map: NVMe over Fabrics and NFS, between hosts without a route to each other.
-from lab import CM_TIMER, needs
+from lab import CM_TIMER, each, needs
+from lab.inside import inside
 from lab.proc import wait_for
+from test_carrier import both
 from test_proxy import RELAY, apart
+from test_relay_set import stayed
 
 PORTS = (4420, 20049)
 NQN = "nqn.2024-01.lab:disk"
@@ -42,15 +45,12 @@ def disk_down(lab):
     lab.a.run("for d in /sys/class/nvme/nvme*/delete_controller; do echo 1 >$d; done; true", timeout=30)
 
 
-@needs(gateway=True, relay=PORTS, timeout=400)
-def test_relay_nvme(lab):
-    """nvme-rdma to nvmet-rdma: a disk written and verified by badblocks, then ext4 with a file, unmounted, mounted, checked."""
-    storage(lab)
+def nvme(lab, relay, blocks):
+    """badblocks over `blocks` KiB of the disk, then ext4 with a file on it."""
     target_up(lab)
     try:
         disk = disk_up(lab)
-        assert len(lab.gwa.ask("links")["links"]) >= 2  # the admin queue, and one of I/O for each CPU
-        blocks = lab.scaled(4096, 256)
+        assert len(relay.ask("links")["links"]) >= 2  # the admin queue, and one of I/O for each CPU
         r = lab.a.run(f"badblocks -w -s -b 1024 -c 16 -t 0x5a -t random {disk} {blocks - 1} 2>&1", timeout=240)
         assert "0/0/0 errors" in r.out and "errors)" in r.out, r
         lab.a.run(f"""set -e; mkfs.ext4 -q -F {disk}; mkdir -p /mnt; mount -t ext4 {disk} /mnt; dd if=/dev/urandom of=/tmp/t/f bs=64k count={blocks // 64} 2>/dev/null
@@ -61,42 +61,35 @@ def test_relay_nvme(lab):
         assert "12345678" in lines and lines[-1] == lines[-2] and len(lines[-1]) > 64, r
         # The server's side has the same bytes.
         assert lab.b.run("e2fsck -f -n /dev/ram0 2>&1", timeout=60).ok
-        again = lab.host_retransmits(timer=CM_TIMER / RETRIES, qps=3)
-        assert not again, again
     finally:
         disk_down(lab)
         target_down(lab)
 
 
-def fio(lab, file, more="", check=True):
-    """fio at host A: random blocks of 4 to 64 KiB with a CRC-32C in each, all read again and checked."""
-    r = lab.a.run(f"""{lab.a.fio()} --name=v --filename={file} --size={lab.scaled(8, 1)}M --bsrange=4k-64k --rw=randwrite --ioengine=libaio --iodepth=8 --direct=1
+def fio(lab, file, mib, more="", check=True):
+    """fio at host A: `mib` MiB in random blocks of 4 to 64 KiB with a CRC-32C in each, all read again and checked."""
+    r = lab.a.run(f"""{lab.a.fio()} --name=v --filename={file} --size={mib}M --bsrange=4k-64k --rw=randwrite --ioengine=libaio --iodepth=8 --direct=1
         --verify=crc32c --verify_fatal=1 --randseed=7 --thread --output-format=normal {more} 2>&1""".replace("\n", " "), timeout=240, check=check)
     assert not check or ("err= 0" in r.out and "READ: " in r.out), r
     return r
 
 
-@needs(gateway=True, relay=PORTS, timeout=500)
-def test_relay_fio(lab):
-    """fio with --verify=crc32c over nvme-rdma: the disk itself, then a file of ext4 on it, which is mounted again and read once more.
-    What somebody else wrote at the server's side fio does find."""
-    storage(lab)
+def fio_verify(lab, mib):
+    """fio --verify on the disk, and on a file of ext4 on it, which is mounted again and read once more."""
     target_up(lab)
     try:
         disk = disk_up(lab)
-        r = fio(lab, disk)
+        r = fio(lab, disk, mib)
         lab.log(r.out)
-        fio(lab, disk, "--verify_only")
+        fio(lab, disk, mib, "--verify_only")
         lab.b.run("dd if=/dev/urandom of=/dev/ram0 bs=4k count=1 seek=3 oflag=direct 2>/dev/null")
-        wrong = fio(lab, disk, "--verify_only", check=False)
+        wrong = fio(lab, disk, mib, "--verify_only", check=False)
         assert wrong.code and "verify" in wrong.out and "err=84" in wrong.out, wrong  # EILSEQ
         lab.a.run(f"mkfs.ext4 -q -F {disk} && mkdir -p /mnt && mount -t ext4 {disk} /mnt", timeout=120)
-        fio(lab, "/mnt/f")
+        fio(lab, "/mnt/f", mib)
         lab.a.run(f"umount /mnt; echo 3 >/proc/sys/vm/drop_caches; e2fsck -f -n {disk} && mount -t ext4 {disk} /mnt", timeout=120)
-        fio(lab, "/mnt/f", "--verify_only")
+        fio(lab, "/mnt/f", mib, "--verify_only")
         lab.a.run("umount /mnt", timeout=60)
-        again = lab.host_retransmits(timer=CM_TIMER / RETRIES, qps=3)
-        assert not again, again
     finally:
         lab.a.run("umount /mnt 2>/dev/null; true", timeout=60)
         disk_down(lab)
@@ -128,14 +121,12 @@ def mount(lab, to=RELAY[4]):
     lab.a.run(f"mkdir -p /mnt; mount -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr={to},clientaddr={lab.a.ip4},sec=sys {to}:/ /mnt", timeout=90)
 
 
-@needs(gateway=True, relay=PORTS, timeout=400)
-def test_relay_nfs(lab):
-    """NFS 4.2 over RDMA: a file and small files written, read after the cache is dropped and from a second mount; checksums equal at the server."""
-    storage(lab)
+def nfs(lab, blocks):
+    """A file of `blocks` times 64 KiB and small files, read again after the cache is dropped and from a second mount."""
     try:
         nfs_up(lab)
         mount(lab)
-        r = lab.a.run(f"""set -e; dd if=/dev/urandom of=/tmp/t/f bs=64k count={lab.scaled(64, 4)} 2>/dev/null; cp /tmp/t/f /mnt/f
+        r = lab.a.run(f"""set -e; dd if=/dev/urandom of=/tmp/t/f bs=64k count={blocks} 2>/dev/null; cp /tmp/t/f /mnt/f
             for i in 1 2 3 4 5 6 7 8; do echo $i >/mnt/new; mv /mnt/new /mnt/small$i; done; umount /mnt; echo 3 >/proc/sys/vm/drop_caches""", timeout=180)
         mount(lab)
         r = lab.a.run("cat /mnt/small? | tr -d '\\n'; echo; sha256sum </mnt/f; sha256sum </tmp/t/f; rm /tmp/t/f", timeout=180)
@@ -143,8 +134,67 @@ def test_relay_nfs(lab):
         lines = r.out.splitlines()
         assert lines[0] == "12345678" and lines[1] == lines[2] and lines[:2] == server, (r, server)
         lab.a.run("rm /mnt/small1 && ! cat /mnt/small1 2>/dev/null && umount /mnt", timeout=60)
-        again = lab.host_retransmits(timer=CM_TIMER / RETRIES)
-        assert not again, again
     finally:
         lab.a.run("umount -f /mnt 2>/dev/null; true", timeout=60)
         nfs_down(lab)
+
+
+# --- the tests -----------------------------------------------------------------------------------
+def none_again(lab):
+    """No host has sent anything again because of the WAN."""
+    again = lab.host_retransmits(timer=CM_TIMER / RETRIES, qps=3)
+    assert not again, again
+
+
+@needs(gateway=True, relay=PORTS, timeout=400)
+def test_relay_nvme(lab):
+    """nvme-rdma to nvmet-rdma: a disk written and verified by badblocks, then ext4 with a file, unmounted, mounted, checked."""
+    storage(lab)
+    nvme(lab, lab.gwa, lab.scaled(4096, 256))
+    none_again(lab)
+
+
+@needs(gateway=True, relay=PORTS, timeout=500)
+def test_relay_fio(lab):
+    """fio with --verify=crc32c over nvme-rdma: the disk itself, then a file of ext4 on it. What somebody else wrote at the server's side
+    fio does find."""
+    storage(lab)
+    fio_verify(lab, lab.scaled(8, 1))
+    none_again(lab)
+
+
+@needs(gateway=True, relay=PORTS, timeout=400)
+def test_relay_nfs(lab):
+    """NFS 4.2 over RDMA: a file and small files written, read after the cache is dropped and from a second mount; checksums equal at the server."""
+    storage(lab)
+    nfs(lab, lab.scaled(64, 4))
+    none_again(lab)
+
+
+def storage_set(lab, relay, blocks, mib):
+    """The three of them: badblocks over `blocks` KiB, fio over `mib` MiB, and a file of `blocks` KiB by NFS."""
+    nvme(lab, relay, blocks)
+    fio_verify(lab, mib)
+    nfs(lab, max(blocks // 64, 4))
+
+
+@each(carrier=["tcp", "quic"])
+@needs(gateway=True, relay=PORTS, carrier=lambda carrier: carrier, timeout=600)
+def test_relay_kernel(lab, carrier):
+    """NVMe-oF with badblocks and fio, and NFS, while the relays speak TCP or QUIC to each other."""
+    storage(lab)
+    wait_for(f"both relays send by {carrier}", lambda: both(lab, carrier), 20, 0.1)
+    storage_set(lab, lab.gwa, lab.scaled(1024, 256), lab.scaled(4, 1))
+    stayed(lab.gateways, carrier)
+    none_again(lab)
+
+
+@needs(gateway=True, relay=PORTS, timeout=900)
+def test_relay_kernel_rdma(lab):
+    """NVMe-oF with badblocks and fio, and NFS, between relays that speak RDMA to each other."""
+    storage(lab)
+    with inside(lab, carrier="rdma") as i:
+        i.mid.set(rtt_ms=20)
+        i.until("rdma")
+        storage_set(lab, i.a, 256, 1)  # a relay in a guest carries 0.5 MB/s
+        stayed(i.relays, "rdma")
