@@ -44,36 +44,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "gateway/capture/capture.h"
 #include "gateway/datapath/sibling.h"
-#include "tests/bench/fp_lab.h"
 #include "tests/bench/fp_reference.h"
+#include "tests/bench/fp_run.h"
 
-#define SLICES_MAX   32768
-#define WIRE         32768
-#define WARM_PACKETS (1u << 16)
-#define BURST        32
-#define REFERENCES   4
-
-/* One direction of the WAN: datagrams in order, each due some batches after it was sent. */
-struct wire {
-	struct rte_mbuf *q[WIRE];
-	uint64_t due[WIRE];
-	uint32_t head, tail;
-};
+#define SLICES_MAX 32768
+#define BURST      32
+#define REFERENCES 4
 
 struct run {
-	struct fp_lab lab;
-	struct fp_hosts *hosts;
-	struct wire wire[FP_SITES]; /* by destination site */
-	uint64_t batch_no;
-	uint64_t cycles[FP_SITES], turns[FP_SITES];
-	bool counted;  /* the batch is one of those that figures come from */
+	struct fp_run f;
 	uint64_t most; /* packets after which it ends; 0: after a time */
-	bool harmed;   /* so many packets of `way` beside each batch */
-	enum fp_hostile way;
 };
 
 struct series {
@@ -81,110 +64,19 @@ struct series {
 	unsigned n;
 };
 
-/* --- the wire ----------------------------------------------------------------------------------- */
-
-/* Copies a datagram into a buffer of the receiver, as two NICs and a fibre do. */
-static void wire_take(struct run *r, enum fp_site from)
-{
-	struct wire *w = &r->wire[1 - from];
-	struct rte_ring *tx = r->lab.gw[from].port[FP_WAN].tx;
-	struct rte_mbuf *m[BURST], *c;
-	unsigned n;
-
-	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
-		for (unsigned i = 0; i < n; i++) {
-			c = fp_copy(&r->lab, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
-			for (struct rte_mbuf *s = m[i]->next; s; s = s->next)
-				memcpy(rte_pktmbuf_append(c, s->data_len), rte_pktmbuf_mtod(s, void *),
-				    s->data_len);
-			rte_pktmbuf_free(m[i]);
-			if (w->tail - w->head == WIRE)
-				fp_die("the wire is full");
-			w->due[w->tail % WIRE] = r->batch_no + r->lab.cfg.delay;
-			w->q[w->tail++ % WIRE] = c;
-		}
-}
-
-static void wire_give(struct run *r, enum fp_site to)
-{
-	struct wire *w = &r->wire[to];
-	struct fp_port *p = &r->lab.gw[to].port[FP_WAN];
-
-	while (w->head != w->tail && w->due[w->head % WIRE] <= r->batch_no && rte_ring_free_count(p->rx) > 0)
-		fp_arrive(p, w->q[w->head++ % WIRE]);
-}
-
-/* --- turns -------------------------------------------------------------------------------------- */
-
-static bool waiting(const struct fp_gw *g)
-{
-	return !rte_ring_empty(g->port[FP_LAN].rx) || !rte_ring_empty(g->port[FP_WAN].rx);
-}
-
-/* Only batches that count call these two: a profiler that follows calls tells them from the warm-up
- * and the gateways apart. */
-static __attribute__((noinline)) void near_turn(struct gw_worker *w)
-{
-	gw_worker_turn(w);
-	__asm__ volatile("# near"); /* two equal functions would become one */
-}
-
-static __attribute__((noinline)) void far_turn(struct gw_worker *w)
-{
-	gw_worker_turn(w);
-	__asm__ volatile("# far");
-}
-
-static void timed_turn(struct run *r, enum fp_site s)
-{
-	uint64_t t = rte_rdtsc_precise();
-
-	if (!r->counted)
-		gw_worker_turn(r->lab.gw[s].w);
-	else if (s == FP_A)
-		near_turn(r->lab.gw[s].w);
-	else
-		far_turn(r->lab.gw[s].w);
-	r->cycles[s] += rte_rdtsc_precise() - t;
-	r->turns[s]++;
-}
-
-static void batch(struct run *r)
-{
-	fp_hosts_send(r->hosts, r->lab.cfg.batch);
-	if (r->harmed && r->way == FP_REPEATS)
-		fp_hosts_repeat(r->hosts, r->lab.cfg.batch);
-	else if (r->harmed)
-		fp_hostile_send(&r->lab, r->way, r->lab.cfg.batch);
-	wire_give(r, FP_A);
-	do
-		timed_turn(r, FP_A);
-	while (waiting(&r->lab.gw[FP_A]));
-	fp_hosts_read(r->hosts, FP_A);
-	wire_take(r, FP_A);
-	wire_give(r, FP_B);
-	do {
-		timed_turn(r, FP_B);
-		fp_hosts_read(r->hosts, FP_B);
-	} while (waiting(&r->lab.gw[FP_B]));
-	wire_take(r, FP_B);
-	fp_capture_drain();
-	r->batch_no++;
-}
-
 /* The same bursts from A's LAN port to its WAN port, without a gateway. */
 static void port_batch(struct run *r)
 {
-	struct fp_port *p = r->lab.gw[FP_A].port;
+	struct fp_port *p = r->f.lab.gw[FP_A].port;
 	struct rte_mbuf *m[BURST];
 	uint64_t t;
 	uint16_t n;
 
-	fp_hosts_send(r->hosts, r->lab.cfg.batch);
+	fp_hosts_send(r->f.hosts, r->f.lab.cfg.batch);
 	t = rte_rdtsc_precise();
 	while ((n = rte_eth_rx_burst(p[FP_LAN].id, 0, m, BURST)) > 0)
 		rte_eth_tx_burst(p[FP_WAN].id, 0, m, n);
-	r->cycles[FP_A] += rte_rdtsc_precise() - t;
+	r->f.cycles[FP_A] += rte_rdtsc_precise() - t;
 	while ((n = (uint16_t)rte_ring_dequeue_burst(p[FP_WAN].tx, (void **)m, BURST, NULL)) > 0)
 		rte_pktmbuf_free_bulk(m, n);
 }
@@ -192,7 +84,7 @@ static void port_batch(struct run *r)
 /* Assigns all flows to the sibling: the hosts' packets leave through A's LAN port again. */
 static void hand_over(struct run *r)
 {
-	struct gw_worker *w = r->lab.gw[FP_A].w;
+	struct gw_worker *w = r->f.lab.gw[FP_A].w;
 
 	for (unsigned i = 0; i < GW_SIB_FLOWS; i++) {
 		w->sibw->flow[i].who = 0;
@@ -202,14 +94,14 @@ static void hand_over(struct run *r)
 
 static void handed_batch(struct run *r)
 {
-	struct fp_gw *g = &r->lab.gw[FP_A];
+	struct fp_gw *g = &r->f.lab.gw[FP_A];
 	struct rte_mbuf *m[BURST];
 	unsigned n;
 
-	fp_hosts_send(r->hosts, r->lab.cfg.batch);
+	fp_hosts_send(r->f.hosts, r->f.lab.cfg.batch);
 	do
-		timed_turn(r, FP_A);
-	while (waiting(g));
+		fp_run_turn(&r->f, FP_A);
+	while (fp_waiting(g));
 	while ((n = rte_ring_dequeue_burst(g->port[FP_LAN].tx, (void **)m, BURST, NULL)) > 0)
 		rte_pktmbuf_free_bulk(m, n);
 	while ((n = rte_ring_dequeue_burst(g->port[FP_WAN].tx, (void **)m, BURST, NULL)) > 0)
@@ -242,107 +134,59 @@ static struct series near, far, harness, port, handed, both, reference;
 static unsigned disturbed;
 static uint64_t counted; /* packets of the batches that count */
 
-static long switches(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_THREAD, &u);
-	return u.ru_nivcsw + u.ru_nvcsw;
-}
-
 enum kind { GATEWAYS, PORT, HANDED };
 
 static void slice(struct run *r, enum kind kind)
 {
-	const struct fp_stats *st = fp_hosts_stats(r->hosts);
+	const struct fp_stats *st = fp_hosts_stats(r->f.hosts);
 	uint64_t sent = st->sent, received = st->received, start, all;
-	long before_it = switches();
+	long before_it = fp_switches();
 	double n;
 
-	memset(r->cycles, 0, sizeof(r->cycles));
-	r->counted = kind == GATEWAYS;
+	memset(r->f.cycles, 0, sizeof(r->f.cycles));
+	r->f.counted = kind == GATEWAYS;
 	start = rte_rdtsc_precise();
-	kind == PORT ? port_batch(r) : kind == HANDED ? handed_batch(r) : batch(r);
+	kind == PORT ? port_batch(r) : kind == HANDED ? handed_batch(r) : fp_run_batch(&r->f);
 	all = rte_rdtsc_precise() - start;
-	r->counted = false;
+	r->f.counted = false;
 	counted += kind == GATEWAYS ? st->sent - sent : 0;
 	n = (double)(st->sent - sent);
-	if (switches() != before_it || (kind == GATEWAYS && st->received == received)) {
+	if (fp_switches() != before_it || (kind == GATEWAYS && st->received == received)) {
 		disturbed++;
 		return;
 	}
 	if (kind != GATEWAYS) {
-		add(kind == PORT ? &port : &handed, (double)r->cycles[FP_A] / n);
+		add(kind == PORT ? &port : &handed, (double)r->f.cycles[FP_A] / n);
 		return;
 	}
-	add(&near, (double)r->cycles[FP_A] / n);
-	add(&far, (double)r->cycles[FP_B] / (double)(st->received - received));
-	add(&harness, (double)(all - r->cycles[FP_A] - r->cycles[FP_B]) / n);
+	add(&near, (double)r->f.cycles[FP_A] / n);
+	add(&far, (double)r->f.cycles[FP_B] / (double)(st->received - received));
+	add(&harness, (double)(all - r->f.cycles[FP_A] - r->f.cycles[FP_B]) / n);
 	add(&both, (double)all / n);
 }
 
 /* Times the fixed loop; then runs a batch that does not count. */
 static void refer(struct run *r)
 {
-	long before_it = switches();
+	long before_it = fp_switches();
 
 	for (unsigned i = 0; i < REFERENCES; i++) {
 		uint64_t t = fp_reference_round();
 
-		if (switches() == before_it)
+		if (fp_switches() == before_it)
 			add(&reference, (double)t);
-		before_it = switches();
+		before_it = fp_switches();
 	}
-	batch(r);
-}
-
-static bool before(uint64_t end)
-{
-	return rte_rdtsc() < end;
-}
-
-/* Every queue pair sends one batch's share at a time until the gateways have paired all of them: an
- * unpaired flow has one packet out at a time. */
-static void warm_up(struct run *r)
-{
-	uint64_t end = rte_rdtsc() + 20 * rte_get_tsc_hz();
-	const struct fp_stats *st = fp_hosts_stats(r->hosts);
-	unsigned full = r->lab.cfg.batch;
-
-	r->lab.cfg.batch = r->lab.cfg.qps;
-	batch(r);
-	r->lab.cfg.batch = 0;
-	while (before(end) && eng_counters(r->lab.gw[FP_A].w->eng)->conns_paired < r->lab.cfg.qps)
-		batch(r);
-	r->lab.cfg.batch = full;
-	for (unsigned n = 0; n < WARM_PACKETS; n += full)
-		batch(r);
-	fp_hosts_verify(r->hosts, false);
-	if (st->received + 4096 * 4 < st->sent)
-		fp_die("packets do not get through");
-}
-
-static void drain(struct run *r)
-{
-	uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
-	const struct fp_stats *st = fp_hosts_stats(r->hosts);
-
-	unsigned full = r->lab.cfg.batch;
-
-	r->lab.cfg.batch = 0;
-	fp_hosts_verify(r->hosts, true);
-	while (before(end) && (st->received < st->sent || eng_custody_bytes(r->lab.gw[FP_A].w->eng)))
-		batch(r);
-	r->lab.cfg.batch = full;
+	fp_run_batch(&r->f);
 }
 
 static void print_counters(const struct run *r, uint64_t custody)
 {
-	const struct fp_stats *st = fp_hosts_stats(r->hosts);
-	const struct gw_counters *a = &r->lab.gw[FP_A].w->c, *b = &r->lab.gw[FP_B].w->c;
+	const struct fp_stats *st = fp_hosts_stats(r->f.hosts);
+	const struct gw_counters *a = &r->f.lab.gw[FP_A].w->c, *b = &r->f.lab.gw[FP_B].w->c;
 	struct wan_stats wa;
 
-	eng_tunnel_stats(r->lab.gw[FP_A].w->eng, 0, &wa);
+	eng_tunnel_stats(r->f.lab.gw[FP_A].w->eng, 0, &wa);
 	printf(", \"counted\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"received\": %" PRIu64
 	       ", \"acks\": %" PRIu64 ", \"naks\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"again\": %" PRIu64
 	       ", \"wan_lost\": %" PRIu64 ", \"wan_retransmit\": %" PRIu64 ", \"datagrams\": %" PRIu64
@@ -353,8 +197,8 @@ static void print_counters(const struct run *r, uint64_t custody)
 	    100.0 * (double)(a->tx_in_place + b->tx_in_place) / (double)(a->tx_packets + b->tx_packets),
 	    a->tx_payload_copied + b->tx_payload_copied);
 	printf(", \"captured\": %" PRIu64 ", \"capture_lost\": %" PRIu64,
-	    fp_capture_packets(&r->lab, FP_A) + fp_capture_packets(&r->lab, FP_B),
-	    fp_capture_lost(&r->lab, FP_A) + fp_capture_lost(&r->lab, FP_B));
+	    fp_capture_packets(&r->f.lab, FP_A) + fp_capture_packets(&r->f.lab, FP_B),
+	    fp_capture_lost(&r->f.lab, FP_A) + fp_capture_lost(&r->f.lab, FP_B));
 }
 
 /*
@@ -368,17 +212,17 @@ static void print_harm(struct run *r, enum fp_hostile way, const char *name, uin
 
 	memset(with, 0, sizeof(with));
 	memset(without, 0, sizeof(without));
-	r->way = way;
-	for (uint64_t n = 0; before(end); n++) {
-		long before_it = switches();
+	r->f.way = way;
+	for (uint64_t n = 0; fp_before(end); n++) {
+		long before_it = fp_switches();
 
-		r->harmed = n & 1;
-		memset(r->cycles, 0, sizeof(r->cycles));
-		batch(r);
-		for (unsigned s = 0; s < FP_SITES && switches() == before_it && n > 64; s++)
-			add(n & 1 ? &with[s] : &without[s], (double)r->cycles[s] / r->lab.cfg.batch);
+		r->f.harmed = n & 1;
+		memset(r->f.cycles, 0, sizeof(r->f.cycles));
+		fp_run_batch(&r->f);
+		for (unsigned s = 0; s < FP_SITES && fp_switches() == before_it && n > 64; s++)
+			add(n & 1 ? &with[s] : &without[s], (double)r->f.cycles[s] / r->f.lab.cfg.batch);
 	}
-	r->harmed = false;
+	r->f.harmed = false;
 	for (unsigned s = 0; s < FP_SITES; s++) {
 		if (!with[s].n || !without[s].n)
 			fp_die("the CPU was taken away in each batch");
@@ -410,36 +254,37 @@ static size_t heap(void)
 static int run(struct run *r, double seconds)
 {
 	const struct fp_stats *st;
-	const struct eng_counters *c = eng_counters(r->lab.gw[FP_A].w->eng);
+	const struct eng_counters *c = eng_counters(r->f.lab.gw[FP_A].w->eng);
 	uint64_t hz = rte_get_tsc_hz(), custody, end;
 	size_t held;
 
 	fp_reference_init();
-	r->hosts = fp_hosts_new(&r->lab);
-	st = fp_hosts_stats(r->hosts);
+	r->f.hosts = fp_hosts_new(&r->f.lab);
+	st = fp_hosts_stats(r->f.hosts);
 	held = heap();
-	warm_up(r);
+	fp_run_warm_up(&r->f);
 	end = rte_rdtsc() + (uint64_t)(seconds * (double)hz);
-	for (uint64_t next = 0; r->most ? counted < r->most : before(end);) {
-		if (!r->most && !before(next)) {
+	for (uint64_t next = 0; r->most ? counted < r->most : fp_before(end);) {
+		if (!r->most && !fp_before(next)) {
 			refer(r);
 			next = rte_rdtsc() + hz / 100;
 		}
 		slice(r, GATEWAYS);
 	}
 	custody = c->accepted - c->delivered;
-	drain(r);
+	fp_run_drain(&r->f);
 	held = heap() - held;
-	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->lab.cfg.payload, r->lab.cfg.qps, hz);
+	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->f.lab.cfg.payload, r->f.lab.cfg.qps,
+	    hz);
 	print_series("near", &near);
 	print_series("far", &far);
 	print_series("harness", &harness);
 	print_series("both", &both);
 	print_series("reference", &reference);
 	printf(", \"state\": %zu", held / FP_SITES);
-	if (r->lab.cfg.hostile) {
+	if (r->f.lab.cfg.hostile) {
 		print_harms(r, hz);
-		drain(r);
+		fp_run_drain(&r->f);
 	}
 	print_counters(r, custody);
 	if (st->received != st->sent || st->wrong || st->nak || !st->acks) {
@@ -447,16 +292,16 @@ static int run(struct run *r, double seconds)
 		fp_die("packets were lost, wrong or not acknowledged");
 	}
 	end = rte_rdtsc() + hz / 5;
-	while (before(end))
+	while (fp_before(end))
 		slice(r, PORT);
 	print_series("port", &port);
-	if (r->lab.gw[FP_A].w->sib) {
+	if (r->f.lab.gw[FP_A].w->sib) {
 		hand_over(r);
 		end = rte_rdtsc() + hz / 2;
-		while (before(end))
+		while (fp_before(end))
 			slice(r, HANDED);
 		print_series("handed", &handed);
-		if (r->lab.gw[FP_A].w->c.sibling_tx < (uint64_t)handed.n * r->lab.cfg.batch)
+		if (r->f.lab.gw[FP_A].w->c.sibling_tx < (uint64_t)handed.n * r->f.lab.cfg.batch)
 			fp_die("packets were not handed to the sibling");
 	}
 	printf(", \"slices\": %u, \"disturbed\": %u}\n", near.n, disturbed);
@@ -602,8 +447,8 @@ int main(int argc, char **argv)
 	cfg.hops = cfg.conf ? sibling_hop : NULL;
 	if (idle_tunnels)
 		cfg.conf = with_tunnels;
-	fp_lab_new(&r.lab, &cfg);
+	fp_lab_new(&r.f.lab, &cfg);
 	if (capture.at)
-		fp_capture_begin(&r.lab, capture_site(), capture.snap, capture.filter);
+		fp_capture_begin(&r.f.lab, capture_site(), capture.snap, capture.filter);
 	return run(&r, ms / 1000.0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections through two relays: how fast they are set up, how many stand, what a link takes.
- * Prints one line of JSON; run-proxy makes the table. bench_fastpath --relay has the cost of data.
+ * Prints one line of JSON; run-proxy makes the table. bench_relay has the cost of data.
  *
  * The relays are those of fp_lab.h: the program's own ports, worker and edge, with memory-only
  * ports. The hosts (cm_hosts.h) are a model that speaks CM: REQ, REP, RTU, a WRITE and its ACK,

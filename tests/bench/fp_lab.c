@@ -26,6 +26,7 @@ void fp_die(const char *what)
 }
 
 static struct gw_kernel *kernel; /* for all gateways; nobody reads it */
+static unsigned labs_made;       /* of the process so far; names tell them apart */
 
 static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {
@@ -45,7 +46,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	struct conf_tunnel *t = &c->tunnel[0];
 	uint8_t own = (uint8_t)(s + 1), other = (uint8_t)(2 - s);
 
-	snprintf(c->name, sizeof(c->name), "%c%d", 'a' + s, (int)getpid());
+	snprintf(c->name, sizeof(c->name), "%c%d-%u", 'a' + s, (int)getpid(), labs_made);
 	/* made by the gateway, closed to others */
 	snprintf(c->journal_dir, sizeof(c->journal_dir), "/dev/shm/roceway-bench-%d", (int)getpid());
 	c->workers = cfg->workers ? cfg->workers : 1;
@@ -106,11 +107,11 @@ static void ring_port(struct fp_port *p, enum fp_site s, unsigned i)
 	char name[16];
 	int id;
 
-	snprintf(name, sizeof(name), "fp_rx%u%u", s, i);
+	snprintf(name, sizeof(name), "fp%u_rx%u%u", labs_made, s, i);
 	p->rx = rte_ring_create(name, FP_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	snprintf(name, sizeof(name), "fp_tx%u%u", s, i);
+	snprintf(name, sizeof(name), "fp%u_tx%u%u", labs_made, s, i);
 	p->tx = rte_ring_create(name, FP_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	snprintf(name, sizeof(name), "fp%u%u", s, i);
+	snprintf(name, sizeof(name), "fp%u_%u%u", labs_made, s, i);
 	id = p->rx && p->tx ? rte_eth_from_rings(name, &p->rx, 1, &p->tx, 1, 0) : -1;
 	if (id < 0)
 		fp_die("no ring port");
@@ -217,6 +218,7 @@ void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)
 
 	memset(l, 0, sizeof(*l));
 	l->cfg = *cfg;
+	labs_made++;
 	gw_clock_init();
 	if (!kernel && gw_kernel_new(&kernel) != 0)
 		fp_die("no ring to the kernel");
@@ -227,7 +229,9 @@ void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)
 		gateway_ports(l, s);
 		frame = RTE_MAX(frame, gw_ports_max_frame(&l->gw[s].app));
 	}
-	if (gw_pools_new(&l->pools, BUFFERS, frame) != 0)
+	if (cfg->pools)
+		l->pools = *cfg->pools;
+	else if (gw_pools_new(&l->pools, BUFFERS, frame) != 0)
 		fp_die("no memory for packet buffers");
 	for (unsigned s = 0; s < FP_SITES; s++)
 		gateway_start(l, s);

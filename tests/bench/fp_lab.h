@@ -48,6 +48,7 @@ struct fp_cfg {
 	bool relay;                                   /* relays for hosts of FP_PLAIN (fp_relay.c) */
 	unsigned delay;                               /* batches that a datagram is on its way */
 	unsigned workers;                             /* per gateway; 0: one */
+	const struct gw_pools *pools;                 /* of another lab of the process; NULL: its own */
 	void (*conf)(struct conf *c, enum fp_site s); /* changes the configuration; may be NULL */
 	/* adds next hops by fp_neighbour(); may be NULL */
 	void (*hops)(struct fp_gw *g, enum fp_site s);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop of the benchmarks on memory-only ports: hosts, two gateways, and the wire between them,
+ * batch by batch. bench_fastpath.c says what is timed, and why so.
+ */
+#ifndef TESTS_BENCH_FP_RUN_H
+#define TESTS_BENCH_FP_RUN_H
+
+#include "tests/bench/fp_lab.h"
+
+#define FP_WIRE 32768 /* datagrams on the wire, a power of two */
+
+/* One direction of the WAN: datagrams in order, each due some batches after it was sent. */
+struct fp_wire {
+	struct rte_mbuf *q[FP_WIRE];
+	uint64_t due[FP_WIRE];
+	uint32_t head, tail;
+};
+
+/* The caller makes the lab and the hosts. */
+struct fp_run {
+	struct fp_lab lab;
+	struct fp_hosts *hosts;
+	struct fp_wire wire[FP_SITES]; /* by destination site */
+	uint64_t batch_no;
+	uint64_t cycles[FP_SITES], turns[FP_SITES]; /* of the gateways' turns; the caller clears them */
+	bool counted;                               /* the batch is one of those that figures come from */
+	bool harmed;                                /* so many packets of `way` beside each batch */
+	enum fp_hostile way;
+};
+
+/* One timed turn of a gateway's worker. */
+void fp_run_turn(struct fp_run *r, enum fp_site s);
+/* cfg.batch packets of the host at A, until both gateways have nothing to do. */
+void fp_run_batch(struct fp_run *r);
+/*
+ * Every queue pair sends one batch's share at a time until the gateways have paired all of them: an
+ * unpaired flow has one packet out at a time. Hosts check ICRCs until it has ended.
+ */
+void fp_run_warm_up(struct fp_run *r);
+/* Batches without packets until everything is delivered and acknowledged, for 5 s at most. Hosts
+ * check ICRCs again. */
+void fp_run_drain(struct fp_run *r);
+
+/* Something waits at a port of the gateway. */
+bool fp_waiting(const struct fp_gw *g);
+/* How often the kernel has used the thread's CPU. */
+long fp_switches(void);
+/* end: of rte_rdtsc(). */
+bool fp_before(uint64_t end);
+
+#endif
