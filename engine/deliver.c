@@ -114,6 +114,8 @@ static void queue_request(
 {
 	struct eng *e = rq->side.e;
 
+	if (!rq->side.dirty && e->ops->lan_ahead)
+		e->ops->lan_ahead(e->ctx, &rq->nh);
 	b->opcode = pkt->opcode;
 	b->psn = pkt->psn;
 	b->psn_cnt = psn_count(rq, pkt);

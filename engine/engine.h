@@ -195,6 +195,11 @@ struct eng_lan_tx {
 struct eng_ops {
 	void (*lan_tx)(void *ctx, const struct eng_lan_tx *tx);
 	/*
+	 * lan_tx probably gets packets with this next hop at the end of this turn: the callee may
+	 * prefetch what it needs. May be NULL.
+	 */
+	void (*lan_ahead)(void *ctx, const struct eng_nexthop *nh);
+	/*
 	 * A UDP datagram for a path of the tunnel, or its carrier; struct wan_tx has the ownership.
 	 */
 	void (*wan_tx)(void *ctx, unsigned tunnel, const struct wan_tx *tx);

@@ -232,7 +232,7 @@ void gw_rx_flush(struct gw_worker *w);
 void gw_rx_forget(struct gw_worker *w);
 
 /* datapath/eng_ops.c */
-extern const struct eng_ops gw_eng_ops;
+extern const struct eng_ops gw_eng_ops, gw_relay_eng_ops;
 /* datapath/tx_wan.c. A tunnel of this worker: init begins it (copies c), set changes it except for
  * its ends and returns a bit mask of the paths that lead elsewhere now, close refuses further
  * datagrams, fini frees it. Call them before the worker runs, or on its thread. */

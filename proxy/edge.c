@@ -15,7 +15,7 @@ int proxy_edge_init(struct proxy_edge *e, const struct proxy_policy *policy, con
 	*e = (struct proxy_edge){.policy = policy};
 	rc = proxy_map_new(&e->map, cfg);
 	if (!rc)
-		e->links = proxy_map_links(e->map, &e->links_max);
+		e->view = proxy_map_view(e->map);
 	return rc;
 }
 

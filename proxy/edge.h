@@ -102,13 +102,12 @@ struct proxy_counters {
 struct proxy_edge {
 	const struct proxy_policy *policy; /* the caller's; may be exchanged between packets */
 	struct proxy_map *map;
-	struct proxy_link *links; /* of the map */
-	uint32_t links_max;
+	struct proxy_map_view view; /* of it */
+	struct proxy_counters c;
 	struct proxy_once once;
 	struct proxy_hops hops;
 	/* Set by the caller after the begin: random, and secret. Of the desk's cookies. */
 	uint8_t cookie_key[16];
-	struct proxy_counters c;
 	/* Called inside the functions below; may be NULL. why: IBA REJ reason of REJECTED. */
 	void (*news)(void *ctx, enum proxy_news n, const struct proxy_link *l, unsigned why);
 	void *ctx;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proxy/fast.h"
 
+#include <stddef.h>
+
 #include "proxy/rewrite.h"
 #include "roce/wire.h"
 #include "rwy/checksum.h"
@@ -152,9 +154,9 @@ static inline void rewrite(
 }
 
 /* The destination QPN, and the byte before it as it is. */
-static inline void put_dqpn(const struct view *v, uint32_t qpn)
+static inline void put_dqpn(uint8_t *bth, uint32_t qpn)
 {
-	uint8_t *at = ((struct roce_bth *)v->bth)->dqpn - 1;
+	uint8_t *at = ((struct roce_bth *)bth)->dqpn - 1;
 	uint32_t word;
 
 	memcpy(&word, at, 4);
@@ -162,7 +164,41 @@ static inline void put_dqpn(const struct view *v, uint32_t qpn)
 	memcpy(at, &word, 4);
 }
 
-const struct proxy_link *proxy_fast_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, rwy_time now)
+/*
+ * Whether an IPv4 packet has these addresses and this QPN, and a length that the link knows, so
+ * that a packet as long was found good before: then its patch, else NULL. All that view() and the
+ * search for the link look at is in five words.
+ */
+static inline const struct proxy_patch *known4(struct proxy_patch patch[PROXY_PATCHES],
+    const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t qpn, const uint8_t *ip, uint32_t len)
+{
+	const uint64_t n = rwy_get16(ip + 2);
+	const struct proxy_patch *p = patch_of(patch, (uint32_t)n);
+	/* version, header length, total length, fragment */
+	bool same = (rwy_get64(ip) & 0xff00ffff00003fff) == ((uint64_t)0x45 << 56 | n << 32);
+
+	static_assert(ROCE_RC == 0, "the transport is 0");
+	/* protocol and source; destination and UDP port; UDP length, checksum and transport; QPN */
+	same = same && (rwy_get64(ip + 8) & 0xff0000ffffffff) ==
+	                   ((uint64_t)ROCE_IPPROTO_UDP << 48 | rwy_get32(src->b + 12));
+	same = same && (rwy_get64(ip + 16) & 0xffffffff0000ffff) ==
+	                   ((uint64_t)rwy_get32(dst->b + 12) << 32 | ROCE_UDP_PORT);
+	same = same && (rwy_get64(ip + 24) & 0xffffffffe0000000) == (n - IP4_LEN) << 48;
+	same = same && (rwy_get32(ip + IP4_LEN + UDP_LEN + 4) & 0xffffff) == qpn;
+	return same && n && p->len == n && n <= len && rwy_ip_is4(src) ? p : NULL;
+}
+
+static inline void count_in(struct proxy_edge *e, struct proxy_link *l, uint32_t len, rwy_time now)
+{
+	l->touched = now;
+	l->in_packets++;
+	l->in_bytes += len;
+	e->c.relay_in_packets++;
+	e->c.relay_in_bytes += len;
+}
+
+static __attribute__((noinline)) const struct proxy_link *search_in(
+    struct proxy_edge *e, uint8_t *ip, uint32_t len, rwy_time now)
 {
 	struct proxy_patch *p;
 	struct proxy_link *l;
@@ -176,15 +212,33 @@ const struct proxy_link *proxy_fast_in(struct proxy_edge *e, uint8_t *ip, uint32
 	p = patch_of(l->patch_in, v.len);
 	if (p->len == v.len) {
 		rewrite(&v, IP4_DST, IP6_DST, &l->remote, p);
-		put_dqpn(&v, l->rqpn);
+		put_dqpn(v.bth, l->rqpn);
 	} else {
 		rewrite_first(&v, l, true, p);
 	}
-	l->touched = now;
-	l->in_packets++;
-	l->in_bytes += v.len;
-	e->c.relay_in_packets++;
-	e->c.relay_in_bytes += v.len;
+	count_in(e, l, v.len, now);
+	return l;
+}
+
+const struct proxy_link *proxy_fast_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, rwy_time now)
+{
+	const struct proxy_patch *p;
+	struct proxy_link *l;
+	uint32_t dqpn, i;
+
+	if (len < IP6_LEN + UDP_LEN)
+		return NULL;
+	dqpn = rwy_get24(ip + IP4_LEN + UDP_LEN + offsetof(struct roce_bth, dqpn));
+	i = e->view.in[dqpn & e->view.in_mask];
+	if (i >= e->view.links_max)
+		return search_in(e, ip, len, now);
+	l = &e->view.links[i];
+	p = known4(l->patch_in, &l->local, &l->relay, l->alias, ip, len);
+	if (!p || !is_open(l))
+		return search_in(e, ip, len, now);
+	rewrite4(ip, p->len, IP4_DST, &l->remote, p);
+	put_dqpn(ip + IP4_LEN + UDP_LEN, l->rqpn);
+	count_in(e, l, p->len, now);
 	return l;
 }
 
@@ -195,31 +249,6 @@ static inline void count_out(struct proxy_edge *e, struct proxy_link *l, uint32_
 	l->out_bytes += len;
 	e->c.relay_out_packets++;
 	e->c.relay_out_bytes += len;
-}
-
-/*
- * Whether an IPv4 packet is one of the link's, and of a length that it knows, so that a packet
- * as long was found good before: then its patch, else NULL. All that view() and the search for the
- * link look at is in five words.
- */
-static inline const struct proxy_patch *known4(struct proxy_link *l, const uint8_t *ip, uint32_t len)
-{
-	const uint64_t n = rwy_get16(ip + 2);
-	const struct proxy_patch *p = patch_of(l->patch_out, (uint32_t)n);
-	/* version, header length, total length, fragment */
-	bool same = (rwy_get64(ip) & 0xff00ffff00003fff) == ((uint64_t)0x45 << 56 | n << 32);
-
-	/* protocol and source; destination and UDP port; UDP length, checksum and transport; QPN */
-	same = same && (rwy_get64(ip + 8) & 0xff0000ffffffff) ==
-	                   ((uint64_t)ROCE_IPPROTO_UDP << 48 | rwy_get32(l->remote.b + 12));
-	same = same && (rwy_get64(ip + 16) & 0xffffffff0000ffff) ==
-	                   ((uint64_t)rwy_get32(l->local.b + 12) << 32 | ROCE_UDP_PORT);
-	same = same && (rwy_get64(ip + 24) & 0xffffffffe0000000) == (n - IP4_LEN) << 48;
-	same = same && (rwy_get32(ip + IP4_LEN + UDP_LEN + 4) & 0xffffff) == l->lqpn;
-	return same && n && p->len == n && n <= len && l->out_hashed && is_open(l) &&
-	               l->state != PROXY_FREE && l->state != PROXY_CLOSED && rwy_ip_is4(&l->remote)
-	           ? p
-	           : NULL;
 }
 
 static __attribute__((noinline)) const struct proxy_link *search_out(
@@ -247,17 +276,17 @@ static __attribute__((noinline)) const struct proxy_link *search_out(
 const struct proxy_link *proxy_fast_out(
     struct proxy_edge *e, uint8_t *ip, uint32_t len, uint64_t *hint, rwy_time now)
 {
-	static_assert(ROCE_RC == 0, "known4()");
+	const struct proxy_patch *p;
+	struct proxy_link *l;
 
-	if (hint && *hint - 1 < e->links_max && len >= IP6_LEN + UDP_LEN) {
-		struct proxy_link *l = &e->links[*hint - 1];
-		const struct proxy_patch *p = known4(l, ip, len);
-
-		if (p) {
-			rewrite4(ip, p->len, IP4_SRC, &l->relay, p);
-			count_out(e, l, p->len, now);
-			return l;
-		}
-	}
-	return search_out(e, ip, len, hint, now);
+	if (!hint || *hint - 1 >= e->view.links_max || len < IP6_LEN + UDP_LEN)
+		return search_out(e, ip, len, hint, now);
+	l = &e->view.links[*hint - 1];
+	p = known4(l->patch_out, &l->remote, &l->local, l->lqpn, ip, len);
+	/* A closed link's queue pair may be that of a newer one. */
+	if (!p || !l->out_hashed || !is_open(l) || l->state == PROXY_CLOSED)
+		return search_out(e, ip, len, hint, now);
+	rewrite4(ip, p->len, IP4_SRC, &l->relay, p);
+	count_out(e, l, p->len, now);
+	return l;
 }

@@ -92,9 +92,10 @@ static bool is_counted(const struct proxy_link *l)
 	return l->state != PROXY_FREE && l->state != PROXY_CLOSED;
 }
 
-static uint32_t *in_bucket(const struct proxy_map *m, const struct rwy_ip *relay, uint32_t alias)
+/* Aliases are given in turn: links made one after the other have neighbouring buckets. */
+static uint32_t *in_bucket(const struct proxy_map *m, uint32_t alias)
 {
-	return &m->in[rwy_hash(rwy_hash_ip(m->cfg.seed, relay), alias) & m->mask];
+	return &m->in[alias & m->mask];
 }
 
 static uint32_t *out_bucket(
@@ -155,7 +156,7 @@ static void unhash(struct proxy_map *m, struct proxy_link *l)
 	uint32_t i = (uint32_t)(l - m->l);
 
 	if (l->in_hashed)
-		unchain(m, in_bucket(m, &l->relay, l->alias), i, offsetof(struct proxy_link, next_in));
+		unchain(m, in_bucket(m, l->alias), i, offsetof(struct proxy_link, next_in));
 	l->in_hashed = false;
 	out_unhash(m, l);
 	if (l->pair)
@@ -166,7 +167,7 @@ static void unhash(struct proxy_map *m, struct proxy_link *l)
 
 struct proxy_link *proxy_map_in(const struct proxy_map *m, const struct rwy_ip *relay, uint32_t alias)
 {
-	for (uint32_t i = *in_bucket(m, relay, alias); i != PROXY_NIL; i = m->l[i].next_in)
+	for (uint32_t i = *in_bucket(m, alias); i != PROXY_NIL; i = m->l[i].next_in)
 		if (m->l[i].alias == alias && rwy_ip_eq(&m->l[i].relay, relay))
 			return &m->l[i];
 	return NULL;
@@ -203,10 +204,10 @@ struct proxy_link *proxy_map_out_hint(const struct proxy_map *m, uint64_t *hint,
 	return l;
 }
 
-struct proxy_link *proxy_map_links(const struct proxy_map *m, uint32_t *n)
+struct proxy_map_view proxy_map_view(const struct proxy_map *m)
 {
-	*n = m->cfg.links_max;
-	return m->l;
+	return (struct proxy_map_view){
+	    .links = m->l, .in = m->in, .links_max = m->cfg.links_max, .in_mask = m->mask};
 }
 
 struct proxy_link *proxy_map_cm_in(const struct proxy_map *m, const struct proxy_cm_key *k)
@@ -361,7 +362,7 @@ int proxy_map_alias(struct proxy_map *m, struct proxy_link *l)
 		if (proxy_map_in(m, &l->relay, qpn))
 			continue;
 		l->alias = qpn;
-		chain(in_bucket(m, &l->relay, qpn), &l->next_in, (uint32_t)(l - m->l));
+		chain(in_bucket(m, qpn), &l->next_in, (uint32_t)(l - m->l));
 		l->in_hashed = true;
 		return 0;
 	}

@@ -45,9 +45,11 @@ struct proxy_patch {
 #define PROXY_LINE 64 /* bytes of a cache line */
 
 /*
- * A packet to the local host reads the first two cache lines, one of it the first three. The table
- * is aligned to them.
+ * A packet to the local host reads the first PROXY_OUT_LINES cache lines, one of it the first
+ * PROXY_IN_LINES. The table is aligned to them.
  */
+#define PROXY_OUT_LINES 2
+#define PROXY_IN_LINES  3
 struct proxy_link {
 	_Alignas(PROXY_LINE) struct rwy_ip local;
 	struct rwy_ip remote, relay;
@@ -138,8 +140,17 @@ struct proxy_link *proxy_map_out(
  */
 struct proxy_link *proxy_map_out_hint(const struct proxy_map *m, uint64_t *hint, const struct rwy_ip *remote,
     const struct rwy_ip *local, uint32_t lqpn);
-/* The table's links, *n of them, used or not; a hint is 1 + the number of one. For proxy/fast.c. */
-struct proxy_link *proxy_map_links(const struct proxy_map *m, uint32_t *n);
+/*
+ * For proxy/fast.c, valid as long as the table: its links, used or not, of which a hint is 1 + the
+ * number; and the number of the link that proxy_map_in() looks at first for an alias, in
+ * in[alias & in_mask]. PROXY_NIL: none.
+ */
+struct proxy_map_view {
+	struct proxy_link *links;
+	const uint32_t *in;
+	uint32_t links_max, in_mask;
+};
+struct proxy_map_view proxy_map_view(const struct proxy_map *m);
 /* The same for CM messages. key: local -> relay (in), or remote -> local (out). */
 struct proxy_link *proxy_map_cm_in(const struct proxy_map *m, const struct proxy_cm_key *k);
 struct proxy_link *proxy_map_cm_out(const struct proxy_map *m, const struct proxy_cm_key *k);

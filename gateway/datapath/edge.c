@@ -146,21 +146,24 @@ void gw_edge_free(struct gw_edge *g)
 
 /* --- packets --------------------------------------------------------------------------------- */
 
-bool gw_edge_in_fast(struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k)
+bool gw_edge_made_fast(struct gw_worker *w, struct eng_lan_tx *tx)
 {
-	const struct proxy_link *l =
-	    proxy_fast_in(&w->edge->core, rte_pktmbuf_mtod_offset(m, uint8_t *, k->off), k->ip_len, w->now);
+	struct gw_edge *g = w->edge;
 
-	if (l)
-		k->dst = l->remote;
-	return l != NULL;
+	if (tx->buf || tx->foreign || tx->len > sizeof(g->made))
+		return false;
+	memcpy(g->made, tx->bytes, tx->len);
+	if (!proxy_fast_out(&g->core, g->made, tx->len, tx->nh ? &tx->nh->link : NULL, w->now))
+		return false;
+	tx->bytes = g->made;
+	return true;
 }
 
-bool gw_edge_out_fast(struct gw_worker *w, const struct eng_lan_tx *tx)
+void gw_edge_out_ahead(void *ctx, const struct eng_nexthop *nh)
 {
-	return tx->buf && !tx->foreign &&
-	       proxy_fast_out(
-	           &w->edge->core, tx->buf->data, tx->buf->len, tx->nh ? &tx->nh->link : NULL, w->now);
+	const struct gw_worker *w = ctx;
+
+	proxy_fast_out_ahead(&w->edge->core, nh->link);
 }
 
 enum gw_edge_where gw_edge_in(

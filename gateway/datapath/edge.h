@@ -6,25 +6,29 @@
 #ifndef GATEWAY_DATAPATH_EDGE_H
 #define GATEWAY_DATAPATH_EDGE_H
 
+#include <stddef.h>
+
 #include "engine/engine.h"
 #include "gateway/datapath/pkt.h"
 #include "gateway/gw.h"
 #include "proxy/edge.h"
+#include "proxy/fast.h"
+#include "roce/wire.h"
 
 #define GW_EDGE_REPLIES 32
 #define GW_EDGE_ONWARD  1024 /* power of two */
 
 struct gw_edge {
-	struct gw_worker *w;
-	struct proxy_edge core;
-	struct proxy_policy *policy; /* of core; one allocation with its lists */
+	/* what each turn reads */
 	rwy_time tick;
+	unsigned replies, onward_head, onward_tail;
+	struct gw_worker *w;
+	struct proxy_policy *policy; /* of core; one allocation with its lists */
+	struct proxy_edge core;
 	/* REJs of this relay for hosts behind tunnels; they enter the engine between its calls. */
 	struct rwy_buf *reply[GW_EDGE_REPLIES];
-	unsigned replies;
 	/* Packets for another relay, in their order; they enter the engine likewise. */
 	struct rwy_buf *onward[GW_EDGE_ONWARD];
-	unsigned onward_head, onward_tail;
 	uint8_t made[512]; /* a packet of the engine, to be rewritten */
 	struct rwy_ip made_to;
 };
@@ -48,11 +52,42 @@ enum gw_edge_where {
 enum gw_edge_where gw_edge_in(
     struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act);
 /*
- * An ordinary data packet of an open link, from the LAN or to it: rewritten, and k->dst is the
- * remote host. False: nothing is done, and it is for gw_edge_in() or gw_edge_out().
+ * An ordinary packet of an open link, from the LAN or to it: rewritten, and k->dst is the remote
+ * host. False: nothing is done, and it is for gw_edge_in() or gw_edge_out(). gw_edge_made_fast() is
+ * for packets that the engine made, as ACKs: *tx has a rewritten copy afterwards.
  */
-bool gw_edge_in_fast(struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k);
-bool gw_edge_out_fast(struct gw_worker *w, const struct eng_lan_tx *tx);
+static inline bool gw_edge_in_fast(struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k)
+{
+	const struct proxy_link *l =
+	    proxy_fast_in(&w->edge->core, rte_pktmbuf_mtod_offset(m, uint8_t *, k->off), k->ip_len, w->now);
+
+	if (l)
+		k->dst = l->remote;
+	return l != NULL;
+}
+
+static inline bool gw_edge_out_fast(struct gw_worker *w, const struct eng_lan_tx *tx)
+{
+	return tx->buf && !tx->foreign &&
+	       proxy_fast_out(
+	           &w->edge->core, tx->buf->data, tx->buf->len, tx->nh ? &tx->nh->link : NULL, w->now);
+}
+
+bool gw_edge_made_fast(struct gw_worker *w, struct eng_lan_tx *tx);
+
+/* Prefetches for gw_edge_in_fast() of a frame that comes soon and has no VLAN tag. */
+RWY_PREFETCHER void gw_edge_in_ahead(const struct gw_worker *w, const struct rte_mbuf *m)
+{
+	const size_t at =
+	    GW_ETH + sizeof(struct roce_ip4) + sizeof(struct roce_udp) + offsetof(struct roce_bth, dqpn);
+
+	if (m->data_len >= at + 3)
+		proxy_fast_in_ahead(
+		    &w->edge->core, rwy_get24(rte_pktmbuf_mtod_offset(m, const uint8_t *, at)));
+}
+
+/* As eng_ops.lan_ahead, for gw_edge_out_fast(). */
+void gw_edge_out_ahead(void *ctx, const struct eng_nexthop *nh);
 /* A packet of the engine for the LAN. *tx may have another packet afterwards. False: drop it; it
  * has gone on to another relay, or is counted. */
 bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that a worker's engine calls (struct eng_ops). tx_lan.c and tx_wan.c send
  * packets. */
+#include "gateway/datapath/edge.h"
 #include "gateway/datapath/sessions.h"
 #include "gateway/datapath/standby.h"
 #include "gateway/datapath/tx.h"
@@ -47,11 +48,10 @@ static void session(void *ctx, bool open, const struct eng_session *s)
 		w->c.drop_session_event++;
 }
 
-const struct eng_ops gw_eng_ops = {.lan_tx = gw_tx_engine_lan,
-    .wan_tx = gw_tx_engine_wan,
-    .log = log_event,
-    .path_congested = path_congested,
-    .tunnel_state = tunnel_state,
-    .serves = gw_standby_serves,
-    .standby_note = gw_standby_note,
-    .session = session};
+#define OPS                                                                                                  \
+	.lan_tx = gw_tx_engine_lan, .wan_tx = gw_tx_engine_wan, .log = log_event,                            \
+	.path_congested = path_congested, .tunnel_state = tunnel_state, .serves = gw_standby_serves,         \
+	.standby_note = gw_standby_note, .session = session
+
+const struct eng_ops gw_eng_ops = {OPS};
+const struct eng_ops gw_relay_eng_ops = {OPS, .lan_ahead = gw_edge_out_ahead};

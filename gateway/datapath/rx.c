@@ -453,6 +453,8 @@ void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
 			prefetch_rest(pkts[i + 1]);
 		if (w->ts->n && p->conf->role == CONF_ROLE_LAN && i + AHEAD / 2 < n)
 			gw_rx_overlay_ahead(w, pkts[i + AHEAD / 2]);
+		if (w->edge && p->conf->role == CONF_ROLE_LAN && i + AHEAD / 2 < n)
+			gw_edge_in_ahead(w, pkts[i + AHEAD / 2]);
 		if (!owned && p->copy_rx && !(m = rx_copy(w, m)))
 			continue;
 		rx_one(w, p, m, owned);

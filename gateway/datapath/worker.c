@@ -335,7 +335,7 @@ static int engine_new(struct gw_worker *w)
 		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
 	}
 	if (cfg && !rc)
-		rc = eng_new(&w->eng, cfg, &gw_eng_ops, w, bufs, gw_now());
+		rc = eng_new(&w->eng, cfg, w->edge ? &gw_relay_eng_ops : &gw_eng_ops, w, bufs, gw_now());
 	free(cfg);
 	return rc;
 }

@@ -188,7 +188,7 @@ static void known_as_unknown(void **state)
 		}
 		/* The hint may name any link, one that is closed, and one that is gone. */
 		for (unsigned i = 0; i < 4; i++) {
-			struct proxy_link *l = &w.e.links[w.hint - 1];
+			struct proxy_link *l = &w.e.view.links[w.hint - 1];
 
 			if (i == 2)
 				proxy_map_state(w.e.map, l, PROXY_CLOSED, 2 * RWY_SEC);
@@ -202,6 +202,53 @@ static void known_as_unknown(void **state)
 			assert_int_equal(memcmp(b, good, len) != 0, i < 3);
 			if (i == 0)
 				w.hint = 16;
+		}
+		proxy_edge_fini(&w.e);
+	}
+}
+
+static void forget_lengths(struct world *w)
+{
+	for (uint32_t i = 0; i < w->e.view.links_max; i++) {
+		memset(w->e.view.links[i].patch_in, 0, sizeof(w->e.view.links[i].patch_in));
+		memset(w->e.view.links[i].patch_out, 0, sizeof(w->e.view.links[i].patch_out));
+	}
+}
+
+/* The same of a packet from the local host, whose link is found by the QPN that it names. */
+static void known_in_as_unknown(void **state)
+{
+	static uint8_t good[TP_MAX], b[TP_MAX], other[TP_MAX];
+
+	for (unsigned is6 = 0; is6 < 2; is6++) {
+		const uint32_t head = (is6 ? 40 : 20) + 8 + 12;
+		struct tp t = {.opcode = 0x04, .ttl = 64, .payload_len = 64, .pad = -1, .is6 = is6};
+		uint32_t len, passed = 0;
+		struct world w;
+
+		world_begin(&w, is6, true);
+		t.dqpn = w.alias;
+		len = tp_make(good, &t);
+		for (uint32_t bit = 0; bit < 8 * head; bit++) {
+			const struct proxy_link *l;
+
+			memcpy(b, good, len);
+			assert_non_null(fast(&w, true, b, len)); /* its length is known now */
+			memcpy(b, good, len);
+			b[bit / 8] ^= (uint8_t)(1u << bit % 8);
+			memcpy(other, b, len);
+			l = fast(&w, true, b, len);
+			forget_lengths(&w);
+			if (fast(&w, true, other, len) != l)
+				fail_msg("bit %u", bit);
+			assert_memory_equal(b, other, len);
+			passed += l != NULL;
+		}
+		assert_true(passed > 40 && passed < 8 * head / 2);
+		for (uint32_t n = 0; n < len; n++) {
+			memcpy(b, good, len);
+			assert_null(fast(&w, true, b, n));
+			assert_memory_equal(b, good, len);
 		}
 		proxy_edge_fini(&w.e);
 	}
@@ -234,6 +281,7 @@ int main(void)
 	    cmocka_unit_test(equals_the_long_way_everywhere),
 	    cmocka_unit_test(left_alone),
 	    cmocka_unit_test(known_as_unknown),
+	    cmocka_unit_test(known_in_as_unknown),
 	    cmocka_unit_test(not_of_the_link),
 	};
 
