@@ -9,10 +9,9 @@
 #define WEIGHT_BITS 20
 #define TURN        16384u /* most bytes of one class in a row: batches stay in the cache */
 /*
- * A path slower than its guarantees owes no more than a class's lag: what a class may catch up with
- * after the worker, or the path, did not serve it. It is the time of LAG_BYTES at the guarantee, so
- * that a slow class keeps its rate where a worker waits long for a processor; a burst of so many
- * bytes harms nobody.
+ * A class that the worker, or the path, did not serve in time catches up with at most its lag: the
+ * time that LAG_BYTES take at its guarantee, within LAG_MIN and LAG_MAX. A slow class so keeps its
+ * rate where a worker waits long for a processor.
  */
 #define LAG_MIN   (10 * RWY_MS)
 #define LAG_MAX   (100 * RWY_MS)

@@ -35,7 +35,7 @@ struct wan_class {
 	struct wan_class *parent;       /* NULL: none */
 	struct wan_txflow *head, *tail; /* flows with data to send */
 	struct rwy_pace guarantee, limit;
-	rwy_dur lag;                    /* what it may catch up with; 0: it has no guarantee */
+	rwy_dur lag;                    /* time for which it may catch up; 0: it has no guarantee */
 	uint32_t place[WAN_HEAP_KINDS]; /* 1 + index in each heap; 0: not in it */
 	uint64_t key[WAN_HEAP_KINDS];   /* virtual time; end of the wait; due time */
 	uint32_t weight_inv;

@@ -11,7 +11,7 @@
 #define UNTIL    (20 * RWY_SEC) /* from then on they stay */
 #define RATE_MIN 2000000        /* bytes a second: hosts wait for some seconds at most */
 #define RATE_MAX 20000000
-#define SLOW_MIN 400000 /* of a slow one, every eighth: it catches up with more time than others */
+#define SLOW_MIN 200000 /* of a slow one, every eighth: it catches up with more time than others */
 #define PAIRS    (SIM_HOSTS * SIM_HOSTS * (SIM_TENANTS + 1))
 
 static uint32_t below(struct run *r, uint32_t n)

@@ -17,10 +17,10 @@ struct sim_rates {
 	 * catch up with, less what it sent. */
 	double credit[SIM_RATES];
 	uint64_t sent[SIM_RATES];
-	double most[SIM_RATES]; /* the most that credit can be, in s; 0: not known yet */
-	bool due[SIM_RATES];    /* before the turn it waited, and had had less than is reserved */
-	uint64_t shared;        /* bytes that all classes had sent without a guarantee */
-	rwy_time at;            /* of the last turn; 0: there was none */
+	bool known[SIM_RATES];
+	bool due[SIM_RATES]; /* before the turn it waited, and had had less than is reserved */
+	uint64_t shared;     /* bytes that all classes had sent without a guarantee */
+	rwy_time at;         /* of the last turn; 0: there was none */
 	/* The engine's set of assignments, and since when it has it. */
 	uint32_t gen;
 	rwy_time gen_at;

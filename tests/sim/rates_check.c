@@ -63,15 +63,21 @@ static double catch_up(const struct wan_class *c)
 	return fmin(fmax(CATCH_UP_BYTES / (double)c->cfg.guarantee_Bps, CATCH_UP_MIN), CATCH_UP_MAX);
 }
 
-/* A class begins with what it may catch up with, also after that has become more or less. */
-static void refill(struct sim_rates *k, unsigned i, const struct wan_class *c, rwy_time now)
+/* A class begins with what it may catch up with. */
+static void refill(struct sim_rates *k, unsigned i, rwy_time now)
 {
-	const double most = catch_up(c);
-
 	k->credit[i] += (double)(now - k->at) / 1e9;
-	if (most != k->most[i] || k->credit[i] > most) /* NOLINT(clang-diagnostic-float-equal) */
-		k->credit[i] = most;
-	k->most[i] = most;
+	if (!k->known[i] || k->credit[i] > CATCH_UP_MAX)
+		k->credit[i] = CATCH_UP_MAX;
+	k->known[i] = true;
+}
+
+/* The rate at which it sends now says how much of the time before counts. */
+static void spend(struct sim_rates *k, unsigned i, const struct wan_class *c, uint64_t sent)
+{
+	if (!sent)
+		return;
+	k->credit[i] = fmin(k->credit[i], catch_up(c)) - (double)sent / (double)c->cfg.limit_Bps;
 }
 
 void sim_rates_before(const struct eng *e, struct sim_rates *k, rwy_time now)
@@ -89,7 +95,7 @@ void sim_rates_before(const struct eng *e, struct sim_rates *k, rwy_time now)
 
 		k->due[i] = c && is_due(c, now) && !goes_ahead(t);
 		if (c)
-			refill(k, i, c, now);
+			refill(k, i, now);
 	}
 	k->shared = shared(t);
 }
@@ -105,11 +111,11 @@ const char *sim_rates_after(const struct eng *e, struct sim_rates *k, rwy_time n
 
 		if (!c)
 			continue;
-		if (k->most[i] <= 0) /* it was made within the turn */
-			refill(k, i, c, now);
+		if (!k->known[i]) /* it was made within the turn */
+			refill(k, i, now);
 		sent = c->sent - k->sent[i];
 		k->sent[i] = c->sent;
-		k->credit[i] -= (double)sent / (double)c->cfg.limit_Bps;
+		spend(k, i, c, sent);
 		if (sent && k->credit[i] * (double)c->cfg.limit_Bps < -DATAGRAM)
 			why = "more was sent than is reserved";
 		if (k->due[i] && is_due(c, now) && !goes_ahead(t) && shared(t) > k->shared)
