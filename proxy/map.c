@@ -8,8 +8,11 @@
 
 #include "rwy/hash.h"
 
-/* Lists in order of the last touch. Links of a list have the same time to live. */
-enum list { L_FREE, L_HALF, L_OPEN, L_CLOSED, L_COUNT };
+/*
+ * Links of a list have the same time to live. HALF and CLOSED are in order of the last touch.
+ * Packets do not move links of OPEN and ENDING.
+ */
+enum list { L_FREE, L_HALF, L_OPEN, L_ENDING, L_CLOSED, L_COUNT };
 
 /* Open links of an active host. Slots are probed linearly, and there are twice as many as links. */
 struct source {
@@ -41,8 +44,9 @@ static enum list list_of(enum proxy_state s)
 		return L_HALF;
 	case PROXY_REP_SEEN:
 	case PROXY_ESTABLISHED:
-	case PROXY_DISCONNECTING:
 		return L_OPEN;
+	case PROXY_DISCONNECTING:
+		return L_ENDING;
 	case PROXY_CLOSED:
 		return L_CLOSED;
 	case PROXY_STATE_COUNT:
@@ -260,7 +264,7 @@ static void sources_clean(struct proxy_map *m)
 {
 	m->source_marks = 0;
 	memset(m->source, 0, ((size_t)m->source_mask + 1) * sizeof(*m->source));
-	for (unsigned k = L_HALF; k <= L_OPEN; k++)
+	for (unsigned k = L_HALF; k <= L_ENDING; k++)
 		for (uint32_t i = m->list[k].head; i != PROXY_NIL; i = m->l[i].next) {
 			source_take(m, &m->l[i]);
 		}
@@ -386,6 +390,8 @@ static rwy_dur ttl_of(const struct proxy_map *m, enum list k)
 		return m->cfg.half_open_ttl;
 	case L_OPEN:
 		return m->cfg.idle_ttl;
+	case L_ENDING:
+		return m->cfg.ending_ttl;
 	case L_CLOSED:
 		return m->cfg.closed_ttl;
 	case L_FREE:
@@ -395,36 +401,42 @@ static rwy_dur ttl_of(const struct proxy_map *m, enum list k)
 	return RWY_NEVER;
 }
 
+/* The first link of a list that packets keep alive goes to the end. */
+static bool may_be_last(const struct proxy_map *m, enum list k, const struct proxy_link *l, rwy_time now)
+{
+	return k == L_ENDING || (k == L_OPEN && rwy_since(l->since, now) >= m->cfg.idle_ttl);
+}
+
 void proxy_map_expire(struct proxy_map *m, unsigned budget,
     void (*gone)(void *ctx, const struct proxy_link *l), void *ctx, rwy_time now)
 {
-	for (enum list k = L_HALF; k < L_COUNT; k++)
-		for (; budget && m->list[k].n; budget--) {
-			struct proxy_link *l = &m->l[m->list[k].head];
-			rwy_dur ttl = ttl_of(m, k);
+	for (enum list k = L_HALF; k < L_COUNT; k++) {
+		const rwy_dur ttl = ttl_of(m, k);
 
-			/* Packets do not move a link in its list: here it goes to the end. */
-			if (ttl == RWY_NEVER)
-				break;
-			if (rwy_since(l->touched, now) < ttl) {
-				if (k != L_OPEN || rwy_since(l->since, now) < ttl)
-					break;
-				uint32_t i = (uint32_t)(l - m->l);
+		for (uint32_t left = m->list[k].n < budget ? m->list[k].n : budget; left && ttl != RWY_NEVER;
+		     left--) {
+			const uint32_t i = m->list[k].head;
+			struct proxy_link *l = &m->l[i];
 
+			if (rwy_since(l->touched, now) >= ttl) {
+				if (gone)
+					gone(ctx, l);
+				proxy_map_remove(m, l);
+			} else if (may_be_last(m, k, l, now)) {
 				list_remove(m, i);
 				list_append(m, i, (enum proxy_state)l->state);
-				continue;
+			} else {
+				break;
 			}
-			if (gone)
-				gone(ctx, l);
-			proxy_map_remove(m, l);
 		}
+	}
 }
 
 void proxy_map_count(const struct proxy_map *m, struct proxy_map_now *out)
 {
-	*out = (struct proxy_map_now){
-	    .half_open = m->list[L_HALF].n, .open = m->list[L_OPEN].n, .closed = m->list[L_CLOSED].n};
+	*out = (struct proxy_map_now){.half_open = m->list[L_HALF].n,
+	    .open = m->list[L_OPEN].n + m->list[L_ENDING].n,
+	    .closed = m->list[L_CLOSED].n};
 }
 
 const struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cursor)

@@ -45,8 +45,8 @@ struct proxy_patch {
 #define PROXY_LINE 64 /* bytes of a cache line */
 
 /*
- * A packet to the local host reads the first PROXY_OUT_LINES cache lines, one of it the first
- * PROXY_IN_LINES. The table is aligned to them.
+ * A packet to the local host reads the first PROXY_OUT_LINES cache lines; a packet from the local
+ * host reads the first PROXY_IN_LINES. The table is aligned to them.
  */
 #define PROXY_OUT_LINES 2
 #define PROXY_IN_LINES  3
@@ -94,6 +94,7 @@ struct proxy_map_cfg {
 	uint32_t qpn_first, qpn_last; /* aliases, 2..0xfffffe */
 	rwy_dur half_open_ttl;        /* since the last message */
 	rwy_dur idle_ttl;             /* of open links, since the last packet; RWY_NEVER: none */
+	rwy_dur ending_ttl;           /* after a DREQ, since the last message or packet */
 	rwy_dur closed_ttl;
 	uint64_t seed; /* of the hash; a number that hosts cannot guess */
 };
@@ -104,7 +105,8 @@ struct proxy_map_now {
 
 struct proxy_map;
 
-/* The defaults: 16384 links, 1024 half-open for 70 s, 4096 a source, 24 h idle, 65 s closed. */
+/* The defaults: 16384 links, 1024 half-open for 70 s, 4096 a source, 24 h idle, 35 s after the
+ * last DREQ that nobody answers, 65 s closed. */
 void proxy_map_cfg_default(struct proxy_map_cfg *cfg);
 /* RWY_EINVAL: a value out of its range; RWY_ENOMEM. *out is then not set. */
 RWY_MUST_CHECK int proxy_map_new(struct proxy_map **out, const struct proxy_map_cfg *cfg);
@@ -140,14 +142,10 @@ struct proxy_link *proxy_map_out(
  */
 struct proxy_link *proxy_map_out_hint(const struct proxy_map *m, uint64_t *hint, const struct rwy_ip *remote,
     const struct rwy_ip *local, uint32_t lqpn);
-/*
- * For proxy/fast.c, valid as long as the table: its links, used or not, of which a hint is 1 + the
- * number; and the number of the link that proxy_map_in() looks at first for an alias, in
- * in[alias & in_mask]. PROXY_NIL: none.
- */
+/* For proxy/fast.c; valid as long as the table. */
 struct proxy_map_view {
-	struct proxy_link *links;
-	const uint32_t *in;
+	struct proxy_link *links; /* all, used or not; a hint is an index + 1 */
+	const uint32_t *in;       /* [alias & in_mask]: index of its first link, or PROXY_NIL */
 	uint32_t links_max, in_mask;
 };
 struct proxy_map_view proxy_map_view(const struct proxy_map *m);
@@ -161,8 +159,8 @@ uint32_t proxy_map_of_entry(const struct proxy_map *m, uint32_t entry);
 #define PROXY_ENTRIES_MAX 1024 /* entries of the listen map that are counted */
 
 /*
- * Removes links whose time is over, at most `budget`. gone, which may be NULL, hears of each before
- * it is removed.
+ * Removes links whose time is over. It looks at no more than `budget` links of each kind:
+ * half-open, open, ending, closed. gone, which may be NULL, hears of each before it is removed.
  */
 void proxy_map_expire(struct proxy_map *m, unsigned budget,
     void (*gone)(void *ctx, const struct proxy_link *l), void *ctx, rwy_time now);

@@ -20,6 +20,7 @@ void proxy_map_cfg_default(struct proxy_map_cfg *cfg)
 	    .qpn_last = PROXY_QPN_MAX,
 	    .half_open_ttl = 70 * RWY_SEC,
 	    .idle_ttl = 24 * 3600 * RWY_SEC,
+	    .ending_ttl = 35 * RWY_SEC, /* a host may repeat its DREQ every 17 s (CM timeout 22) */
 	    .closed_ttl = 65 * RWY_SEC,
 	};
 }

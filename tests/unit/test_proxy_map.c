@@ -166,6 +166,33 @@ static void ages(void **state)
 	proxy_map_free(m);
 }
 
+/* A DREQ that nobody answers: the link goes some time after the last one. Packets keep it. */
+static void unanswered_dreq(void **state)
+{
+	struct proxy_map_cfg c = small();
+	struct proxy_map *m = map_new(&c);
+	struct proxy_link *used = add(m, 1, 1, 0), *left = add(m, 1, 2, 0), *open = add(m, 1, 3, 0);
+	struct proxy_map_now n;
+	unsigned gone = 0;
+
+	proxy_map_state(m, open, PROXY_ESTABLISHED, 0);
+	proxy_map_state(m, used, PROXY_DISCONNECTING, RWY_SEC);
+	proxy_map_state(m, left, PROXY_DISCONNECTING, 2 * RWY_SEC);
+	proxy_map_state(m, left, PROXY_DISCONNECTING, 3 * RWY_SEC); /* the host repeats it */
+	used->touched = 4 * RWY_SEC;
+	proxy_map_count(m, &n);
+	assert_int_equal(n.open, 3);
+	proxy_map_expire(m, 100, count_gone, &gone, 3 * RWY_SEC + c.ending_ttl - 1);
+	assert_int_equal(gone, 0);
+	proxy_map_expire(m, 100, count_gone, &gone, 3 * RWY_SEC + c.ending_ttl);
+	assert_int_equal(gone, 1);
+	assert_int_equal(left->state, PROXY_FREE);
+	proxy_map_expire(m, 100, count_gone, &gone, 4 * RWY_SEC + c.ending_ttl);
+	assert_int_equal(used->state, PROXY_FREE);
+	assert_int_equal(open->state, PROXY_ESTABLISHED);
+	proxy_map_free(m);
+}
+
 /* Many sources come and go: each is counted right, and found. */
 static void random_against_model(void **state)
 {
@@ -264,6 +291,7 @@ int main(void)
 	    cmocka_unit_test(aliases_are_unique_and_run_out),
 	    cmocka_unit_test(limits),
 	    cmocka_unit_test(ages),
+	    cmocka_unit_test(unanswered_dreq),
 	    cmocka_unit_test(random_against_model),
 	    cmocka_unit_test(states),
 	    cmocka_unit_test(policy),

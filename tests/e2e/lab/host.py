@@ -83,13 +83,18 @@ class Host(Guest, Endpoint):
         self.run("""set -e; [ -d /sys/module/nvme_rdma ] || while read -r m; do
             o=; [ ${m##*/} != brd.ko ] || o="rd_nr=1 rd_size=32768"; insmod $m $o; done </etc/modules.later""", timeout=60)
 
+    def program(self, path):
+        """Puts a program of this machine, with its libraries, into the guest, once; returns the words that start it."""
+        folder = f"/run/{path.name}"
+        if not self.run(f"ls {folder}/{path.name} 2>/dev/null; true").out:
+            self.run(f"mkdir -p {folder}")
+            self.put(image.program_archive(path), f"{folder}/tar", timeout=120)
+            self.run(f"cd {folder} && gunzip -c tar | tar -x && rm tar", timeout=120)
+        return f"LD_LIBRARY_PATH={folder} {folder}/{path.name}"
+
     def fio(self):
-        """Puts fio into the guest, once; returns the words that start it."""
-        if not self.run("ls /run/fio/fio 2>/dev/null; true").out:
-            self.run("mkdir -p /run/fio")
-            self.put(image.fio_archive(), "/run/fio/tar", timeout=120)
-            self.run("cd /run/fio && gunzip -c tar | tar -x && rm tar", timeout=120)
-        return "LD_LIBRARY_PATH=/run/fio /run/fio/fio"
+        """The words that start fio."""
+        return self.program(image.FIO)
 
     def route(self, native, mtu):
         """Sets the route to the other site: through the gateway, or on the link for native runs."""

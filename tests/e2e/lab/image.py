@@ -36,7 +36,7 @@ PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/rstream /usr/bin/
               /usr/sbin/mkfs.ext4 /usr/sbin/e2fsck /usr/sbin/badblocks""".split()
 # Debian's fio is linked with the clients of Ceph and GlusterFS, 80 MB of libraries. A guest that needs it gets it while it runs
 # (Host.fio): in the archive it would make each boot longer.
-FIO = "/usr/bin/fio"
+FIO = Path("/usr/bin/fio")
 BUSYBOX = "/bin/busybox"
 LIBDIR = "/usr/lib/x86_64-linux-gnu"
 # Programs open these by name at run time, so ldd does not list them.
@@ -269,13 +269,13 @@ def _more(kdir, name, programs, pmds, modules):
     return image
 
 
-def fio_archive():
-    """A compressed tar file with fio and the libraries that it needs, in one folder."""
-    if not Path(FIO).exists():
-        raise ImageError(f"missing on this machine: {FIO}: run tools/setup/install")
+def program_archive(path):
+    """A compressed tar file with a program and the libraries that it needs, in one folder."""
+    if not path.exists():
+        raise ImageError(f"missing on this machine: {path}: run tools/setup/install and make")
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as tar:
-        for p in [FIO, *_libs(FIO)]:
+        for p in [path, *_libs(path)]:
             info = tarfile.TarInfo(Path(p).name)
             info.size, info.mode = Path(p).stat().st_size, 0o755
             with open(p, "rb") as f:
