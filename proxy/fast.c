@@ -165,9 +165,9 @@ static inline void put_dqpn(uint8_t *bth, uint32_t qpn)
 }
 
 /*
- * Whether an IPv4 packet has these addresses and this QPN, and a length that the link knows, so
- * that a packet as long was found good before: then its patch, else NULL. All that view() and the
- * search for the link look at is in five words.
+ * Returns the patch of an IPv4 packet that has these addresses and this QPN, and a length that the
+ * link knows; else NULL. A packet of this length was checked before, so five words hold everything
+ * that view() and the search for the link would check.
  */
 static inline const struct proxy_patch *known4(struct proxy_patch patch[PROXY_PATCHES],
     const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t qpn, const uint8_t *ip, uint32_t len)

@@ -52,9 +52,10 @@ enum gw_edge_where {
 enum gw_edge_where gw_edge_in(
     struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act);
 /*
- * An ordinary packet of an open link, from the LAN or to it: rewritten, and k->dst is the remote
- * host. False: nothing is done, and it is for gw_edge_in() or gw_edge_out(). gw_edge_made_fast() is
- * for packets that the engine made, as ACKs: *tx has a rewritten copy afterwards.
+ * An ordinary packet of an open link, from the LAN or to it, is rewritten; gw_edge_in_fast() sets
+ * k->dst to the remote host. False: nothing is done, and it is for gw_edge_in() or gw_edge_out().
+ * gw_edge_made_fast() is for packets that the engine made, as ACKs: *tx has a rewritten copy
+ * afterwards.
  */
 static inline bool gw_edge_in_fast(struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k)
 {

@@ -3,9 +3,8 @@
  * What a packet costs a relay, in a gateway's cycles. Two gateways and two relays in one process,
  * with the same packet buffers and the same hosts' packets, run in turn: a few batches of the
  * gateways, then as many of the relays. The first batch after each change warms the caches and does
- * not count. One round is a few milliseconds, so other users of the machine's caches and memory
- * disturb both of its halves, and its ratio is theirs only. bench_fastpath.c says what the cycles
- * are.
+ * not count. A round takes a few milliseconds, so other users of the machine's caches and memory
+ * disturb both of its halves. bench_fastpath.c says what the cycles are.
  *
  * Prints one line of JSON for one packet size and number of queue pairs; run-proxy makes the table.
  */
@@ -48,7 +47,7 @@ static void one_round(void)
 {
 	const long before = fp_switches();
 	double now[KINDS][FP_SITES];
-	/* Who begins changes: neither has always the caches that the other one left. */
+	/* The halves take turns at being first: the second finds warmer code in the caches. */
 	const unsigned first = rounds & 1;
 
 	half(&run[first], now[first]);
@@ -106,13 +105,21 @@ static void finish(struct fp_run *r)
 static void print(const struct fp_cfg *cfg)
 {
 	static const char *const name[FP_SITES] = {"near", "far"};
+	uint64_t again = 0;
 
 	printf(
 	    "{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, cfg->payload, cfg->qps, rte_get_tsc_hz());
 	for (unsigned s = 0; s < FP_SITES; s++)
 		printf(", \"%s\": {\"ratio\": %.4f, \"gateway\": %.1f, \"relay\": %.1f}", name[s],
 		    median(ratio[s]), median(cycles[GATEWAY][s]), median(cycles[RELAY][s]));
-	printf(", \"rounds\": %u, \"disturbed\": %u}\n", rounds, disturbed);
+	for (unsigned k = 0; k < KINDS; k++) {
+		struct wan_stats wan;
+
+		eng_tunnel_stats(run[k].lab.gw[FP_A].w->eng, 0, &wan);
+		again += wan.c.tx_retransmit;
+	}
+	printf(
+	    ", \"retransmits\": %" PRIu64 ", \"rounds\": %u, \"disturbed\": %u}\n", again, rounds, disturbed);
 }
 
 static uint32_t number(const char *s, uint32_t lo, uint32_t hi)

@@ -139,7 +139,6 @@ void fp_run_drain(struct fp_run *r)
 {
 	uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
 	const struct fp_stats *st = fp_hosts_stats(r->hosts);
-
 	unsigned full = r->lab.cfg.batch;
 
 	r->lab.cfg.batch = 0;

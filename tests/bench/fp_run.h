@@ -24,7 +24,7 @@ struct fp_run {
 	struct fp_wire wire[FP_SITES]; /* by destination site */
 	uint64_t batch_no;
 	uint64_t cycles[FP_SITES], turns[FP_SITES]; /* of the gateways' turns; the caller clears them */
-	bool counted;                               /* the batch is one of those that figures come from */
+	bool counted;                               /* near_turn() and far_turn() run it, for a profiler */
 	bool harmed;                                /* so many packets of `way` beside each batch */
 	enum fp_hostile way;
 };
@@ -34,8 +34,8 @@ void fp_run_turn(struct fp_run *r, enum fp_site s);
 /* cfg.batch packets of the host at A, until both gateways have nothing to do. */
 void fp_run_batch(struct fp_run *r);
 /*
- * Every queue pair sends one batch's share at a time until the gateways have paired all of them: an
- * unpaired flow has one packet out at a time. Hosts check ICRCs until it has ended.
+ * Sends one packet of each queue pair, and waits for up to 20 s until the gateways have paired all
+ * of them; then 65,536 packets. From then on hosts do not check ICRCs.
  */
 void fp_run_warm_up(struct fp_run *r);
 /* Batches without packets until everything is delivered and acknowledged, for 5 s at most. Hosts

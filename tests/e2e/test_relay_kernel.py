@@ -45,15 +45,15 @@ def disk_down(lab):
     lab.a.run("for d in /sys/class/nvme/nvme*/delete_controller; do echo 1 >$d; done; true", timeout=30)
 
 
-def nvme(lab, relay, blocks):
-    """badblocks over `blocks` KiB of the disk, then ext4 with a file on it."""
+def nvme(lab, relay, kib):
+    """badblocks over `kib` KiB of the disk, then ext4 with a file on it."""
     target_up(lab)
     try:
         disk = disk_up(lab)
         assert len(relay.ask("links")["links"]) >= 2  # the admin queue, and one of I/O for each CPU
-        r = lab.a.run(f"badblocks -w -s -b 1024 -c 16 -t 0x5a -t random {disk} {blocks - 1} 2>&1", timeout=240)
+        r = lab.a.run(f"badblocks -w -s -b 1024 -c 16 -t 0x5a -t random {disk} {kib - 1} 2>&1", timeout=240)
         assert "0/0/0 errors" in r.out and "errors)" in r.out, r
-        lab.a.run(f"""set -e; mkfs.ext4 -q -F {disk}; mkdir -p /mnt; mount -t ext4 {disk} /mnt; dd if=/dev/urandom of=/tmp/t/f bs=64k count={blocks // 64} 2>/dev/null
+        lab.a.run(f"""set -e; mkfs.ext4 -q -F {disk}; mkdir -p /mnt; mount -t ext4 {disk} /mnt; dd if=/dev/urandom of=/tmp/t/f bs=64k count={kib // 64} 2>/dev/null
             cp /tmp/t/f /mnt/f; for i in 1 2 3 4 5 6 7 8; do echo $i >/mnt/small$i; done; umount /mnt; echo 3 >/proc/sys/vm/drop_caches""", timeout=120)
         r = lab.a.run(f"""e2fsck -f -n {disk} && mount -t ext4 {disk} /mnt && cat /mnt/small? | tr -d '\\n' && echo && sha256sum </mnt/f && sha256sum </tmp/t/f
             umount /mnt; rm /tmp/t/f""", timeout=120)
@@ -121,12 +121,12 @@ def mount(lab, to=RELAY[4]):
     lab.a.run(f"mkdir -p /mnt; mount -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr={to},clientaddr={lab.a.ip4},sec=sys {to}:/ /mnt", timeout=90)
 
 
-def nfs(lab, blocks):
-    """A file of `blocks` times 64 KiB and small files, read again after the cache is dropped and from a second mount."""
+def nfs(lab, kib):
+    """A file of `kib` KiB and small files, read again after the cache is dropped and from a second mount."""
     try:
         nfs_up(lab)
         mount(lab)
-        r = lab.a.run(f"""set -e; dd if=/dev/urandom of=/tmp/t/f bs=64k count={blocks} 2>/dev/null; cp /tmp/t/f /mnt/f
+        r = lab.a.run(f"""set -e; dd if=/dev/urandom of=/tmp/t/f bs=64k count={kib // 64} 2>/dev/null; cp /tmp/t/f /mnt/f
             for i in 1 2 3 4 5 6 7 8; do echo $i >/mnt/new; mv /mnt/new /mnt/small$i; done; umount /mnt; echo 3 >/proc/sys/vm/drop_caches""", timeout=180)
         mount(lab)
         r = lab.a.run("cat /mnt/small? | tr -d '\\n'; echo; sha256sum </mnt/f; sha256sum </tmp/t/f; rm /tmp/t/f", timeout=180)
@@ -140,9 +140,9 @@ def nfs(lab, blocks):
 
 
 # --- the tests -----------------------------------------------------------------------------------
-def none_again(lab):
+def none_again(lab, qps=3):
     """No host has sent anything again because of the WAN."""
-    again = lab.host_retransmits(timer=CM_TIMER / RETRIES, qps=3)
+    again = lab.host_retransmits(timer=CM_TIMER / RETRIES, qps=qps)
     assert not again, again
 
 
@@ -167,15 +167,15 @@ def test_relay_fio(lab):
 def test_relay_nfs(lab):
     """NFS 4.2 over RDMA: a file and small files written, read after the cache is dropped and from a second mount; checksums equal at the server."""
     storage(lab)
-    nfs(lab, lab.scaled(64, 4))
-    none_again(lab)
+    nfs(lab, 64 * lab.scaled(64, 4))
+    none_again(lab, qps=1)
 
 
-def storage_set(lab, relay, blocks, mib):
-    """The three of them: badblocks over `blocks` KiB, fio over `mib` MiB, and a file of `blocks` KiB by NFS."""
-    nvme(lab, relay, blocks)
+def storage_set(lab, relay, kib, mib):
+    """The three of them: badblocks over `kib` KiB, fio over `mib` MiB, and a file of `kib` KiB by NFS."""
+    nvme(lab, relay, kib)
     fio_verify(lab, mib)
-    nfs(lab, max(blocks // 64, 4))
+    nfs(lab, kib)
 
 
 @each(carrier=["tcp", "quic"])

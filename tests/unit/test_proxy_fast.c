@@ -215,7 +215,7 @@ static void forget_lengths(struct world *w)
 	}
 }
 
-/* The same of a packet from the local host, whose link is found by the QPN that it names. */
+/* The same test for packets from the local host: the QPN that they name leads to the link. */
 static void known_in_as_unknown(void **state)
 {
 	static uint8_t good[TP_MAX], b[TP_MAX], other[TP_MAX];
