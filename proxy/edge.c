@@ -2,6 +2,7 @@
 #include "proxy/edge.h"
 
 #include "proxy/cm.h"
+#include "proxy/edge_int.h"
 #include "proxy/fast.h"
 #include "proxy/rewrite.h"
 #include "roce/cm.h"
@@ -45,11 +46,6 @@ static bool is_datagram(const struct roce_pkt *pkt)
 	return pkt->info->transport == ROCE_UD;
 }
 
-static bool is_open(const struct proxy_link *l)
-{
-	return l->rqpn && l->lqpn && l->state != PROXY_REQ_SEEN;
-}
-
 void proxy_edge_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now)
 {
 	struct proxy_link *l;
@@ -80,28 +76,25 @@ void proxy_edge_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy
 		drop(act, &e->c.drop_relay_foreign);
 		return;
 	}
-	if (!is_open(l)) {
+	if (!proxy_is_open(l)) {
 		drop(act, &e->c.drop_relay_not_open);
 		return;
 	}
 	proxy_rewrite_dst(&pkt, &l->remote);
 	proxy_rewrite_dqpn(&pkt, l->rqpn);
-	l->touched = now;
-	l->in_packets++;
-	l->in_bytes += pkt.len;
-	e->c.relay_in_packets++;
-	e->c.relay_in_bytes += pkt.len;
+	proxy_count_in(e, l, pkt.len, now);
 	act->verdict = PROXY_PASS;
 }
 
-void proxy_edge_out(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now)
+void proxy_edge_out(
+    struct proxy_edge *e, uint8_t *ip, uint32_t len, uint64_t *hint, struct proxy_act *act, rwy_time now)
 {
 	struct proxy_link *l;
 	struct roce_pkt pkt;
 
 	act->reply_len = 0;
 	act->verdict = PROXY_PASS;
-	if (proxy_fast_out(e, ip, len, NULL, now))
+	if (proxy_fast_out(e, ip, len, hint, now))
 		return;
 	if (!parses(ip, len, &pkt)) {
 		drop(act, &e->c.drop_relay_no_link);
@@ -120,16 +113,12 @@ void proxy_edge_out(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct prox
 		drop(act, &e->c.drop_relay_no_link);
 		return;
 	}
-	if (!is_open(l)) {
+	if (!proxy_is_open(l)) {
 		drop(act, &e->c.drop_relay_not_open);
 		return;
 	}
 	proxy_rewrite_src(&pkt, &l->relay);
-	l->touched = now;
-	l->out_packets++;
-	l->out_bytes += pkt.len;
-	e->c.relay_out_packets++;
-	e->c.relay_out_bytes += pkt.len;
+	proxy_count_out(e, l, pkt.len, now);
 	act->verdict = PROXY_PASS;
 }
 

@@ -127,9 +127,10 @@ void proxy_edge_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy
 /*
  * A packet of the engine to a local host. PASS: it is now from a relay address. One that was
  * rewritten before, because it is sent again, passes as it is. A reply goes into the engine, as
- * from the local host.
+ * from the local host. hint: as of proxy_fast_out().
  */
-void proxy_edge_out(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy_act *act, rwy_time now);
+void proxy_edge_out(
+    struct proxy_edge *e, uint8_t *ip, uint32_t len, uint64_t *hint, struct proxy_act *act, rwy_time now);
 
 /*
  * A packet of the engine whose destination is behind another tunnel: this relay is between two

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "proxy/edge_int.h"
 #include "proxy/rewrite.h"
 #include "roce/wire.h"
 #include "rwy/checksum.h"
@@ -66,11 +67,6 @@ static inline bool view(uint8_t *ip, uint32_t len, struct view *v)
 	v->is6 = hlen == IP6_LEN;
 	v->dqpn = rwy_get24(((const struct roce_bth *)v->bth)->dqpn);
 	return true;
-}
-
-static inline bool is_open(const struct proxy_link *l)
-{
-	return l->rqpn && l->lqpn && l->state != PROXY_REQ_SEEN;
 }
 
 static inline struct proxy_patch *patch_of(struct proxy_patch p[PROXY_PATCHES], uint32_t len)
@@ -188,15 +184,6 @@ static inline const struct proxy_patch *known4(struct proxy_patch patch[PROXY_PA
 	return same && n && p->len == n && n <= len && rwy_ip_is4(src) ? p : NULL;
 }
 
-static inline void count_in(struct proxy_edge *e, struct proxy_link *l, uint32_t len, rwy_time now)
-{
-	l->touched = now;
-	l->in_packets++;
-	l->in_bytes += len;
-	e->c.relay_in_packets++;
-	e->c.relay_in_bytes += len;
-}
-
 static __attribute__((noinline)) const struct proxy_link *search_in(
     struct proxy_edge *e, uint8_t *ip, uint32_t len, rwy_time now)
 {
@@ -207,7 +194,7 @@ static __attribute__((noinline)) const struct proxy_link *search_in(
 	if (!view(ip, len, &v))
 		return NULL;
 	l = proxy_map_in(e->map, &v.dst, v.dqpn);
-	if (!l || !is_open(l) || !rwy_ip_eq(&l->local, &v.src))
+	if (!l || !proxy_is_open(l) || !rwy_ip_eq(&l->local, &v.src))
 		return NULL;
 	p = patch_of(l->patch_in, v.len);
 	if (p->len == v.len) {
@@ -216,7 +203,7 @@ static __attribute__((noinline)) const struct proxy_link *search_in(
 	} else {
 		rewrite_first(&v, l, true, p);
 	}
-	count_in(e, l, v.len, now);
+	proxy_count_in(e, l, v.len, now);
 	return l;
 }
 
@@ -234,21 +221,12 @@ const struct proxy_link *proxy_fast_in(struct proxy_edge *e, uint8_t *ip, uint32
 		return search_in(e, ip, len, now);
 	l = &e->view.links[i];
 	p = known4(l->patch_in, &l->local, &l->relay, l->alias, ip, len);
-	if (!p || !is_open(l))
+	if (!p || !proxy_is_open(l))
 		return search_in(e, ip, len, now);
 	rewrite4(ip, p->len, IP4_DST, &l->remote, p);
 	put_dqpn(ip + IP4_LEN + UDP_LEN, l->rqpn);
-	count_in(e, l, p->len, now);
+	proxy_count_in(e, l, p->len, now);
 	return l;
-}
-
-static inline void count_out(struct proxy_edge *e, struct proxy_link *l, uint32_t len, rwy_time now)
-{
-	l->touched = now;
-	l->out_packets++;
-	l->out_bytes += len;
-	e->c.relay_out_packets++;
-	e->c.relay_out_bytes += len;
 }
 
 static __attribute__((noinline)) const struct proxy_link *search_out(
@@ -262,14 +240,14 @@ static __attribute__((noinline)) const struct proxy_link *search_out(
 		return NULL;
 	l = hint ? proxy_map_out_hint(e->map, hint, &v.src, &v.dst, v.dqpn)
 	         : proxy_map_out(e->map, &v.src, &v.dst, v.dqpn);
-	if (!l || !is_open(l))
+	if (!l || !proxy_is_open(l))
 		return NULL;
 	p = patch_of(l->patch_out, v.len);
 	if (p->len == v.len)
 		rewrite(&v, IP4_SRC, IP6_SRC, &l->relay, p);
 	else
 		rewrite_first(&v, l, false, p);
-	count_out(e, l, v.len, now);
+	proxy_count_out(e, l, v.len, now);
 	return l;
 }
 
@@ -284,9 +262,9 @@ const struct proxy_link *proxy_fast_out(
 	l = &e->view.links[*hint - 1];
 	p = known4(l->patch_out, &l->remote, &l->local, l->lqpn, ip, len);
 	/* A closed link's queue pair may be that of a newer one. */
-	if (!p || !l->out_hashed || !is_open(l) || l->state == PROXY_CLOSED)
+	if (!p || !l->out_hashed || !proxy_is_open(l) || l->state == PROXY_CLOSED)
 		return search_out(e, ip, len, hint, now);
 	rewrite4(ip, p->len, IP4_SRC, &l->relay, p);
-	count_out(e, l, p->len, now);
+	proxy_count_out(e, l, p->len, now);
 	return l;
 }

@@ -146,19 +146,6 @@ void gw_edge_free(struct gw_edge *g)
 
 /* --- packets --------------------------------------------------------------------------------- */
 
-bool gw_edge_made_fast(struct gw_worker *w, struct eng_lan_tx *tx)
-{
-	struct gw_edge *g = w->edge;
-
-	if (tx->buf || tx->foreign || tx->len > sizeof(g->made))
-		return false;
-	memcpy(g->made, tx->bytes, tx->len);
-	if (!proxy_fast_out(&g->core, g->made, tx->len, tx->nh ? &tx->nh->link : NULL, w->now))
-		return false;
-	tx->bytes = g->made;
-	return true;
-}
-
 void gw_edge_out_ahead(void *ctx, const struct eng_nexthop *nh)
 {
 	const struct gw_worker *w = ctx;
@@ -243,7 +230,7 @@ static bool foreign(struct gw_edge *g, struct eng_lan_tx *tx)
 		return false;
 	}
 	memcpy(g->made, act.reply, act.reply_len);
-	proxy_edge_out(&g->core, g->made, act.reply_len, &out, w->now);
+	proxy_edge_out(&g->core, g->made, act.reply_len, NULL, &out, w->now);
 	if (out.verdict != PROXY_PASS)
 		return false;
 	gw_buf_ops.free(w->pools, tx->buf);
@@ -318,7 +305,8 @@ bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx)
 		w->c.drop_tx_too_long++;
 		return false;
 	}
-	proxy_edge_out(&g->core, ip, tx->buf ? tx->buf->len : tx->len, &act, w->now);
+	proxy_edge_out(
+	    &g->core, ip, tx->buf ? tx->buf->len : tx->len, tx->nh ? &tx->nh->link : NULL, &act, w->now);
 	if (act.reply_len)
 		reply_engine(g, &act);
 	return act.verdict == PROXY_PASS;

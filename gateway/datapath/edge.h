@@ -54,8 +54,6 @@ enum gw_edge_where gw_edge_in(
 /*
  * An ordinary packet of an open link, from the LAN or to it, is rewritten; gw_edge_in_fast() sets
  * k->dst to the remote host. False: nothing is done, and it is for gw_edge_in() or gw_edge_out().
- * gw_edge_made_fast() is for packets that the engine made, as ACKs: *tx has a rewritten copy
- * afterwards.
  */
 static inline bool gw_edge_in_fast(struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k)
 {
@@ -73,8 +71,6 @@ static inline bool gw_edge_out_fast(struct gw_worker *w, const struct eng_lan_tx
 	       proxy_fast_out(
 	           &w->edge->core, tx->buf->data, tx->buf->len, tx->nh ? &tx->nh->link : NULL, w->now);
 }
-
-bool gw_edge_made_fast(struct gw_worker *w, struct eng_lan_tx *tx);
 
 /* Prefetches for gw_edge_in_fast() of a frame that comes soon and has no VLAN tag. */
 RWY_PREFETCHER void gw_edge_in_ahead(const struct gw_worker *w, const struct rte_mbuf *m)

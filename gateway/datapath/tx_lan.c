@@ -67,10 +67,6 @@ static void packet_relay(struct gw_worker *w, const struct eng_lan_tx *tx)
 		return;
 	}
 	relayed = *tx;
-	if (!capture && gw_edge_made_fast(w, &relayed)) {
-		packet_send(w, &relayed);
-		return;
-	}
 	if (capture) {
 		gw_tx_flush(w);
 		gw_cap_tx_relayed(w, tx);

@@ -308,16 +308,6 @@ static int run(struct run *r, double seconds)
 	return 0;
 }
 
-static uint32_t number(const char *s, uint32_t lo, uint32_t hi)
-{
-	char *end;
-	unsigned long v = strtoul(s, &end, 10);
-
-	if (*end || v < lo || v > hi)
-		fp_die("bad number");
-	return (uint32_t)v;
-}
-
 static enum fp_overlay overlay(const char *s)
 {
 	static const char *const name[] = {"plain", "vxlan", "vxlan6", "vlan"};
@@ -397,20 +387,16 @@ int main(int argc, char **argv)
 	uint32_t ms = 2000;
 	int n, o;
 
-	gw_log_init(GW_LOG_WARNING);
-	n = rte_eal_init(argc, argv);
-	if (n < 0)
-		fp_die("EAL does not start");
-	optind = 1;
+	n = fp_begin(argc, argv, GW_LOG_WARNING);
 	while ((o = getopt_long(argc - n, argv + n, "", opts, NULL)) != -1) {
 		if (o == 'p')
-			cfg.payload = number(optarg, 4, 4096) & ~3u;
+			cfg.payload = fp_number(optarg, 4, 4096) & ~3u;
 		else if (o == 'q')
-			cfg.qps = number(optarg, 1, 4096);
+			cfg.qps = fp_number(optarg, 1, 4096);
 		else if (o == 'b')
-			cfg.batch = number(optarg, BURST, FP_RING / 2);
+			cfg.batch = fp_number(optarg, BURST, FP_RING / 2);
 		else if (o == 'd')
-			cfg.delay = number(optarg, 0, 8);
+			cfg.delay = fp_number(optarg, 0, 8);
 		else if (o == 'o')
 			cfg.overlay = overlay(optarg);
 		else if (o == 's')
@@ -422,17 +408,17 @@ int main(int argc, char **argv)
 		else if (o == 'c')
 			capture.at = optarg;
 		else if (o == 'S')
-			capture.snap = number(optarg, 1, GW_CAP_SNAP_MAX);
+			capture.snap = fp_number(optarg, 1, GW_CAP_SNAP_MAX);
 		else if (o == 'f')
 			capture.filter = optarg;
 		else if (o == 'r')
 			cfg.relay = true;
 		else if (o == 'i')
-			idle_tunnels = number(optarg, 1, CONF_TUNNELS_MAX - 1);
+			idle_tunnels = fp_number(optarg, 1, CONF_TUNNELS_MAX - 1);
 		else if (o == 'n')
-			r.most = number(optarg, 1, 1u << 30);
+			r.most = fp_number(optarg, 1, 1u << 30);
 		else if (o == 't')
-			ms = number(optarg, 10, 60000);
+			ms = fp_number(optarg, 10, 60000);
 		else
 			return 2;
 	}

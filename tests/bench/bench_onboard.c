@@ -293,16 +293,6 @@ static void changes(unsigned present, unsigned each)
 	free(took);
 }
 
-static uint32_t number(const char *s, uint32_t lo, uint32_t hi)
-{
-	char *end;
-	unsigned long v = strtoul(s, &end, 10);
-
-	if (*end || v < lo || v > hi)
-		fp_die("bad number");
-	return (uint32_t)v;
-}
-
 /* bench_onboard [EAL arguments] -- [--tenants N] [--changes N]. */
 int main(int argc, char **argv)
 {
@@ -314,16 +304,12 @@ int main(int argc, char **argv)
 	pthread_t th;
 	int n, o;
 
-	gw_log_init(GW_LOG_WARNING);
-	n = rte_eal_init(argc, argv);
-	if (n < 0)
-		fp_die("EAL does not start");
-	optind = 1;
+	n = fp_begin(argc, argv, GW_LOG_WARNING);
 	while ((o = getopt_long(argc - n, argv + n, "", opts, NULL)) != -1) {
 		if (o == 't')
-			present = number(optarg, 1, TENANT_COUNT_MAX - 1000 * ROUNDS);
+			present = fp_number(optarg, 1, TENANT_COUNT_MAX - 1000 * ROUNDS);
 		else if (o == 'c')
-			each = number(optarg, 1, 1000 * ROUNDS);
+			each = fp_number(optarg, 1, 1000 * ROUNDS);
 		else
 			return 2;
 	}

@@ -74,19 +74,14 @@ static void wire_take(enum fp_site from)
 {
 	struct rte_ring *tx = lab.gw[from].port[FP_WAN].tx;
 	struct wire *w = &wire[!from];
-	struct rte_mbuf *m[BURST], *c;
+	struct rte_mbuf *m[BURST];
 	unsigned n;
 
 	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
 		for (unsigned i = 0; i < n; i++) {
-			c = fp_copy(&lab, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
-			for (struct rte_mbuf *s = m[i]->next; s; s = s->next)
-				memcpy(rte_pktmbuf_append(c, s->data_len), rte_pktmbuf_mtod(s, void *),
-				    s->data_len);
-			rte_pktmbuf_free(m[i]);
 			if (w->tail - w->head == WIRE)
 				fp_die("the wire is full");
-			w->q[w->tail % WIRE].m = c;
+			w->q[w->tail % WIRE].m = fp_carry(&lab, m[i]);
 			w->q[w->tail++ % WIRE].due = gw_now() + delay;
 		}
 }
@@ -257,16 +252,6 @@ static void table(void)
 	proxy_map_free(m);
 }
 
-static unsigned number(const char *s, unsigned lo, unsigned hi)
-{
-	char *end;
-	unsigned long v = strtoul(s, &end, 10);
-
-	if (*end || v < lo || v > hi)
-		fp_die("bad number");
-	return (unsigned)v;
-}
-
 /* bench_proxy [EAL arguments] -- [--links N] [--rate N] [--seconds N] [--delay MS] [--burst N] */
 int main(int argc, char **argv)
 {
@@ -278,22 +263,18 @@ int main(int argc, char **argv)
 	unsigned n_links = 10000, rate = 1000, seconds = 10, ms = 10, n_burst = 4000;
 	int n, o;
 
-	gw_log_init(GW_LOG_INFO); /* the default: a line for each event of a link */
-	n = rte_eal_init(argc, argv);
-	if (n < 0)
-		fp_die("EAL does not start");
-	optind = 1;
+	n = fp_begin(argc, argv, GW_LOG_INFO); /* the default: a line for each event of a link */
 	while ((o = getopt_long(argc - n, argv + n, "", opts, NULL)) != -1) {
 		if (o == 'l')
-			n_links = number(optarg, 1, 16000);
+			n_links = fp_number(optarg, 1, 16000);
 		else if (o == 'r')
-			rate = number(optarg, 1, 10000);
+			rate = fp_number(optarg, 1, 10000);
 		else if (o == 's')
-			seconds = number(optarg, 1, 10);
+			seconds = fp_number(optarg, 1, 10);
 		else if (o == 'd')
-			ms = number(optarg, 0, 200);
+			ms = fp_number(optarg, 0, 200);
 		else if (o == 'b')
-			n_burst = number(optarg, 8, 20000);
+			n_burst = fp_number(optarg, 8, 20000);
 		else
 			return 2;
 	}

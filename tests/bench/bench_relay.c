@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a packet costs a relay, in a gateway's cycles. Two gateways and two relays in one process,
+ * The cost of a packet at a relay, in a gateway's cycles. Two gateways and two relays in one process,
  * with the same packet buffers and the same hosts' packets, run in turn: a few batches of the
  * gateways, then as many of the relays. The first batch after each change warms the caches and does
  * not count. A round takes a few milliseconds, so other users of the machine's caches and memory
@@ -122,16 +122,6 @@ static void print(const struct fp_cfg *cfg)
 	    ", \"retransmits\": %" PRIu64 ", \"rounds\": %u, \"disturbed\": %u}\n", again, rounds, disturbed);
 }
 
-static uint32_t number(const char *s, uint32_t lo, uint32_t hi)
-{
-	char *end;
-	const unsigned long v = strtoul(s, &end, 10);
-
-	if (!*s || *end || v < lo || v > hi)
-		fp_die("bad number");
-	return (uint32_t)v;
-}
-
 /* bench_relay [EAL arguments] -- [--payload N] [--qps N] [--ms N] */
 int main(int argc, char **argv)
 {
@@ -142,18 +132,14 @@ int main(int argc, char **argv)
 	uint64_t end;
 	int n, o;
 
-	gw_log_init(GW_LOG_WARNING);
-	n = rte_eal_init(argc, argv);
-	if (n < 0)
-		fp_die("EAL does not start");
-	optind = 1;
+	n = fp_begin(argc, argv, GW_LOG_WARNING);
 	while ((o = getopt_long(argc - n, argv + n, "", opts, NULL)) != -1) {
 		if (o == 'p')
-			cfg.payload = number(optarg, 256, 4096);
+			cfg.payload = fp_number(optarg, 256, 4096);
 		else if (o == 'q')
-			cfg.qps = number(optarg, 1, 4096);
+			cfg.qps = fp_number(optarg, 1, 4096);
 		else if (o == 't')
-			ms = number(optarg, 10, 60000);
+			ms = fp_number(optarg, 10, 60000);
 		else
 			return 2;
 	}

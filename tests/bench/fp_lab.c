@@ -3,6 +3,8 @@
  * workers. */
 #include "tests/bench/fp_lab.h"
 
+#include <getopt.h>
+#include <rte_eal.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <stdio.h>
@@ -23,6 +25,28 @@ void fp_die(const char *what)
 {
 	fprintf(stderr, "fp_lab: %s\n", what);
 	exit(1);
+}
+
+int fp_begin(int argc, char **argv, int log_level)
+{
+	int n;
+
+	gw_log_init(log_level);
+	n = rte_eal_init(argc, argv);
+	if (n < 0)
+		fp_die("EAL does not start");
+	optind = 1;
+	return n;
+}
+
+uint32_t fp_number(const char *s, uint32_t lo, uint32_t hi)
+{
+	char *end;
+	const unsigned long v = strtoul(s, &end, 10);
+
+	if (!*s || *end || v < lo || v > hi)
+		fp_die("bad number");
+	return (uint32_t)v;
 }
 
 static struct gw_kernel *kernel; /* for all gateways; nobody reads it */
@@ -249,6 +273,16 @@ struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len)
 	m->data_len = (uint16_t)len;
 	m->pkt_len = len;
 	return m;
+}
+
+struct rte_mbuf *fp_carry(struct fp_lab *l, struct rte_mbuf *m)
+{
+	struct rte_mbuf *c = fp_copy(l, rte_pktmbuf_mtod(m, void *), m->data_len);
+
+	for (const struct rte_mbuf *s = m->next; s; s = s->next)
+		memcpy(rte_pktmbuf_append(c, s->data_len), rte_pktmbuf_mtod(s, void *), s->data_len);
+	rte_pktmbuf_free(m);
+	return c;
 }
 
 void fp_arrive(struct fp_port *p, struct rte_mbuf *m)

@@ -63,12 +63,22 @@ struct fp_lab {
 /* Makes the lab. On an error it prints it and ends the process. */
 void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg);
 void fp_die(const char *what) __attribute__((noreturn));
+/*
+ * For main(): starts the log and the EAL. Returns how many arguments the EAL took, and getopt()
+ * begins behind them. Errors end the process.
+ */
+int fp_begin(int argc, char **argv, int log_level);
+/* An option's number in lo..hi. Anything else ends the process. */
+uint32_t fp_number(const char *s, uint32_t lo, uint32_t hi);
 
 /* Adds a resolved next hop, before the gateway runs. */
 void fp_neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint8_t *mac);
 
 /* A new buffer with these bytes, as received by a port. */
 struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len);
+/* Copies a frame that a gateway sent into a buffer of the receiver, and frees it: as two NICs and a
+ * fibre do. */
+struct rte_mbuf *fp_carry(struct fp_lab *l, struct rte_mbuf *m);
 void fp_arrive(struct fp_port *p, struct rte_mbuf *m);
 
 /* --- fp_capture.c: a capture at one of the gateways, once in a process ------------------------ */

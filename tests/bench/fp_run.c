@@ -24,25 +24,19 @@ bool fp_before(uint64_t end)
 
 /* --- the wire ----------------------------------------------------------------------------------- */
 
-/* Copies a datagram into a buffer of the receiver, as two NICs and a fibre do. */
 static void wire_take(struct fp_run *r, enum fp_site from)
 {
 	struct fp_wire *w = &r->wire[1 - from];
 	struct rte_ring *tx = r->lab.gw[from].port[FP_WAN].tx;
-	struct rte_mbuf *m[BURST], *c;
+	struct rte_mbuf *m[BURST];
 	unsigned n;
 
 	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
 		for (unsigned i = 0; i < n; i++) {
-			c = fp_copy(&r->lab, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
-			for (struct rte_mbuf *s = m[i]->next; s; s = s->next)
-				memcpy(rte_pktmbuf_append(c, s->data_len), rte_pktmbuf_mtod(s, void *),
-				    s->data_len);
-			rte_pktmbuf_free(m[i]);
 			if (w->tail - w->head == FP_WIRE)
 				fp_die("the wire is full");
 			w->due[w->tail % FP_WIRE] = r->batch_no + r->lab.cfg.delay;
-			w->q[w->tail++ % FP_WIRE] = c;
+			w->q[w->tail++ % FP_WIRE] = fp_carry(&r->lab, m[i]);
 		}
 }
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Clients in the kernel through two relays, by the listen map: NVMe over Fabrics and NFS, between hosts without a route to each other.
 from lab import CM_TIMER, each, needs
-from lab.inside import inside
 from lab.proc import wait_for
 from test_carrier import both
 from test_proxy import RELAY, apart
-from test_relay_set import stayed
+from test_relay_set import by_rdma, stayed
 
 PORTS = (4420, 20049)
 NQN = "nqn.2024-01.lab:disk"
@@ -193,8 +192,5 @@ def test_relay_kernel(lab, carrier):
 def test_relay_kernel_rdma(lab):
     """NVMe-oF with badblocks and fio, and NFS, between relays that speak RDMA to each other."""
     storage(lab)
-    with inside(lab, carrier="rdma") as i:
-        i.mid.set(rtt_ms=20)
-        i.until("rdma")
+    with by_rdma(lab) as i:
         storage_set(lab, i.a, 256, 1)  # a relay in a guest carries 0.5 MB/s
-        stayed(i.relays, "rdma")

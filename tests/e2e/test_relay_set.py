@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The same set of programs by each carrier of the relays' own segment: by the listen map, by
 # librwyredirect, by librwyverbs. The kernel's clients are in test_relay_kernel.py.
+import contextlib
+
 from lab import CM_TIMER, each, needs
 from lab.copy import Copy
 from lab.inside import ASIDE, inside
@@ -49,12 +51,19 @@ def test_relay_set(lab, carrier):
     assert not again, again
 
 
+@contextlib.contextmanager
+def by_rdma(lab):
+    """Relays that speak RDMA to each other, at 20 ms, and do so until the end."""
+    with inside(lab, carrier="rdma") as i:
+        i.mid.set(rtt_ms=20)
+        i.until("rdma")
+        yield i
+        stayed(i.relays, "rdma")
+
+
 @needs(gateway=True, relay=PORTS, timeout=600)
 def test_relay_set_rdma(lab):
     """The same set between relays that speak RDMA to each other."""
     apart(lab)
-    with inside(lab, carrier="rdma") as i:
-        i.mid.set(rtt_ms=20)
-        i.until("rdma")
+    with by_rdma(lab):
         the_set(lab, ASIDE["a"], steps=8)  # a relay in a guest carries 0.5 MB/s
-        stayed(i.relays, "rdma")

@@ -307,7 +307,7 @@ static void packet(struct world *w, struct in *in, uint8_t control)
 	between(w, b, len, (uint8_t)(64 >> (control >> 4 & 3) * 3), control & 4);
 	if (control & 0x40) /* the WAN is cut */
 		return;
-	proxy_edge_out(&w->edge[!from], b, len, &act, w->now);
+	proxy_edge_out(&w->edge[!from], b, len, NULL, &act, w->now);
 	check_reply(&act);
 	if (act.verdict == PROXY_DROP)
 		return;
@@ -352,7 +352,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		proxy_edge_in(&w.edge[0], raw, (uint32_t)size, &act, w.now);
 		check_reply(&act);
 		memcpy(raw, data, size);
-		proxy_edge_out(&w.edge[1], raw, (uint32_t)size, &act, w.now);
+		proxy_edge_out(&w.edge[1], raw, (uint32_t)size, NULL, &act, w.now);
 		check_reply(&act);
 		memcpy(raw, data, size);
 		proxy_edge_onward(&w.middle, raw, (uint32_t)size, false, &act, w.now);

@@ -93,7 +93,7 @@ static bool carry(unsigned from)
 		return false;
 	read_packet(pkt, len);
 	assert_true(rwy_ip_eq(&p.src, &host[from]) && rwy_ip_eq(&p.dst, &host[!from]));
-	proxy_edge_out(&edge[!from], pkt, len, &act, now);
+	proxy_edge_out(&edge[!from], pkt, len, NULL, &act, now);
 	if (act.verdict == PROXY_DROP)
 		return false;
 	read_packet(pkt, len);
@@ -235,14 +235,14 @@ static void data_find_their_queue_pair(void **state)
 		px_seal(pkt, len);
 		proxy_edge_in(&edge[from], pkt, len, &act, now);
 		assert_int_equal(act.verdict, PROXY_PASS);
-		proxy_edge_out(&edge[!from], pkt, len, &act, now);
+		proxy_edge_out(&edge[!from], pkt, len, NULL, &act, now);
 		assert_int_equal(act.verdict, PROXY_PASS);
 		assert_int_equal(roce_parse(pkt, len, &p), ROCE_PARSE_OK);
 		assert_true(roce_icrc_ok(&p));
 		assert_int_equal(p.dqpn, from ? QPN_A : QPN_B);
 		assert_true(rwy_ip_eq(&p.src, &relay[!from]) && rwy_ip_eq(&p.dst, &host[!from]));
 		/* Sent again: it is as it was. */
-		proxy_edge_out(&edge[!from], pkt, len, &act, now);
+		proxy_edge_out(&edge[!from], pkt, len, NULL, &act, now);
 		assert_int_equal(act.verdict, PROXY_PASS);
 		assert_int_equal(roce_parse(pkt, len, &p), ROCE_PARSE_OK);
 		assert_true(roce_icrc_ok(&p) && rwy_ip_eq(&p.src, &relay[!from]));
@@ -324,7 +324,7 @@ static void strangers_are_refused(void **state)
 	assert_rej(8);
 	assert_true(rwy_ip_eq(&p.src, &host[1]) && rwy_ip_eq(&p.dst, &host[0]));
 	memcpy(pkt, act.reply, len = act.reply_len);
-	proxy_edge_out(&edge[0], pkt, len, &act, now);
+	proxy_edge_out(&edge[0], pkt, len, NULL, &act, now);
 	assert_int_equal(act.verdict, PROXY_PASS);
 	assert_int_equal(link_at(0)->state, PROXY_CLOSED);
 	assert_null(link_at(1));
@@ -364,7 +364,7 @@ static void repeats(void **state)
 	assert_int_equal(m.remote_comm_id, COMM_A);
 	assert_true(m.service_timeout > 0);
 	assert_true(rwy_ip_eq(&p.dst, &host[0]) && rwy_ip_eq(&p.src, &relay[0]));
-	proxy_edge_out(&edge[1], pkt, len, &act, now);
+	proxy_edge_out(&edge[1], pkt, len, NULL, &act, now);
 	assert_int_equal(act.verdict, PROXY_PASS);
 	assert_int_equal(act.reply_len, 0);
 	read_packet(pkt, len);
@@ -557,7 +557,7 @@ static void sidr_is_refused(void **state)
 	proxy_edge_in(&edge[0], pkt, len, &act, now);
 	assert_int_equal(act.reply_len, 0);
 	len = px_packet(pkt, mad, &host[1], &host[0]);
-	proxy_edge_out(&edge[0], pkt, len, &act, now);
+	proxy_edge_out(&edge[0], pkt, len, NULL, &act, now);
 	assert_int_equal(act.reply_len, 0);
 	assert_int_equal(edge[0].c.drop_relay_cm_malformed, 1);
 	assert_int_equal(edge[0].c.refused_sidr, 1);

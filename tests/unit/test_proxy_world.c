@@ -52,7 +52,7 @@ static bool edge_out(struct eng_site *s, uint8_t *ip, uint32_t len)
 {
 	struct proxy_act act;
 
-	proxy_edge_out(&edge[s->idx], ip, len, &act, eng_now);
+	proxy_edge_out(&edge[s->idx], ip, len, NULL, &act, eng_now);
 	return act.verdict == PROXY_PASS;
 }
 
