@@ -13,6 +13,8 @@
 #include "tools/roceway/capture.h"
 
 #define PATH_MAX_LEN 4096
+#define CACHE_STEP   (1u << 20) /* bytes that are written between two pieces of advice */
+#define CACHE_WINDOW (16u << 20)
 
 /* The name of file `number` of a ring: NAME.pcapng -> NAME.00007.pcapng. */
 static void ring_name(const struct cap_file *f, unsigned number, char *out, size_t size)
@@ -45,7 +47,7 @@ static bool file_open(struct cap_file *f)
 {
 	char buf[PATH_MAX_LEN];
 
-	f->size = 0;
+	f->size = f->advised = 0;
 	f->number++;
 	if (!strcmp(f->path, "-")) {
 		f->fd = STDOUT_FILENO;
@@ -76,6 +78,23 @@ static bool write_all(int fd, const uint8_t *data, size_t len)
 	return true;
 }
 
+/*
+ * A capture is larger than what anybody reads of it soon. In the page cache it takes a new page of
+ * memory for each page of the file, which costs more than to write it, and it pushes out what other
+ * programs need. The advice starts to write what is new and frees what is on the disk; it waits for
+ * nothing, so a burst that the disk cannot take stays in the cache.
+ */
+void cap_leave_cache(int fd, uint64_t size, uint64_t *advised)
+{
+	const uint64_t from = size > CACHE_WINDOW ? size - CACHE_WINDOW : 0;
+
+	if (size < *advised + CACHE_STEP)
+		return;
+	*advised = size;
+	/* A pipe has no cache: the error says nothing new. */
+	(void)posix_fadvise(fd, (off_t)from, (off_t)(size - from), POSIX_FADV_DONTNEED);
+}
+
 bool cap_file_flush(struct cap_file *f)
 {
 	if (!f->wait_len && !f->run_len)
@@ -95,6 +114,7 @@ bool cap_file_flush(struct cap_file *f)
 	f->wait_len = f->run_len = 0;
 	f->packets += f->wait_packets;
 	f->wait_packets = 0;
+	cap_leave_cache(f->fd, f->size, &f->advised);
 	return true;
 }
 

@@ -21,6 +21,7 @@ struct run {
 	/* Packets that are surely in the file, and its length then. */
 	uint64_t written;
 	int64_t size;
+	uint64_t advised; /* cap_leave_cache() */
 };
 
 static void on_packet(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
@@ -89,6 +90,8 @@ static bool copy(struct run *r, const struct cap_limits *l)
 		}
 		r->written = r->n;
 		r->size = pcap_dump_ftell64(r->out);
+		if (r->size > 0)
+			cap_leave_cache(fileno(pcap_dump_file(r->out)), (uint64_t)r->size, &r->advised);
 	}
 	if (rc == PCAP_ERROR)
 		cli_error("%s", pcap_geterr(r->pcap));
