@@ -10,6 +10,7 @@ import resource
 import signal
 import socket
 import socketserver
+import struct
 import subprocess
 import sys
 import tempfile
@@ -115,12 +116,13 @@ class Gateway(socketserver.ThreadingUnixStreamServer):
     """One that has very many packets: it answers each request with a capture."""
     daemon_threads = True
 
-    def __init__(self, path):
+    def __init__(self, path, sessions=200):
+        self.body = body = pcapng(session() * sessions)
+
         class Handler(socketserver.StreamRequestHandler):
             def handle(self):
                 while self.rfile.readline().strip():
                     pass
-                body = pcapng(session() * 200)
                 self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n" % len(body))
                 with contextlib.suppress(OSError):
                     self.wfile.write(body)
@@ -155,6 +157,40 @@ def test_full_disk():
         r = capture(d + "/full", resource.RLIM_INFINITY)
         assert r.returncode == 1 and "No space left on device" in r.stderr and written(r.stderr)[0] == 0, r
         g.shutdown()
+
+
+def block_ends(body):
+    """Where each block of a pcapng ends, and whether it is a packet."""
+    at, ends = 0, {}
+    while at < len(body):
+        kind, length = struct.unpack_from("<II", body, at)
+        at += length
+        ends[at] = kind == 6
+    return ends
+
+
+def test_pieces():
+    """Files of several pieces, on a disk and in memory: each byte, or, if the disk is full, whole blocks of them."""
+    for shm in (None, "/dev/shm"):
+        with tempfile.TemporaryDirectory() as d, tempfile.TemporaryDirectory(dir=shm) as to, Gateway(d + "/s", 6000) as g:
+            ends = block_ends(g.body)
+            assert len(g.body) > 4 << 20, len(g.body)
+            for limit in (None, 1 << 20, (1 << 20) + 1, (1 << 20) + 4096, (2 << 20) - 1, 3000000):
+                end = resource.RLIM_INFINITY if limit is None else limit
+                path = f"{to}/{limit}"
+                r = subprocess.run([CLI, "--socket", d + "/s", "capture", "-w", path], capture_output=True, text=True, timeout=60,
+                                   preexec_fn=lambda end=end: resource.setrlimit(resource.RLIMIT_FSIZE, (end, end)))
+                has, lost = written(r.stderr)
+                with open(path, "rb") as f:
+                    got = f.read()
+                assert g.body.startswith(got) and len(got) in ends, (limit, len(got))
+                if limit is None:
+                    assert r.returncode == 0 and got == g.body and (has, lost) == (len(session()) * 6000, 0), r
+                else:
+                    assert r.returncode == 1 and "File too large" in r.stderr and lost > 0, (limit, r)
+                    assert 0 < len(got) <= limit, (limit, len(got))
+                    assert has == sum(packet for e, packet in ends.items() if e <= len(got)), (limit, has)
+            g.shutdown()
 
 
 def test_full_disk_interface():

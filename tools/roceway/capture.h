@@ -23,7 +23,7 @@ struct cap_file {
 	unsigned number;  /* of the file that is open, from 1 on, with `ring` */
 	int fd;           /* -1: none yet */
 	uint64_t size;    /* bytes written to it, whole blocks */
-	uint64_t advised; /* its size at the last cap_leave_cache() */
+	uint64_t advised; /* cap_leave_cache() */
 	uint8_t *head;    /* blocks that each file begins with */
 	size_t head_len;
 	uint8_t *wait; /* whole blocks that are not written yet */
@@ -43,7 +43,8 @@ bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len);
 bool cap_file_flush(struct cap_file *f);
 void cap_file_close(struct cap_file *f);
 /* Keeps a file of `size` bytes, which grows at its end, from filling the page cache. Called after
- * each write. *advised: 0 at first, then the size at the last advice. Does not wait. */
+ * each write. *advised: 0 at first, then its own. It may wait for a busy disk, and leaves the next
+ * 64 MiB to the kernel if it did. */
 void cap_leave_cache(int fd, uint64_t size, uint64_t *advised);
 
 /* --- blocks ----------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/roceway/capture.h"
@@ -15,6 +16,8 @@
 #define PATH_MAX_LEN 4096
 #define CACHE_STEP   (1u << 20) /* bytes that are written between two pieces of advice */
 #define CACHE_WINDOW (16u << 20)
+#define SLOW_MS      10          /* a disk for which advice waits longer than this is busy, */
+#define SLOW_STEP    (64u << 20) /* and the cache takes so much before the next advice */
 
 /* The name of file `number` of a ring: NAME.pcapng -> NAME.00007.pcapng. */
 static void ring_name(const struct cap_file *f, unsigned number, char *out, size_t size)
@@ -78,21 +81,31 @@ static bool write_all(int fd, const uint8_t *data, size_t len)
 	return true;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /*
  * A capture is larger than what anybody reads of it soon. In the page cache it takes a new page of
  * memory for each page of the file, which costs more than to write it, and it pushes out what other
- * programs need. The advice starts to write what is new and frees what is on the disk; it waits for
- * nothing, so a burst that the disk cannot take stays in the cache.
+ * programs need. The advice starts to write what is new and frees what is on the disk. A burst that
+ * the disk cannot take stays in the cache.
  */
 void cap_leave_cache(int fd, uint64_t size, uint64_t *advised)
 {
 	const uint64_t from = size > CACHE_WINDOW ? size - CACHE_WINDOW : 0;
+	int64_t start;
 
 	if (size < *advised + CACHE_STEP)
 		return;
-	*advised = size;
+	start = now_ms();
 	/* A pipe has no cache: the error says nothing new. */
 	(void)posix_fadvise(fd, (off_t)from, (off_t)(size - from), POSIX_FADV_DONTNEED);
+	*advised = now_ms() - start > SLOW_MS ? size + SLOW_STEP : size;
 }
 
 bool cap_file_flush(struct cap_file *f)
