@@ -226,8 +226,9 @@ const struct sim_regression sim_regressions[] = {
 };
 
 /*
- * Seeds of kinds that the standard draw leaves out because the engine does not keep their promise
- * yet. `--unmended` runs them. A seed that passes moves to the first table, its kind into kinds.c.
+ * Seeds that fail because the engine does not keep their promise yet: of kinds that the standard draw
+ * leaves out, or rare ones of other kinds. `--unmended` runs them. A seed that passes moves to the
+ * first table, its kind into kinds.c.
  */
 const struct sim_unmended sim_unmended[] = {
     {3007, F_BEHIND, "a READ behind WRITEs in custody outlives its NIC's retries"},

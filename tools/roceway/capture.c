@@ -13,7 +13,6 @@
 #include "rwy/err.h"
 
 #define ANSWER_MAX 65536u
-#define SILENCE_MS 15000L /* the gateway tells something each second */
 #define MIB        (UINT64_C(1) << 20)
 #define TEXT_MAX   1100 /* a filter may have 1024 bytes: the gateway says so */
 #define TARGET_MAX (128 + TEXT_MAX * 3)
@@ -260,7 +259,7 @@ static bool capture_stream(const struct cli *cli, struct capture *c, const char 
 		cli_error("out of memory");
 		return false;
 	}
-	fail = rwy_http_stream(http, url, SILENCE_MS, &ops, c, &rc, &a);
+	fail = rwy_http_stream(http, url, CAP_SILENCE_MS, &ops, c, &rc, &a);
 	ok = stream_end(cli, c, fail, &a);
 	rwy_http_free(http);
 	return ok;

@@ -81,6 +81,8 @@ RWY_MUST_CHECK int cap_blocks_whole(
 
 /* --- the gateway's stream in memory ----------------------------------------------------------- */
 
+#define CAP_SILENCE_MS 15000 /* the gateway tells something each second */
+
 struct cap_slots {
 	struct base_slots memory;
 	int fd; /* the connection; -1: none */
@@ -98,6 +100,7 @@ enum cap_slots_end {
 enum cap_slots_end cap_slots_run(struct cap_slots *s,
     bool (*blocks)(void *ctx, const uint8_t *data, size_t len), bool (*tick)(void *ctx), void *ctx);
 void cap_slots_close(struct cap_slots *s);
+int64_t cap_now_ms(void); /* CLOCK_MONOTONIC */
 
 /* --- trigger ---------------------------------------------------------------------------------- */
 

@@ -8,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/roceway/capture.h"
 
 #define PATH_MAX_LEN 4096
-#define CACHE_STEP   (1u << 20) /* bytes that are written between two pieces of advice */
-#define CACHE_WINDOW (16u << 20)
+#define CACHE_STEP   (1u << 20)  /* bytes that are written between two pieces of advice */
+#define CACHE_WINDOW (80u << 20) /* of the file's end that advice is about */
 #define SLOW_MS      10          /* a disk for which advice waits longer than this is busy, */
 #define SLOW_STEP    (64u << 20) /* and the cache takes so much before the next advice */
 
@@ -81,14 +80,6 @@ static bool write_all(int fd, const uint8_t *data, size_t len)
 	return true;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /*
  * A capture is larger than what anybody reads of it soon. In the page cache it takes a new page of
  * memory for each page of the file, which costs more than to write it, and it pushes out what other
@@ -102,10 +93,10 @@ void cap_leave_cache(int fd, uint64_t size, uint64_t *advised)
 
 	if (size < *advised + CACHE_STEP)
 		return;
-	start = now_ms();
+	start = cap_now_ms();
 	/* A pipe has no cache: the error says nothing new. */
 	(void)posix_fadvise(fd, (off_t)from, (off_t)(size - from), POSIX_FADV_DONTNEED);
-	*advised = now_ms() - start > SLOW_MS ? size + SLOW_STEP : size;
+	*advised = cap_now_ms() - start > SLOW_MS ? size + SLOW_STEP : size;
 }
 
 bool cap_file_flush(struct cap_file *f)

@@ -14,10 +14,8 @@
 
 #include "tools/roceway/capture.h"
 
-#define HEAD_MAX  8192
-#define WAIT_MS   100
-#define SILENCE   15    /* seconds: the gateway tells something each second */
-#define ANSWER_MS 15000 /* the first answer; as long as the gateway may be silent otherwise */
+#define HEAD_MAX 8192
+#define WAIT_MS  100
 
 /* A socket to the gateway; -1: cannot. */
 static int dial(const char *path)
@@ -51,12 +49,12 @@ static bool switched(int fd)
 	size_t n = 0;
 
 	for (; n < sizeof(head); n++) {
-		if (!readable(fd, ANSWER_MS) || recv(fd, head + n, 1, 0) != 1)
+		if (!readable(fd, CAP_SILENCE_MS) || recv(fd, head + n, 1, 0) != 1)
 			return false;
 		if (n + 1 == sizeof(want) - 1 && memcmp(head, want, sizeof(want) - 1) != 0)
 			return false;
 		if (n >= 3 && !memcmp(head + n - 3, "\r\n\r\n", 4))
-			return readable(fd, ANSWER_MS);
+			return readable(fd, CAP_SILENCE_MS);
 	}
 	return false;
 }
@@ -77,19 +75,19 @@ int cap_slots_open(struct cap_slots *s, const char *socket_path, const char *tar
 	return RWY_EAGAIN;
 }
 
-static time_t seconds(void)
+int64_t cap_now_ms(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec;
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 enum cap_slots_end cap_slots_run(struct cap_slots *s,
     bool (*blocks)(void *ctx, const uint8_t *data, size_t len), bool (*tick)(void *ctx), void *ctx)
 {
 	bool ended, gone = false;
-	time_t heard = seconds();
+	int64_t heard = cap_now_ms();
 	const uint8_t *data;
 	size_t len;
 
@@ -99,7 +97,7 @@ enum cap_slots_end cap_slots_run(struct cap_slots *s,
 			if (!blocks(ctx, data, len))
 				return CAP_SLOTS_STOPPED;
 			base_slots_free_slot(&s->memory, s->fd);
-			heard = seconds();
+			heard = cap_now_ms();
 			if (!tick(ctx)) /* packets may come without a pause */
 				return CAP_SLOTS_STOPPED;
 			continue;
@@ -108,7 +106,7 @@ enum cap_slots_end cap_slots_run(struct cap_slots *s,
 			return CAP_SLOTS_OVER;
 		if (gone)
 			return CAP_SLOTS_GONE;
-		if (seconds() - heard > SILENCE)
+		if (cap_now_ms() - heard > CAP_SILENCE_MS)
 			return CAP_SLOTS_SILENT;
 		if (!tick(ctx))
 			return CAP_SLOTS_STOPPED;
