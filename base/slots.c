@@ -32,7 +32,8 @@ static void send_byte(int socket)
 
 static bool map(struct base_slots *s, int fd)
 {
-	void *m = mmap(NULL, BASE_SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	/* The pages are made now, and not while somebody waits for what is in them. */
+	void *m = mmap(NULL, BASE_SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 
 	s->head = m == MAP_FAILED ? NULL : m;
 	return s->head;

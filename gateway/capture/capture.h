@@ -156,7 +156,12 @@ void gw_cap_put(struct gw_cap_worker *cw, const struct gw_cap_facts *f, unsigned
 /* Publishes what stays, unless the ring has frames that are not decided yet. */
 void gw_cap_publish(struct gw_cap_worker *cw);
 
-void gw_capture_release(void *capture); /* one holder less */
+/* A capture of this configuration with one holder, and all its memory. NULL: out of memory. */
+struct gw_capture *gw_capture_new(const struct gw_app *app, const struct gw_cap_cfg *cfg);
+void gw_capture_release(void *capture); /* one holder less; the last one frees it */
+/* Zeroed memory in whole cache lines, of large pages if it is large. free() it. NULL: there is
+ * none. */
+void *gw_cap_zeroed(size_t size);
 
 /* --- text.c ----------------------------------------------------------------------------------- */
 

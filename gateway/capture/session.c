@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,9 +19,6 @@
 #include "gateway/capture/stream.h"
 #include "gateway/publish.h"
 
-#define RINGS    (32u << 20)    /* bytes of all rings, */
-#define RING_MIN (256u << 10)   /*   of one at least, */
-#define RING_MAX (4u << 20)     /*   and at most */
 #define NAP      (50 * RWY_MS)  /* a worker whose ring fills, or the reader, ends it */
 #define NAP_RATE (2 * RWY_MS)   /* with a rate, whose budget is filled at each */
 #define TELL     RWY_SEC        /* interval of statistics */
@@ -58,81 +54,6 @@ static struct {
 	struct gw_cap_session *now;
 	bool closed; /* the gateway stops: none begins */
 } captures = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
-
-/* --- what is published ------------------------------------------------------------------------ */
-
-void gw_capture_release(void *capture)
-{
-	struct gw_capture *c = capture;
-
-	if (!c || atomic_fetch_sub(&c->holders, 1) > 1)
-		return;
-	for (unsigned i = 0; i < c->workers; i++) {
-		if (c->worker[i])
-			free(c->worker[i]->ring.mem);
-		free(c->worker[i]);
-	}
-	if (c->wake_fd >= 0)
-		close(c->wake_fd);
-	free(c);
-}
-
-static void *zeroed(size_t size)
-{
-	void *m = aligned_alloc(64, (size + 63) & ~(size_t)63);
-
-	if (m)
-		memset(m, 0, size);
-	return m;
-}
-
-static uint32_t ring_size(unsigned workers)
-{
-	uint32_t size = RING_MAX;
-
-	while (size > RING_MIN && (uint64_t)size * workers > RINGS)
-		size /= 2;
-	return size;
-}
-
-static struct gw_cap_worker *worker_new(struct gw_capture *c)
-{
-	struct gw_cap_worker *w = zeroed(sizeof(*w));
-
-	if (!w)
-		return NULL;
-	w->cap = c;
-	w->ring.size = ring_size(c->workers);
-	w->ring.mem = aligned_alloc(64, w->ring.size);
-	if (w->ring.mem)
-		return w;
-	free(w);
-	return NULL;
-}
-
-static struct gw_capture *capture_new(const struct gw_app *app, const struct gw_cap_cfg *cfg)
-{
-	struct gw_capture *c = zeroed(sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->filter = cfg->filter;
-	c->snap = cfg->snap;
-	c->limited = cfg->rate != 0;
-	c->workers = app->workers;
-	atomic_store(&c->holders, 1);
-	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->wake_fd < 0) {
-		gw_capture_release(c);
-		return NULL;
-	}
-	for (unsigned i = 0; i < c->workers; i++)
-		if (!(c->worker[i] = worker_new(c))) {
-			gw_capture_release(c);
-			return NULL;
-		}
-	return c;
-}
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
@@ -359,7 +280,7 @@ static struct gw_cap_session *session_new(
 	s->filled = s->told = s->asked = now;
 	pthread_mutex_init(&s->lock, NULL);
 	if (!gw_cap_stream_new(&s->stream, app, cfg->count, utc_of_zero(), reader->over))
-		s->cap = s->stream.cap = capture_new(app, cfg);
+		s->cap = s->stream.cap = gw_capture_new(app, cfg);
 	if (s->cap && gw_cap_stream_head(&s->stream, cfg)) {
 		atomic_store(&s->cap->budget, 1); /* more comes with time */
 		return s;

@@ -30,11 +30,10 @@ int gw_cap_stream_new(
 		return RWY_ENOMEM;
 	if (!slots)
 		s->out = (struct gw_cap_out){.data = malloc(OUT), .max = OUT};
-	s->seen = aligned_alloc(64, SEEN * sizeof(*s->seen)); /* a set is in one cache line */
+	s->seen = gw_cap_zeroed(SEEN * sizeof(*s->seen));
 	s->texts = calloc(1, sizeof(*s->texts));
 	if (!s->out.data || !s->seen || !s->texts)
 		return RWY_ENOMEM;
-	memset(s->seen, 0, SEEN * sizeof(*s->seen));
 	return 0;
 }
 
@@ -135,17 +134,32 @@ static bool room(struct gw_cap_stream *s, size_t need)
 	return true;
 }
 
+/*
+ * Where a packet is remembered at its stage: a set is within a cache line, and the packets of a
+ * connection, which come in the order of their PSNs, have neighbouring ones.
+ */
+static uint64_t *seen_set(const struct gw_cap_stream *s, const struct gw_cap_facts *f)
+{
+	uint64_t dst[2], h;
+
+	memcpy(dst, f->dst.b, 16);
+	h = (dst[0] + dst[1] * 3 + ((uint64_t)f->vni << 32 | f->dqpn)) * 0x9e3779b97f4a7c15u;
+	h = (h >> 32) + (uint64_t)f->stage * (SEEN / WAYS / GW_CAP_STAGE_COUNT) + f->psn;
+	return &s->seen[h % (SEEN / WAYS) * WAYS];
+}
+
 /* Whether this packet passed its stage before. An ACK or CNP is not sent again: it is another
  * one. */
 static bool again(struct gw_cap_stream *s, const struct gw_cap_facts *f, uint64_t id)
 {
 	const struct roce_opinfo *o = roce_op(f->opcode);
 	const uint64_t what = id * 4 + f->stage;
-	uint64_t *set = &s->seen[(what ^ what >> 32) & (SEEN - WAYS)];
+	uint64_t *set;
 
 	if (!f->roce || f->later || f->decision == GW_CAP_DROP || !roce_op_is_valid(o) ||
 	    o->transport != ROCE_RC || o->op == ROCE_OP_ACK || o->op == ROCE_OP_ATOMIC_ACK)
 		return false;
+	set = seen_set(s, f);
 	for (unsigned i = 0; i < WAYS; i++)
 		if (set[i] == what)
 			return true;
@@ -225,6 +239,8 @@ enum gw_cap_moved gw_cap_stream_move(struct gw_cap_stream *s)
 			break;
 		if (n == MERGE_MAX)
 			return GW_CAP_MORE;
+		/* the next one, unless the ring begins again: a worker's processor has it */
+		__builtin_prefetch((const uint8_t *)r + r->size);
 		if (!put_record(s, r))
 			return GW_CAP_NO_ROOM;
 		gw_cap_ring_pop(ring, r);
