@@ -261,6 +261,9 @@ $(BUILD)/tests/unit/test_gw_keys_pair: $(call obj,gateway/keys/follow.c)
 $(BUILD)/tests/unit/test_gw_quic: LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) \
     -Wl,--wrap=gnutls_certificate_set_x509_key_file
 $(BUILD)/tests/unit/test_base_sandbox: LDFLAGS_ALL += $(shell $(PC) --libs libseccomp) -lpthread
+$(BUILD)/tests/unit/test_cap_write: $(call obj,tools/roceway/capture_write.c)
+CAP_WRITE_WRAP := pwrite aio_write aio_error aio_return aio_suspend
+$(BUILD)/tests/unit/test_cap_write: LDFLAGS_ALL += $(CAP_WRITE_WRAP:%=-Wl,--wrap=%)
 $(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
 $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread
 # The API's pages with a simulated gateway, for tests/component/cli_api.py.

@@ -17,8 +17,7 @@
 #define TEXT_MAX   1100 /* a filter may have 1024 bytes: the gateway says so */
 #define TARGET_MAX (128 + TEXT_MAX * 3)
 #define KEEP_MIB   64
-#define WRITE_MIN  (1u << 18) /* bytes that are not kept for one write until all has come */
-#define END_WAIT   3          /* seconds for the rest after an interrupt */
+#define END_WAIT   3 /* seconds for the rest after an interrupt */
 
 static const struct cli_opt capture_opts[] = {
     {"write", "FILE", "-w: the file; - is standard output, for another program"},
@@ -109,16 +108,16 @@ static int on_data(void *ctx, const void *data, size_t len)
 	struct capture *c = ctx;
 	const int rc = cap_blocks_add(&c->blocks, data, len, on_block, c);
 
-	if (!rc && (c->file.wait_len < WRITE_MIN || cap_file_flush(&c->file)))
+	if (!rc)
 		return 0;
-	if (rc && !c->failed)
+	if (!c->failed)
 		cli_error(rc == RWY_ENOMEM ? "out of memory" : "the gateway's answer is no pcapng");
 	c->failed = true;
 	return 1;
 }
 
 /*
- * Called when all that has come is read: it is written. The first interrupt ends the capture at the
+ * Called when all that has come is read. The first interrupt ends the capture at the
  * gateway: what workers took by then and the last statistics still come. The second one, or a
  * gateway that does not answer, ends it here.
  */
@@ -126,7 +125,7 @@ static int on_tick(void *ctx)
 {
 	struct capture *c = ctx;
 
-	if (!cap_file_flush(&c->file)) {
+	if (!cap_file_flush(&c->file, false)) {
 		c->failed = true;
 		return 1;
 	}
@@ -141,13 +140,11 @@ static int on_tick(void *ctx)
 static bool on_slot(void *ctx, const uint8_t *data, size_t len)
 {
 	struct capture *c = ctx;
-	int rc;
+	const int rc = cap_blocks_whole(data, len, on_block, c);
 
-	c->file.stays = !c->trigger; /* what it keeps, it writes later */
-	rc = cap_blocks_whole(data, len, on_block, c);
-	if (!rc && cap_file_flush(&c->file))
+	if (!rc)
 		return true;
-	if (rc && !c->failed)
+	if (!c->failed)
 		cli_error("the gateway's answer is no pcapng");
 	c->failed = true;
 	return false;
@@ -192,7 +189,7 @@ static bool stream_end(
 
 static void tell_done(const struct cli *cli, const struct capture *c)
 {
-	unsigned long long lost = c->file.wait_packets; /* if the disk is full */
+	unsigned long long lost = c->file.added - c->file.packets; /* if the disk is full */
 
 	for (unsigned i = 0; i < CAP_IFS_MAX; i++)
 		lost += c->lost[i];
@@ -273,6 +270,8 @@ static int capture_gateway(const struct cli *cli, struct capture *c)
 	target_make(c, target, sizeof(target));
 	if (!capture_slots(cli, c, target, &ok))
 		ok = capture_stream(cli, c, target);
+	if (!c->failed && !cap_file_flush(&c->file, true))
+		ok = false;
 	if (c->file.head_len)
 		tell_done(cli, c);
 	return ok ? EXIT_OK : EXIT_ERROR;

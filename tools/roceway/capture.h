@@ -2,7 +2,8 @@
 /*
  * Inside roceway capture: the gateway's stream of pcapng in blocks (capture_block.c) out of memory
  * that both have (capture_slots.c), kept until something happens (capture_trigger.c), into files
- * (capture_file.c); or packets of a kernel interface (capture_if.c). One thread.
+ * (capture_file.c), which are written in pieces (capture_write.c); or packets of a kernel interface
+ * (capture_if.c). One thread.
  */
 #ifndef TOOLS_ROCEWAY_CAPTURE_H
 #define TOOLS_ROCEWAY_CAPTURE_H
@@ -11,9 +12,16 @@
 
 #include "base/slots.h"
 #include "rwy/err.h"
+#include "tools/roceway/capture_write.h"
 #include "tools/roceway/roceway.h"
 
 /* --- files ------------------------------------------------------------------------------------ */
+
+/* The block at the beginning of a piece of the file, or the one that spans it. */
+struct cap_mark {
+	uint64_t offset, packets; /* in the file; packets before it */
+};
+#define CAP_MARKS (2 * CAP_PIECES) /* more than the pieces that are not written */
 
 /* A file, standard output, or a ring of files. */
 struct cap_file {
@@ -22,30 +30,22 @@ struct cap_file {
 	uint64_t max;     /* bytes of each, with `ring` */
 	unsigned number;  /* of the file that is open, from 1 on, with `ring` */
 	int fd;           /* -1: none yet */
-	uint64_t size;    /* bytes written to it, whole blocks */
-	uint64_t advised; /* cap_leave_cache() */
+	uint64_t size;    /* bytes added to it, whole blocks */
 	uint8_t *head;    /* blocks that each file begins with */
 	size_t head_len;
-	uint8_t *wait; /* whole blocks that are not written yet */
-	size_t wait_len, wait_max;
-	/* and behind them blocks that stay where they are until the next flush, if `stays` */
-	const uint8_t *run;
-	size_t run_len;
-	bool stays;
-	uint64_t packets, wait_packets; /* written; in blocks that are not */
+	struct cap_writer writer;
+	struct cap_mark mark[CAP_MARKS]; /* by number of the piece */
+	/* packets added to all files, surely written, and in files before this one */
+	uint64_t added, packets, packets_before;
 };
-/* Adds a block of the head, or another one. It is copied, unless `stays` says that it stays where
- * it is until cap_file_flush(). False, after cli_error(). */
+/* Adds a block of the head, or another one; it is copied. The first one opens the file. False,
+ * after cli_error(): then the file ends with the last whole block. */
 bool cap_file_head(struct cap_file *f, const uint8_t *block, size_t len);
 bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len);
-/* Writes what waits; it opens the file the first time. False, after cli_error(): then the file ends
- * with the last whole block. */
-bool cap_file_flush(struct cap_file *f);
+/* Called now and then: what was added is written within some hundred milliseconds; into a pipe, at
+ * once. all: it is written when the call returns. False as above. */
+bool cap_file_flush(struct cap_file *f, bool all);
 void cap_file_close(struct cap_file *f);
-/* Keeps a file of `size` bytes, which grows at its end, from filling the page cache. Called after
- * each write. *advised: 0 at first, then its own. It may wait for a busy disk, and leaves the next
- * 64 MiB to the kernel if it did. */
-void cap_leave_cache(int fd, uint64_t size, uint64_t *advised);
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
@@ -70,6 +70,7 @@ struct cap_blocks {
 RWY_MUST_CHECK int cap_blocks_add(struct cap_blocks *b, const void *data, size_t len,
     bool (*block)(void *ctx, const uint8_t *block, size_t len), void *ctx);
 uint32_t cap_block_type(const uint8_t *block);
+uint32_t cap_block_len(const uint8_t *block); /* bytes, of a block that was handed over */
 /* The first 32-bit field of its body: the interface of a packet or of statistics. */
 uint32_t cap_block_interface(const uint8_t *block);
 /* An option of a packet or of statistics; NULL: it has none. *len: bytes. */
@@ -100,7 +101,6 @@ enum cap_slots_end {
 enum cap_slots_end cap_slots_run(struct cap_slots *s,
     bool (*blocks)(void *ctx, const uint8_t *data, size_t len), bool (*tick)(void *ctx), void *ctx);
 void cap_slots_close(struct cap_slots *s);
-int64_t cap_now_ms(void); /* CLOCK_MONOTONIC */
 
 /* --- trigger ---------------------------------------------------------------------------------- */
 

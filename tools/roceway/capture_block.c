@@ -33,6 +33,11 @@ uint32_t cap_block_type(const uint8_t *block)
 	return get32(block);
 }
 
+uint32_t cap_block_len(const uint8_t *block)
+{
+	return get32(block + 4);
+}
+
 uint32_t cap_block_interface(const uint8_t *block)
 {
 	return get32(block + 8);
@@ -68,6 +73,16 @@ static bool grow(struct cap_blocks *b, size_t more)
 	return true;
 }
 
+/* Blocks are long, and another processor has written them: fetches the end of the block behind this
+ * one, at `next`, while this one is handled. */
+static void fetch(const uint8_t *data, size_t next, size_t len)
+{
+	const size_t end = next + 8 <= len ? next + get32(data + next + 4) : len;
+
+	if (end < len)
+		__builtin_prefetch(data + end);
+}
+
 /* Hands over the whole blocks of data. *used: their bytes. */
 static int blocks_pass(const uint8_t *data, size_t len, size_t *used,
     bool (*block)(void *ctx, const uint8_t *block, size_t len), void *ctx)
@@ -77,6 +92,7 @@ static int blocks_pass(const uint8_t *data, size_t len, size_t *used,
 
 	*used = 0;
 	while (!(rc = block_len(data + *used, len - *used, &n)) && n) {
+		fetch(data, *used + n, len);
 		if (!block(ctx, data + *used, n))
 			return RWY_EAGAIN;
 		*used += n;

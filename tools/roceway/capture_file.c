@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of a capture. Blocks are written in whole chunks; when the disk is full the file is cut
- * behind its last whole chunk, so it stays readable.
+ * Files of a capture. When the disk is full the file is cut behind its last whole block, so it
+ * stays readable.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,6 @@
 #include "tools/roceway/capture.h"
 
 #define PATH_MAX_LEN 4096
-#define CACHE_STEP   (1u << 20)  /* bytes that are written between two pieces of advice */
-#define CACHE_WINDOW (80u << 20) /* of the file's end that advice is about */
-#define SLOW_MS      10          /* a disk for which advice waits longer than this is busy, */
-#define SLOW_STEP    (64u << 20) /* and the cache takes so much before the next advice */
 
 /* The name of file `number` of a ring: NAME.pcapng -> NAME.00007.pcapng. */
 static void ring_name(const struct cap_file *f, unsigned number, char *out, size_t size)
@@ -48,15 +44,15 @@ static bool fail(const struct cap_file *f, const char *what)
 static bool file_open(struct cap_file *f)
 {
 	char buf[PATH_MAX_LEN];
+	const bool own = strcmp(f->path, "-") != 0;
 
-	f->size = f->advised = 0;
+	f->size = 0;
+	f->packets_before = f->added;
 	f->number++;
-	if (!strcmp(f->path, "-")) {
-		f->fd = STDOUT_FILENO;
-		return true;
-	}
-	f->fd = open(name_of(f, buf, sizeof(buf)), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (f->fd < 0)
+	f->fd = STDOUT_FILENO;
+	if (own)
+		f->fd = open(name_of(f, buf, sizeof(buf)), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (f->fd < 0 || !cap_writer_begin(&f->writer, f->fd, own))
 		return fail(f, "write");
 	if (f->ring && f->number > f->ring) {
 		ring_name(f, f->number - f->ring, buf, sizeof(buf));
@@ -65,119 +61,120 @@ static bool file_open(struct cap_file *f)
 	return true;
 }
 
-static bool write_all(int fd, const uint8_t *data, size_t len)
+/* The disk is full. The file ends with the last block that is whole, and its packets are those that
+ * count as written. */
+static void cut(struct cap_file *f)
 {
-	while (len) {
-		const ssize_t n = write(fd, data, len);
+	const uint64_t piece = f->writer.size / CAP_PIECE;
+	struct cap_mark at = piece ? f->mark[piece % CAP_MARKS] : (struct cap_mark){0};
+	char self[64];
+	uint32_t head[2]; /* type and length of a block */
+	int fd;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		data += n;
-		len -= (size_t)n;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
+	fd = open(self, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && pread(fd, head, sizeof(head), (off_t)at.offset) == sizeof(head) &&
+	       at.offset + head[1] <= f->writer.size) {
+		at.offset += head[1];
+		at.packets += head[0] == CAP_PACKET;
 	}
-	return true;
+	if (fd >= 0)
+		close(fd);
+	if (ftruncate(f->fd, (off_t)at.offset))
+		cli_error("its last packet is cut");
+	f->packets = f->packets_before + at.packets;
 }
 
-/*
- * A capture is larger than what anybody reads of it soon. In the page cache it takes a new page of
- * memory for each page of the file, which costs more than to write it, and it pushes out what other
- * programs need. The advice starts to write what is new and frees what is on the disk. A burst that
- * the disk cannot take stays in the cache.
- */
-void cap_leave_cache(int fd, uint64_t size, uint64_t *advised)
+/* After a write that failed. */
+static bool write_failed(struct cap_file *f)
 {
-	const uint64_t from = size > CACHE_WINDOW ? size - CACHE_WINDOW : 0;
-	int64_t start;
+	const int why = errno;
 
-	if (size < *advised + CACHE_STEP)
-		return;
-	start = cap_now_ms();
-	/* A pipe has no cache: the error says nothing new. */
-	(void)posix_fadvise(fd, (off_t)from, (off_t)(size - from), POSIX_FADV_DONTNEED);
-	*advised = cap_now_ms() - start > SLOW_MS ? size + SLOW_STEP : size;
+	if (f->writer.seeks)
+		cut(f);
+	errno = why;
+	return fail(f, "write");
 }
 
-bool cap_file_flush(struct cap_file *f)
+bool cap_file_flush(struct cap_file *f, bool all)
 {
-	if (!f->wait_len && !f->run_len)
+	if (f->fd < 0)
 		return true;
-	if (f->fd < 0 && !file_open(f))
-		return false;
-	if (!write_all(f->fd, f->wait, f->wait_len) || !write_all(f->fd, f->run, f->run_len)) {
-		const int why = errno;
-		struct stat st;
-
-		if (!fstat(f->fd, &st) && S_ISREG(st.st_mode) && ftruncate(f->fd, (off_t)f->size))
-			cli_error("its last packet is cut");
-		errno = why;
-		return fail(f, "write");
-	}
-	f->size += f->wait_len + f->run_len;
-	f->wait_len = f->run_len = 0;
-	f->packets += f->wait_packets;
-	f->wait_packets = 0;
-	cap_leave_cache(f->fd, f->size, &f->advised);
+	if (!cap_writer_flush(&f->writer, all))
+		return write_failed(f);
+	if (f->writer.size == f->size)
+		f->packets = f->added;
 	return true;
 }
 
-static bool append(uint8_t **to, size_t *len, size_t *max, const uint8_t *block, size_t n)
+/* Remembers the block at the file's end, if a piece ends within it or at its end. */
+static void mark(struct cap_file *f, size_t len, bool packet)
 {
-	if (*len + n > *max) {
-		const size_t want = (*len + n) * 2;
-		uint8_t *more = realloc(*to, want);
+	const uint64_t end = f->size + len;
 
-		if (!more) {
-			cli_error("out of memory");
-			return false;
-		}
-		*to = more;
-		*max = want;
+	for (uint64_t n = f->size / CAP_PIECE + 1; n <= end / CAP_PIECE; n++)
+		f->mark[n % CAP_MARKS] = n * CAP_PIECE < end
+		                             ? (struct cap_mark){f->size, f->added - f->packets_before}
+		                             : (struct cap_mark){end, f->added - f->packets_before + packet};
+}
+
+static bool add(struct cap_file *f, const uint8_t *block, size_t len)
+{
+	const bool packet = cap_block_type(block) == CAP_PACKET;
+
+	mark(f, len, packet);
+	f->size += len;
+	f->added += packet;
+	return cap_writer_add(&f->writer, block, len) || write_failed(f);
+}
+
+static bool add_head(struct cap_file *f)
+{
+	bool ok = true;
+
+	for (size_t at = 0, n; ok && at < f->head_len; at += n) {
+		n = cap_block_len(f->head + at);
+		ok = add(f, f->head + at, n);
 	}
-	memcpy(*to + *len, block, n);
-	*len += n;
-	return true;
+	return ok;
 }
 
 bool cap_file_head(struct cap_file *f, const uint8_t *block, size_t len)
 {
-	size_t max = f->head_len;
+	uint8_t *more = realloc(f->head, f->head_len + len);
 
-	return append(&f->head, &f->head_len, &max, block, len) && cap_file_add(f, block, len);
+	if (!more) {
+		cli_error("out of memory");
+		return false;
+	}
+	f->head = more;
+	memcpy(f->head + f->head_len, block, len);
+	f->head_len += len;
+	return cap_file_add(f, block, len);
 }
 
 /* Goes on to the next file of the ring. */
 static bool next_file(struct cap_file *f)
 {
-	if (!cap_file_flush(f))
+	if (!cap_file_flush(f, true))
 		return false;
 	close(f->fd);
-	return file_open(f) && append(&f->wait, &f->wait_len, &f->wait_max, f->head, f->head_len);
+	return file_open(f) && add_head(f);
 }
 
 bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len)
 {
-	const uint64_t now = f->size + f->wait_len + f->run_len;
-
-	if (f->ring && now > f->head_len && now + len > f->max && !next_file(f))
+	if (f->fd < 0 && !file_open(f))
 		return false;
-	f->wait_packets += cap_block_type(block) == CAP_PACKET;
-	if (f->stays && (!f->run_len || f->run + f->run_len == block)) {
-		if (!f->run_len)
-			f->run = block;
-		f->run_len += len;
-		return true;
-	}
-	if (f->run_len && !cap_file_flush(f))
+	if (f->ring && f->size > f->head_len && f->size + len > f->max && !next_file(f))
 		return false;
-	return append(&f->wait, &f->wait_len, &f->wait_max, block, len);
+	return add(f, block, len);
 }
 
 void cap_file_close(struct cap_file *f)
 {
+	cap_writer_free(&f->writer);
 	if (f->fd >= 0 && f->fd != STDOUT_FILENO)
 		close(f->fd);
 	free(f->head);
-	free(f->wait);
 }
