@@ -134,6 +134,19 @@ void sim_check(struct run *r)
 
 /* --- the end of a world ----------------------------------------------------------------------- */
 
+/*
+ * Hosts that lose nothing are not asked again. But the answer of one that sends 2 MB/s may wait
+ * behind its own messages, which nobody can know: one in a hundred requests to it.
+ */
+static unsigned asked_again_at_most(const struct run *r, unsigned site)
+{
+	unsigned requests = 0;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		requests += r->qp[i][!site].wrs;
+	return r->faults & F_SLOW ? requests / 100 : 0;
+}
+
 void sim_check_end(struct run *r)
 {
 	sim_changes_end(r);
@@ -149,7 +162,8 @@ void sim_check_end(struct run *r)
 				sim_fail(r, "custody is not empty at the end", &r->qp[0][i],
 				    (unsigned)eng_custody_bytes(sim_engine(r->w, i)));
 	for (unsigned i = 0; i < 2 && !(r->faults & ~(F_TENANTS | F_MOVES | F_SLOW | F_NIC | F_SMALL)); i++)
-		if (eng_counters(sim_engine(r->w, i))->local_ack_timeout_err && !r->why)
+		if (eng_counters(sim_engine(r->w, i))->local_ack_timeout_err > asked_again_at_most(r, i) &&
+		    !r->why)
 			sim_fail(r, "a host that lost nothing was asked again", &r->qp[0][i],
 			    (unsigned)eng_counters(sim_engine(r->w, i))->local_ack_timeout_err);
 }
