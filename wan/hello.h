@@ -11,10 +11,8 @@
 
 /* handshake.c */
 void wan_hs_init(struct wan_tunnel *t, rwy_time now);
-/* A HELLO from the peer; the next HELLO, false if none is due; the time of the next one. */
+/* A HELLO from the peer. */
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now);
-bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
-rwy_time wan_hs_next(const struct wan_tunnel *t);
 /* HELLOs can be sent now: keys are here, or the tunnel was silent until now. */
 void wan_hs_wake(struct wan_tunnel *t, rwy_time now);
 /* Answers to earlier HELLOs count no longer. */
@@ -32,6 +30,11 @@ struct wan_hs_what {
 	rwy_time now;
 };
 void wan_hs_event(struct wan_tunnel *t, enum wan_hs_event ev, const struct wan_hs_what *what);
+
+/* hello_tx.c */
+/* The next HELLO; false: none is due. */
+bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
+rwy_time wan_hs_next(const struct wan_tunnel *t);
 
 /* claim.c: claims of this gateway */
 /*

@@ -5,6 +5,7 @@
  * reorder.c has the time after which a datagram is lost, rtt.c the round trips.
  */
 #include "rwy/prefetch.h"
+#include "wan/loss_share.h"
 #include "wan/resume.h"
 #include "wan/tunnel.h"
 
@@ -13,7 +14,6 @@
 #define DEAD_PTOS       2  /* PTOs after which a path's datagrams go to another live path */
 #define MEASURE_MIN     32 /* fewest datagrams of a useful rate sample */
 #define SPREAD_PART     1  /* a smoothed mean of RTTs moves by this part of their deviation */
-#define LOSS_MEMORY     12 /* the smoothed loss covers 2^12 datagrams */
 
 static struct wan_sent *slot(const struct wan_path *p, uint64_t pn)
 {
@@ -107,28 +107,12 @@ struct ack_ctx {
 	uint32_t acked_n;
 };
 
-/* Updates the smoothed share of losses; a spurious loss is subtracted. */
-static void loss_average(struct wan_path *p, uint32_t acked, uint32_t lost)
-{
-	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
-	uint64_t n = acked + lost;
-
-	if (n > 1u << LOSS_MEMORY)
-		n = 1u << LOSS_MEMORY;
-	p->loss_fp -= (p->loss_fp >> LOSS_MEMORY) * n;
-	p->loss_fp += unit * lost;
-	if (p->loss_fp > (uint64_t)1000000 << 16)
-		p->loss_fp = (uint64_t)1000000 << 16;
-}
-
 /* A datagram that was declared lost arrived. */
 static void on_spurious(struct wan_path *p, const struct wan_sent *e, rwy_time now)
 {
-	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
-
 	p->t->c.spurious_retransmit++;
 	congest_note(p, 0, -1, 0, 0, now);
-	p->loss_fp = p->loss_fp > unit ? p->loss_fp - unit : 0;
+	wan_loss_share_less(p);
 	wan_reorder_on_spurious(p, now - e->sent);
 	wan_fec_note_spurious(&p->fec);
 }
@@ -155,7 +139,7 @@ static void on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
 {
 	if (wan_path_reorders(p))
 		return;
-	loss_average(p, 0, 1);
+	wan_loss_share_add(p, 0, 1);
 	congest_note(p, 0, 1, 0, 0, now);
 	fec_note_lost(p, pn, now);
 }
@@ -390,7 +374,7 @@ static void on_progress(
 	struct wan_lost lost = detect(p, now);
 
 	wan_path_on_answer(p, a->newest_sent, a->acked_n, lost.n, now);
-	loss_average(p, a->acked_n, lost.n);
+	wan_loss_share_add(p, a->acked_n, lost.n);
 	congest_note(p, a->acked_n, (int32_t)lost.n, ce, rtt, now);
 	wan_fec_note_acked(&p->fec, a->acked_n);
 	if (!a->rs.any && !lost.n)
@@ -462,7 +446,7 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 		struct wan_lost l = detect(p, now);
 
 		if (l.n) {
-			loss_average(p, 0, l.n);
+			wan_loss_share_add(p, 0, l.n);
 			congest_note(p, 0, (int32_t)l.n, 0, 0, now);
 			p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
 			wan_resume_check(p, now);
