@@ -71,7 +71,7 @@ static bool ask_expected_psn(struct eng_requester *rq, roce_psn psn, bool resume
  * Requests count as lost from the PSN of the question on, when the host does not say what it has:
  * two before the promised one, if there is one.
  */
-static roce_psn lost_from(const struct eng_requester *rq)
+static roce_psn question_psn(const struct eng_requester *rq)
 {
 	return rq->side.state == ENG_Q_LOCATING_LOST && !rq->asked_ahead
 	           ? rq->reqr.una
@@ -84,7 +84,7 @@ void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now)
 
 	if (!ask_expected_psn(
 	        rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), rq->reqr.resumed)) {
-		eng_requester_fail(rq, lost_from(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		eng_requester_fail(rq, question_psn(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    ENG_END_NO_MEMORY, now);
 		return;
 	}
@@ -191,8 +191,8 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	if (rq->side.state == ENG_Q_FAILED)
 		eng_requester_enter(rq, ENG_Q_IDLE);
 	if (!ask_expected_psn(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
-		eng_requester_fail(rq, lost_from(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    ENG_END_NO_MEMORY, now);
+		eng_requester_fail(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1),
+		    roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 	eng_dirty(&rq->side);
 	return true;
 }
@@ -314,7 +314,7 @@ static void ask_ahead(struct eng_requester *rq, rwy_time now)
 		rq->promised = roce_psn_add(rq->reqr.una, 2);
 	if (asked >= QUESTIONS_MAX ||
 	    !ask_expected_psn(rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK >> 1), rq->reqr.resumed)) {
-		eng_requester_fail(rq, lost_from(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		eng_requester_fail(rq, question_psn(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    ENG_END_FORGOTTEN, now);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases of the keys of one direction, for keys.c. */
+/* Phases of the keys of one direction, for keys.c and keys_dgram.c. */
 #ifndef WAN_KEY_PHASE_H
 #define WAN_KEY_PHASE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of a datagram: sealed with the key that keys.c chose, or in the clear. */
+/* The bytes of a datagram: sealed with the key that keys_dgram.c chose, or in the clear. */
 #include <string.h>
 
 #include "wan/tunnel.h"

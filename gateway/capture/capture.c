@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What workers have of a capture. Its memory is touched here: in this thread, and not packet by
- * packet in the workers, each new page waits for the kernel, and on a virtual machine for its host.
+ * The part of a capture that workers have. The thread that begins a capture touches its memory. A
+ * new page waits for the kernel, and on a virtual machine for its host: workers must not.
  */
 #include "gateway/capture/capture.h"
 

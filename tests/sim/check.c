@@ -135,8 +135,9 @@ void sim_check(struct run *r)
 /* --- the end of a world ----------------------------------------------------------------------- */
 
 /*
- * Hosts that lose nothing are not asked again. But the answer of one that sends 2 MB/s may wait
- * behind its own messages, which nobody can know: one in a hundred requests to it.
+ * Hosts that lose nothing are not asked again. But the answer of a slow host may wait behind its own
+ * messages, which a gateway cannot know: of the requests to all hosts of a site, one in a hundred
+ * may come again.
  */
 static unsigned asked_again_at_most(const struct run *r, unsigned site)
 {

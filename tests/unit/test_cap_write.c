@@ -23,9 +23,12 @@
 static struct {
 	struct aiocb *order[CAP_PIECES];
 	unsigned n;
-	int state[CAP_PIECES * 4]; /* of the order at this place of the array in the writer */
+	int state[CAP_PIECES]; /* of the order at this place of the array in the writer */
 	const struct aiocb *base;
-	int refuses; /* the error of the next order; 0: none */
+	ssize_t result[CAP_PIECES];
+	int refuses;   /* the error of the next order; 0: none */
+	bool half;     /* the next order is written by half */
+	bool no_order; /* none is taken */
 	uint64_t room;
 	unsigned orders, direct;
 	int64_t ms;
@@ -61,6 +64,10 @@ int __wrap_aio_write(struct aiocb *cb)
 	assert_int_equal(cb->aio_offset % CAP_PIECE, 0);
 	assert_int_equal(cb->aio_nbytes, CAP_PIECE);
 	assert_in_range(disk.n, 0, CAP_PIECES - 1);
+	if (disk.no_order) {
+		errno = EAGAIN;
+		return -1;
+	}
 	disk.orders++;
 	disk.order[disk.n++] = cb;
 	disk.state[cb - disk.base] = EINPROGRESS;
@@ -79,10 +86,11 @@ static void disk_takes(void)
 	if (!*state && (uint64_t)cb->aio_offset + CAP_PIECE > disk.room)
 		*state = ENOSPC;
 	disk.direct += (fcntl(cb->aio_fildes, F_GETFL) & O_DIRECT) != 0;
+	disk.result[cb - disk.base] = disk.half ? CAP_PIECE / 2 : CAP_PIECE;
 	if (!*state)
 		assert_int_equal(__real_pwrite(cb->aio_fildes, (const void *)(uintptr_t)cb->aio_buf,
-		                     CAP_PIECE, cb->aio_offset),
-		    CAP_PIECE);
+		                     (size_t)disk.result[cb - disk.base], cb->aio_offset),
+		    disk.result[cb - disk.base]);
 }
 
 int __wrap_aio_error(const struct aiocb *cb);
@@ -95,7 +103,7 @@ ssize_t __wrap_aio_return(struct aiocb *cb);
 ssize_t __wrap_aio_return(struct aiocb *cb)
 {
 	assert_int_equal(disk.state[cb - disk.base], 0);
-	return CAP_PIECE;
+	return disk.result[cb - disk.base];
 }
 
 int __wrap_aio_suspend(const struct aiocb *const list[], int n, const struct timespec *most);
@@ -190,7 +198,7 @@ static void check_file(const struct world *k, size_t len)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* Any sizes, a disk of any speed, flushes now and then, and now and then a disk that refuses. */
+/* Any sizes, a disk of any speed, flushes now and then, and one that refuses, or writes by half. */
 static void test_random(void **state)
 {
 	struct world *k = *state;
@@ -204,6 +212,7 @@ static void test_random(void **state)
 		assert_true(cap_writer_begin(&k->w, k->fd, true));
 		k->given = 0;
 		disk.refuses = 0;
+		disk.half = false;
 		while (k->given < (24u << 20)) {
 			if (!give(k, 4 * (1 + rng_below(&r, 1u << rng_below(&r, 19)))))
 				fail_msg("seed %u", seed);
@@ -214,6 +223,8 @@ static void test_random(void **state)
 				fail_msg("seed %u", seed);
 			if (seed % 3 == 0 && k->given > (12u << 20))
 				disk.refuses = EINVAL;
+			disk.half = seed % 3 == 1 && k->given > (12u << 20);
+			disk.no_order = rng_below(&r, 16) == 0;
 		}
 		if (!cap_writer_flush(&k->w, true) || k->w.size != k->given)
 			fail_msg("seed %u", seed);

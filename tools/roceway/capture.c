@@ -270,7 +270,7 @@ static int capture_gateway(const struct cli *cli, struct capture *c)
 	target_make(c, target, sizeof(target));
 	if (!capture_slots(cli, c, target, &ok))
 		ok = capture_stream(cli, c, target);
-	if (!c->failed && !cap_file_flush(&c->file, true))
+	if (!cap_file_flush(&c->file, true))
 		ok = false;
 	if (c->file.head_len)
 		tell_done(cli, c);
@@ -373,6 +373,9 @@ static int run_capture(const struct cli *cli)
 	c->cli = cli;
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
+	/* What waits is written when the terminal goes; nohup(1) goes on. */
+	if (signal(SIGHUP, on_signal) == SIG_IGN)
+		signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file as large as it may be is a full disk */
 	umask(077);

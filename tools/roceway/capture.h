@@ -30,6 +30,7 @@ struct cap_file {
 	uint64_t max;     /* bytes of each, with `ring` */
 	unsigned number;  /* of the file that is open, from 1 on, with `ring` */
 	int fd;           /* -1: none yet */
+	bool failed;      /* and told */
 	uint64_t size;    /* bytes added to it, whole blocks */
 	uint8_t *head;    /* blocks that each file begins with */
 	size_t head_len;
@@ -39,12 +40,14 @@ struct cap_file {
 	uint64_t added, packets, packets_before;
 };
 /* Adds a block of the head, or another one; it is copied. The first one opens the file. False,
- * after cli_error(): then the file ends with the last whole block. */
+ * after cli_error(): then the file ends with the last whole block. Standard output may end within
+ * one. */
 bool cap_file_head(struct cap_file *f, const uint8_t *block, size_t len);
 bool cap_file_add(struct cap_file *f, const uint8_t *block, size_t len);
 /* Called now and then: what was added is written within some hundred milliseconds; into a pipe, at
  * once. all: it is written when the call returns. False as above. */
 bool cap_file_flush(struct cap_file *f, bool all);
+/* Drops what was not flushed. */
 void cap_file_close(struct cap_file *f);
 
 /* --- blocks ----------------------------------------------------------------------------------- */

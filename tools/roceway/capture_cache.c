@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file that goes through the page cache and does not stay there. */
 #include <fcntl.h>
+#include <time.h>
 
 #include "tools/roceway/capture_write.h"
 
@@ -8,6 +9,14 @@
 #define CACHE_WINDOW (80u << 20) /* of the file's end that advice is about */
 #define SLOW_MS      10          /* a disk for which advice waits longer than this is busy, */
 #define SLOW_STEP    (64u << 20) /* and the cache takes so much before the next advice */
+
+int64_t cap_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 
 /*
  * A capture is larger than what anybody reads of it soon. In the page cache it takes a new page of

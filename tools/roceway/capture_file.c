@@ -13,6 +13,7 @@
 #include "tools/roceway/capture.h"
 
 #define PATH_MAX_LEN 4096
+#define BLOCK_MIN    12u /* bytes of a pcapng block */
 
 /* The name of file `number` of a ring: NAME.pcapng -> NAME.00007.pcapng. */
 static void ring_name(const struct cap_file *f, unsigned number, char *out, size_t size)
@@ -31,10 +32,11 @@ static const char *name_of(const struct cap_file *f, char *buf, size_t size)
 	return buf;
 }
 
-static bool fail(const struct cap_file *f, const char *what)
+static bool fail(struct cap_file *f, const char *what)
 {
 	char buf[PATH_MAX_LEN];
 
+	f->failed = true;
 	cli_error("cannot %s %s: %s", what,
 	    strcmp(f->path, "-") != 0 ? name_of(f, buf, sizeof(buf)) : "standard output", strerror(errno));
 	return false;
@@ -73,8 +75,9 @@ static void cut(struct cap_file *f)
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
 	fd = open(self, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && pread(fd, head, sizeof(head), (off_t)at.offset) == sizeof(head) &&
-	       at.offset + head[1] <= f->writer.size) {
+	while (fd >= 0 && at.offset + BLOCK_MIN <= f->writer.size &&
+	       pread(fd, head, sizeof(head), (off_t)at.offset) == sizeof(head) && head[1] >= BLOCK_MIN &&
+	       head[1] <= f->writer.size - at.offset) {
 		at.offset += head[1];
 		at.packets += head[0] == CAP_PACKET;
 	}
@@ -98,8 +101,8 @@ static bool write_failed(struct cap_file *f)
 
 bool cap_file_flush(struct cap_file *f, bool all)
 {
-	if (f->fd < 0)
-		return true;
+	if (f->fd < 0 || f->failed)
+		return !f->failed;
 	if (!cap_writer_flush(&f->writer, all))
 		return write_failed(f);
 	if (f->writer.size == f->size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A gateway's capture in memory that both processes have (base/slots.h): the request asks to switch
- * to it, and the blocks are written from there. A gateway of an earlier version answers as if it
+ * to it, and the blocks are copied from there. A gateway of an earlier version answers as if it
  * were not asked.
  */
 #include <poll.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/roceway/capture.h"
@@ -73,14 +72,6 @@ int cap_slots_open(struct cap_slots *s, const char *socket_path, const char *tar
 		return 0;
 	cap_slots_close(s);
 	return RWY_EAGAIN;
-}
-
-int64_t cap_now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 enum cap_slots_end cap_slots_run(struct cap_slots *s,

@@ -32,13 +32,15 @@ static uint8_t *piece_of(const struct cap_writer *w, unsigned n)
 	return w->mem + (size_t)n * CAP_PIECE;
 }
 
-/* Whether writes that begin now pass the page cache. A file system may not have that. */
+/* Whether writes that begin now go past the page cache. A file system may not have that. */
 static void pass_cache(struct cap_writer *w, bool pass)
 {
 	const int flags = fcntl(w->fd, F_GETFL);
 
 	if (pass == w->passes_cache)
 		return;
+	if (pass)
+		cap_leave_cache(w->fd, w->size, &w->advised); /* what went through it before */
 	if (flags >= 0 && fcntl(w->fd, F_SETFL, pass ? flags | O_DIRECT : flags & ~O_DIRECT) == 0)
 		w->passes_cache = pass;
 	else
@@ -114,6 +116,8 @@ static bool reap(struct cap_writer *w, bool all)
 			return write_again(w);
 		w->size += CAP_PIECE;
 		queue_pop(w);
+		if (!w->passes_cache)
+			cap_leave_cache(w->fd, w->size, &w->advised);
 	}
 	return true;
 }
@@ -216,6 +220,8 @@ bool cap_writer_add(struct cap_writer *w, const uint8_t *data, size_t len)
 
 bool cap_writer_flush(struct cap_writer *w, bool all)
 {
+	if (all)
+		pass_cache(w, false); /* pieces that the disk has not begun need not wait for it */
 	if (!reap(w, all))
 		return false;
 	if (w->len == w->flushed)

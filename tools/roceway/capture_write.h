@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a capture's file in large pieces beside the thread that fills them, and past the page
- * cache. One thread.
+ * Writes a capture's file in large pieces, past the page cache, while its caller fills others.
+ * Called by one thread.
  */
 #ifndef TOOLS_ROCEWAY_CAPTURE_WRITE_H
 #define TOOLS_ROCEWAY_CAPTURE_WRITE_H
@@ -18,7 +18,7 @@
 struct cap_writer {
 	int fd;
 	bool seeks;        /* a regular file, written from its beginning on */
-	bool may_pass;     /* writes may pass the page cache */
+	bool may_pass;     /* writes may go past the page cache */
 	bool passes_cache; /* and do so now */
 	uint8_t *mem;      /* CAP_PIECES pieces */
 	uint32_t free;     /* of these, as bits */

@@ -29,6 +29,7 @@ class Share:
                 (self.dir / "cpu.cfs_quota_us").write_text(str(quota))
             (self.dir / "cgroup.procs").write_text(str(pid))
         except OSError as e:
+            self.close()
             raise LabError(f"this machine gives no share of a processor: {e}") from e
 
     def close(self):
