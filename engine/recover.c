@@ -161,7 +161,7 @@ static void confirm_resume(struct eng_requester *rq, rwy_time now)
 bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
 {
 	struct eng_ctrl c;
-	roce_psn promised;
+	roce_psn promised, question;
 
 	if (!eng_ctrl_decode(&c, b->data, b->len) || c.type != ENG_CTRL_RESUME || c.qpn != rq->remote_qpn)
 		return false;
@@ -190,9 +190,10 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	/* an earlier end, which the new process did not hear of */
 	if (rq->side.state == ENG_Q_FAILED)
 		eng_requester_enter(rq, ENG_Q_IDLE);
-	if (!ask_expected_psn(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
-		eng_requester_fail(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1),
-		    roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
+	question = roce_psn_add(promised, ROCE_PSN_MASK - 1);
+	if (!ask_expected_psn(rq, question, true))
+		eng_requester_fail(
+		    rq, question, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 	eng_dirty(&rq->side);
 	return true;
 }

@@ -373,7 +373,7 @@ static int run_capture(const struct cli *cli)
 	c->cli = cli;
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
-	/* What waits is written when the terminal goes; nohup(1) goes on. */
+	/* A terminal that goes ends the capture as an interrupt does; with nohup(1) it goes on. */
 	if (signal(SIGHUP, on_signal) == SIG_IGN)
 		signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);

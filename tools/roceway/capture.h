@@ -58,6 +58,7 @@ enum cap_block_type {
 	CAP_STATISTICS = 5,
 	CAP_PACKET = 6,
 };
+#define CAP_BLOCK_MIN     12u /* bytes of the shortest block */
 #define CAP_OPT_COMMENT   1
 #define CAP_OPT_DROPCOUNT 4 /* of a packet */
 #define CAP_OPT_IFDROP    5 /* of statistics */

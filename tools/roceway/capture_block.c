@@ -7,7 +7,6 @@
 
 #include "rwy/err.h"
 
-#define BLOCK_MIN   12u
 #define BLOCK_MAX   (2u << 20) /* the gateway's longest has the tables in its comments */
 #define PACKET_HEAD 28u        /* bytes before a packet */
 #define STATS_HEAD  20u        /* bytes before the options of statistics */
@@ -49,7 +48,7 @@ static int block_len(const uint8_t *data, size_t have, size_t *len)
 	*len = 0;
 	if (have < 8)
 		return 0;
-	if (get32(data + 4) < BLOCK_MIN || get32(data + 4) > BLOCK_MAX || get32(data + 4) % 4)
+	if (get32(data + 4) < CAP_BLOCK_MIN || get32(data + 4) > BLOCK_MAX || get32(data + 4) % 4)
 		return RWY_EINVAL;
 	if (have >= get32(data + 4))
 		*len = get32(data + 4);

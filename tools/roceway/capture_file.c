@@ -13,7 +13,6 @@
 #include "tools/roceway/capture.h"
 
 #define PATH_MAX_LEN 4096
-#define BLOCK_MIN    12u /* bytes of a pcapng block */
 
 /* The name of file `number` of a ring: NAME.pcapng -> NAME.00007.pcapng. */
 static void ring_name(const struct cap_file *f, unsigned number, char *out, size_t size)
@@ -75,8 +74,8 @@ static void cut(struct cap_file *f)
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
 	fd = open(self, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && at.offset + BLOCK_MIN <= f->writer.size &&
-	       pread(fd, head, sizeof(head), (off_t)at.offset) == sizeof(head) && head[1] >= BLOCK_MIN &&
+	while (fd >= 0 && at.offset + CAP_BLOCK_MIN <= f->writer.size &&
+	       pread(fd, head, sizeof(head), (off_t)at.offset) == sizeof(head) && head[1] >= CAP_BLOCK_MIN &&
 	       head[1] <= f->writer.size - at.offset) {
 		at.offset += head[1];
 		at.packets += head[0] == CAP_PACKET;

@@ -5,8 +5,8 @@
  * each page of the file: that takes several times the processor time of a disk that reads the
  * memory itself. POSIX AIO has the thread and keeps the order of the writes.
  *
- * A piece begins at a multiple of its size in the file. What has waited too long is flushed through
- * the cache, and so is the rest of that piece.
+ * A piece begins at a multiple of its size in the file. Bytes that have waited too long are flushed
+ * through the cache, and so is the rest of their piece.
  */
 #include <aio.h>
 #include <assert.h>
@@ -35,12 +35,13 @@ static uint8_t *piece_of(const struct cap_writer *w, unsigned n)
 /* Whether writes that begin now go past the page cache. A file system may not have that. */
 static void pass_cache(struct cap_writer *w, bool pass)
 {
-	const int flags = fcntl(w->fd, F_GETFL);
+	int flags;
 
 	if (pass == w->passes_cache)
 		return;
 	if (pass)
-		cap_leave_cache(w->fd, w->size, &w->advised); /* what went through it before */
+		cap_leave_cache(w->fd, w->size, &w->advised); /* bytes that took it before */
+	flags = fcntl(w->fd, F_GETFL);
 	if (flags >= 0 && fcntl(w->fd, F_SETFL, pass ? flags | O_DIRECT : flags & ~O_DIRECT) == 0)
 		w->passes_cache = pass;
 	else
@@ -122,7 +123,7 @@ static bool reap(struct cap_writer *w, bool all)
 	return true;
 }
 
-/* Writes what the piece has that is not written, here and now. No other one is on its way. */
+/* Writes the rest of the piece that is filled, here and now. No other one is on its way. */
 static bool write_rest(struct cap_writer *w)
 {
 	const uint8_t *from = piece_of(w, w->now) + w->flushed;
