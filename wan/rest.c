@@ -44,6 +44,17 @@ void wan_rest_spare(struct wan_tunnel *t)
 	}
 }
 
+/* Paths that are tried carry a little: where no other one carries, that would be all. */
+static void trust_the_last(struct wan_tunnel *t, rwy_time now)
+{
+	for (unsigned i = 0; i < t->paths; i++)
+		if (t->path[i].state == WAN_PATH_USABLE && !t->path[i].rests && !t->path[i].spared)
+			return;
+	for (unsigned i = 0; i < t->paths; i++)
+		if (t->path[i].state == WAN_PATH_TRIED)
+			wan_path_enter(&t->path[i], WAN_PATH_USABLE, now);
+}
+
 void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now)
 {
 	if (p->state == to)
@@ -52,8 +63,11 @@ void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now)
 	p->state_at = now;
 	if (to == WAN_PATH_SILENT || to == WAN_PATH_OFF)
 		wan_rest_gone(p, now);
-	if (!wan_path_is_stream(p))
-		wan_rest_spare(p->t);
+	if (wan_path_is_stream(p))
+		return;
+	wan_rest_spare(p->t);
+	if (to != WAN_PATH_USABLE)
+		trust_the_last(p->t, now);
 }
 
 void wan_path_try(struct wan_path *p, rwy_time now)

@@ -2,8 +2,9 @@
 /*
  * A tunnel of one to four unlike paths (F_PATHS). One path at a time is dead, loses much, or is
  * longer; then it is well again and another one is not. One path is always well, so no host may
- * notice. A tunnel of one path stays well. NICs wait for less than 100 ms: for them paths are not
- * much longer, and where a READ that is lost once more costs a connection, none is lossy.
+ * notice. A tunnel of one path stays well. NICs wait for less than 100 ms, and hosts of F_SQUEEZE for half
+ * a second: for them paths are not much longer. Where a READ that is lost once more costs a connection,
+ * none is lossy.
  *
  * At some changes a path rests for another one, as if both shared a bottleneck: it must carry at once
  * when that one falls silent. Never do all that answer rest.
@@ -18,11 +19,12 @@
 
 #define EACH_MAX   600 /* ms between changes */
 #define LOSSY      .3
-#define LONGER_MAX 50             /* ms, each way */
-#define OTHER_MAX  40             /* the same, of one path than of another */
-#define NIC_MAX    4              /* both, with NICs */
-#define REST_MAX   2000           /* ms */
-#define UNTIL      (20 * RWY_SEC) /* from then on all are well */
+#define LONGER_MAX 50                  /* ms, each way */
+#define OTHER_MAX  40                  /* the same, of one path than of another */
+#define HASTY      (F_NIC | F_SQUEEZE) /* hosts that give up soon */
+#define HASTY_MAX  4                   /* ms: both, with them */
+#define REST_MAX   2000                /* ms */
+#define UNTIL      (20 * RWY_SEC)      /* from then on all are well */
 
 static uint32_t below(struct run *r, uint32_t n)
 {
@@ -51,7 +53,7 @@ void sim_paths_draw(struct run *r)
 			struct link_cfg *l = &r->cfg.path[k][i];
 
 			*l = r->cfg.wan[i];
-			l->delay += RWY_MS * below(r, r->faults & F_NIC ? NIC_MAX : OTHER_MAX);
+			l->delay += RWY_MS * below(r, r->faults & HASTY ? HASTY_MAX : OTHER_MAX);
 			if (l->rate_Bps)
 				l->rate_Bps =
 				    (l->rate_Bps >> below(r, 2)) + RWY_SEC / RWY_MS * below(r, 10000);
@@ -108,7 +110,7 @@ static void make_bad(struct run *r)
 {
 	unsigned k = below(r, r->cfg.paths);
 	struct link_cfg c[2] = {cfg_of(r, k)[0], cfg_of(r, k)[1]};
-	uint32_t how = below(r, 3), longer = below(r, r->faults & F_NIC ? NIC_MAX : LONGER_MAX);
+	uint32_t how = below(r, 3), longer = below(r, r->faults & HASTY ? HASTY_MAX : LONGER_MAX);
 
 	if (how == 1 && r->nic_reads)
 		how = 0;

@@ -437,6 +437,31 @@ static void test_back_without_traffic(void **state)
 	wan_pair_fini(&p);
 }
 
+/* The path that carries falls silent while the other one, back a moment ago, is tried: that one is
+ * all there is, and is used at once. */
+static void test_last_is_used(void **state)
+{
+	struct wan_link_cfg l[2] = {line(100 * MBPS, 30 * RWY_MS, 0), line(100 * MBPS, 30 * RWY_MS, 0)};
+	struct wan_pair p;
+
+	loaded(&p, l, 15);
+	set_loss(&p, 1, 1000000);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	set_loss(&p, 1, 0);
+	for (unsigned i = 0; i < 1000 && path(&p, 1).state[0] != 't'; i++)
+		wan_pair_run(&p, p.now + RWY_MS);
+	assert_string_equal(path(&p, 1).state, "tried");
+	set_loss(&p, 0, 1000000);
+	for (unsigned i = 0; i < 1000 && path(&p, 0).state[0] != 's'; i++) {
+		set_loss(&p, 1, i % 2 ? 300000 : 0); /* losses keep it tried */
+		wan_pair_run(&p, p.now + RWY_MS);
+	}
+	assert_string_equal(path(&p, 0).state, "silent");
+	assert_string_equal(path(&p, 1).state, "usable");
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
 /* Questions every 5 ms are more than 5000 bytes a second: data gets its turn all the same. */
 static void test_control_leaves_data_its_turn(void **state)
 {
@@ -472,6 +497,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_message),
 	    cmocka_unit_test(test_repeats),
 	    cmocka_unit_test(test_back_without_traffic),
+	    cmocka_unit_test(test_last_is_used),
 	    cmocka_unit_test(test_control_leaves_data_its_turn),
 	};
 
