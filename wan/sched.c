@@ -318,7 +318,8 @@ void wan_sched_add(struct wan_sched *s, struct wan_txflow *f)
 	enter(s, f->class);
 }
 
-static struct wan_txflow *flow_of(struct wan_sched *s, struct wan_class *c)
+/* *moved: another class got a flow of this one, and may be due now. */
+static struct wan_txflow *flow_of(struct wan_sched *s, struct wan_class *c, bool *moved)
 {
 	struct wan_txflow *f;
 
@@ -328,6 +329,7 @@ static struct wan_txflow *flow_of(struct wan_sched *s, struct wan_class *c)
 		} else if (f->class != c) { /* it changed its class */
 			pop(c);
 			wan_sched_add(s, f);
+			*moved = true;
 		} else if (f->deficit <= 0) { /* turn over: to the tail, new quantum */
 			f->deficit += f->t->ordered ? WAN_DRR_ORDERED : WAN_DRR_QUANTUM;
 			push(c, pop(c));
@@ -442,9 +444,13 @@ struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now)
 	if (s->heap[WAN_HEAP_PARKED].n)
 		unpark(s, now);
 	while ((c = next_class(s, now))) {
+		bool moved = false;
+
 		if (over_limit(s, c, now))
 			continue;
-		f = flow_of(s, c);
+		f = flow_of(s, c, &moved);
+		if (f && moved)
+			continue;
 		if (f)
 			return f;
 		leave(s, c);
