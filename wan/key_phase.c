@@ -50,17 +50,18 @@ void wan_key_rx_go_on(struct wan_tunnel *t, struct wan_key_rx *x, rwy_dur keep, 
 	t->c.key_updates_received++;
 }
 
-/* Upper bound of how long a datagram may still be under way: probe timeouts of the slowest path. */
+/*
+ * Upper bound of how long a datagram may still be under way: probe timeouts of the slowest path, at
+ * both ends about the same. One end alone may not know a path, or ask a silent one ever less often.
+ */
 rwy_dur wan_key_under_way(const struct wan_tunnel *t)
 {
 	rwy_dur longest = 0;
 
-	for (unsigned i = 0; i < t->paths; i++) {
-		rwy_dur pto = wan_pto(&t->path[i]);
-
-		longest = pto > longest ? pto : longest;
-	}
-	return PTOS * longest;
+	for (unsigned i = 0; i < t->paths; i++)
+		if (wan_path_has_rtt(&t->path[i]))
+			longest = rwy_time_max(longest, wan_pto_first(&t->path[i]));
+	return PTOS * (longest ? longest : wan_pto_first(&t->path[0]));
 }
 
 /* A datagram of this phase was acknowledged: the peer has its key. */
