@@ -289,8 +289,11 @@ struct eng_requester {
 	struct eng_requester *wheel_next, *wheel_prev;
 	rwy_time wheel_at; /* 0: not in the wheel */
 	struct eng_nexthop nh;
-	rwy_time last_tx;        /* the latest packet to the local host */
-	uint64_t acked_seq;      /* one more than the last request that the host acknowledged */
+	rwy_time last_tx;   /* the latest packet to the local host */
+	uint64_t acked_seq; /* one more than the last request that the host acknowledged */
+	/* The PSN behind the last request that it acknowledged, and behind the last of those that
+	 * was no READ. They outlive a beginning anew. */
+	roce_psn done_end, plain_end;
 	uint64_t reported_seq;   /* one more than the last that was reported delivered */
 	uint64_t received;       /* bytes of buffers in reqr's queue */
 	uint64_t packets, bytes; /* requests that the local host acknowledged */

@@ -41,8 +41,12 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 		if ((info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info)) &&
 		    (b->seq != ENG_NO_SEQ || !rq->requests || rq->continued))
 			eng_requester_wait_responses(rq, b->seq, b->psn);
-		if (b->seq != ENG_NO_SEQ)
+		if (b->seq != ENG_NO_SEQ) {
 			rq->acked_seq = b->seq + 1;
+			rq->done_end = roce_psn_add(b->psn, b->psn_cnt);
+			if (info->op != ROCE_OP_READ_REQ)
+				rq->plain_end = rq->done_end;
+		}
 		rq->packets++;
 		rq->bytes += b->len;
 		eng_mem_release_received(rq, eng_buf_cost(e, b), 1);
@@ -65,8 +69,9 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
  * The PSN that the host expects, where it is not `una`: a NAK names it, and the ACK of a duplicate
  * the one before (IBA 9.7.5.1.2).
  */
-static roce_psn expected_psn(const struct roce_pkt *pkt, roce_psn una)
+static roce_psn expected_psn(const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
+	const roce_psn una = rq->reqr.una, named = roce_psn_add(pkt->psn, 1);
 	uint8_t syn;
 
 	if (pkt->info->op != ROCE_OP_ACK)
@@ -74,9 +79,13 @@ static roce_psn expected_psn(const struct roce_pkt *pkt, roce_psn una)
 	syn = roce_aeth_syndrome(pkt);
 	if (syn == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ))
 		return pkt->psn;
-	return roce_aeth_type(syn) == ROCE_AETH_ACK && roce_psn_before(pkt->psn, una)
-	           ? roce_psn_add(pkt->psn, 1)
-	           : una;
+	if (roce_aeth_type(syn) != ROCE_AETH_ACK || !roce_psn_before(pkt->psn, una))
+		return una;
+	/* Soft-RoCE's ACK leaves READs out: this gateway had their responses. */
+	if (named == rq->plain_end && roce_psn_after(rq->done_end, named) &&
+	    !roce_psn_after(rq->done_end, una))
+		return rq->done_end;
+	return named;
 }
 
 /* The first response: SYNC or REWIND tells the near gateway which PSN the host expects. */
@@ -86,7 +95,7 @@ static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, r
 	uint8_t syn = aeth ? roce_aeth_syndrome(pkt) : 0;
 	const struct rwy_buf *first = rq->reqr.q.head;
 	roce_msn msn = aeth ? roce_aeth_msn(pkt) : 0;
-	roce_psn expects = expected_psn(pkt, rq->reqr.una);
+	roce_psn expects = expected_psn(rq, pkt);
 	bool acked = aeth && roce_aeth_type(syn) == ROCE_AETH_ACK && !roce_psn_before(pkt->psn, rq->reqr.una);
 
 	roce_reqr_go(&rq->reqr);

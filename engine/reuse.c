@@ -13,6 +13,8 @@
 /* Responses may wait for so long in the receive queue of a slow host. */
 #define ANSWER_IN_FLIGHT RWY_SEC
 #define WIDE             (1 << 14) /* PSNs */
+/* A host whose request was refused has sent it again by then, or has given up. */
+#define HOST_REPEATS (10 * RWY_SEC)
 /* The witness and the hosts have answered by then. */
 #define TAKEOVER_GAP (100 * RWY_MS)
 
@@ -202,6 +204,18 @@ static bool gap_asked(const struct question *q)
 
 	return q->verdict == ROCE_RESP_GAP && rs->naks && rs->nak_psn == rs->resp.epsn &&
 	       rs->resp.start == rs->resp.epsn;
+}
+
+/*
+ * The missing request came before, and there was no memory for it (request.c): its host sends it
+ * again after the NAK that asks for it, or after a timeout, and may send others meanwhile.
+ */
+static bool gap_refused(const struct question *q)
+{
+	const struct eng_responder *rs = q->rs;
+
+	return q->verdict == ROCE_RESP_GAP && rs->nak_refused && rs->nak_psn == rs->resp.epsn &&
+	       rwy_since(rs->asked_at, q->now) < HOST_REPEATS;
 }
 
 static bool gap_wide(const struct question *q)
