@@ -197,7 +197,7 @@ void sim_connect_qp(struct run *r, struct side *s)
 		/* With so little credit a READ waits long behind WRITEs that were acknowledged
 		 * early. */
 		c.timeout = r->faults & F_SQUEEZE             ? 67 * RWY_MS
-		            : r->faults & (F_LATE | F_RATES)  ? 10 * RWY_SEC
+		            : r->faults & (F_LATE | F_RATES)  ? (r->faults & F_LAN_LOSS ? 5 : 10) * RWY_SEC
 		            : r->faults & (F_SLOW | F_DETOUR) ? 5 * RWY_SEC
 		            : r->cfg.rx_window                ? 2 * RWY_SEC
 		                                              : 500 * RWY_MS;

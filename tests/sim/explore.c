@@ -196,6 +196,7 @@ bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how)
 	if ((faults & F_HOSTILE) && !how->alone)
 		sim_run_seed(seed, faults, &(struct how){.quiet = true, .alone = true, .took = &alone});
 	r->verbose = how->verbose;
+	r->packets = how->packets;
 	draw_world(r, seed, how);
 	run_world(r, how);
 	/* A takeover takes its time from either run. */

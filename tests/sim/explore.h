@@ -136,6 +136,7 @@ struct run {
 	double slowest; /* in multiples of what was expected */
 	unsigned fault_site;
 	bool fault_done, outage, verbose;
+	uint32_t packets;         /* --packets */
 	unsigned resets[QPS_MAX]; /* F_RESET: how often */
 	bool zero_psn;
 	bool nic_reads; /* F_NIC: all operations are READs and ATOMICs */
@@ -180,8 +181,9 @@ struct run {
 	unsigned both_site, both_n;
 	unsigned mute_site;
 	bool pair_hit, pair_bare;
-	rwy_time recv_at; /* F_RNR: when receives are posted */
-	rwy_time cm_at;   /* F_CM: the first of the sides' */
+	bool pair_stale[2]; /* of a site the gateway that served died, and one that knows less may go on */
+	rwy_time recv_at;   /* F_RNR: when receives are posted */
+	rwy_time cm_at;     /* F_CM: the first of the sides' */
 	/* F_HOSTILE: its way; its queue pairs, the last of qps; the same while they run, else 0; when
 	 * its next forged packet is due; its own draws. */
 	unsigned bad_way, bad_n, bad_qps;
@@ -218,6 +220,8 @@ rwy_dur sim_took(const struct run *r); /* until the last completion of the round
 /* print.c */
 void sim_print_world(const struct run *r);
 void sim_print_counters(const struct run *r);
+void sim_print_packet(
+    const struct run *r, const struct side *s, const char *how, const uint8_t *ip, uint32_t len);
 
 /* memory.c: the workload, and the content that memory must have. */
 void sim_draw_memory(struct run *r, struct side *s);
@@ -354,6 +358,7 @@ void sim_reset_qp(struct run *r, unsigned i); /* both sides, with new work */
 void sim_post_qp(struct run *r, struct side *s);
 struct how {
 	bool verbose, quiet;
+	uint32_t packets;            /* > 0: print the packets of the queue pairs with this QPN */
 	bool hash;                   /* print a hash of all packets and of the end time */
 	double slow;                 /* > 0: report runs that take so many times the expected duration */
 	bool alone;                  /* F_HOSTILE: without the hostile host */

@@ -49,6 +49,11 @@ bool sim_paired(const struct world *w, unsigned site)
 	       !strcmp(k.state, "ready");
 }
 
+bool sim_stale_twin(const struct world *w, unsigned site)
+{
+	return w->gateways > 2 && worth(&w->site[site]) && worth(&w->site[site + 2]);
+}
+
 uint64_t sim_buffers(const struct world *w, unsigned site)
 {
 	return w->site[serving(w, site)].bufs;

@@ -228,6 +228,17 @@ const struct sim_regression sim_regressions[] = {
     {5000671, F_CRASH_FAR | F_KEYS | F_DRAIN | F_DRAIN_CUT},
     /* a host of 1.8 MB/s answered a READ behind its own messages, and was asked once more */
     {120010212, F_TENANTS | F_SLOW},
+    /* the path that carried fell silent, and the one that had rested for it was only tried */
+    {131100045, F_SQUEEZE | F_PATHS},
+    /* a request found no memory, the host sent the next one later, and that was taken for the first
+     * of a new connection; the far host's ACK of a duplicate left a READ out */
+    {131119388, F_POOL | F_CAUSAL},
+    /* a flow came to its reservation only after another flow's datagram */
+    {131001328, F_KEYS | F_RATES | F_LATE},
+    /* an end that did not know a path kept an old key for longer than the other end's phase */
+    {9100340, F_PATHS | F_KEYS | F_NIC},
+    /* an idle host of a gateway that served alone, and died beside one that stood still */
+    {130000446, F_STANDBY | F_BOTH_DIE},
 };
 
 /*

@@ -25,9 +25,10 @@ static void help(void)
 {
 	printf("rwysim [--seeds N] [--seconds S] [--from SEED] [--jobs J] | --seed SEED | --unmended\n"
 	       "       [--faults WORDS | --with WORDS] [--slow TIMES] [--hash] [--states] [--alone]\n"
-	       "       [--aes] [--verbose]\n"
+	       "       [--aes] [--verbose] [--packets QPN]\n"
 	       "--seconds: N seeds, and more until S seconds are over\n"
 	       "--unmended: seeds that fail, and why\n"
+	       "--packets: each packet that this queue pair and its peer send and get\n"
 	       "--faults: these, with commas between them, or `none`; default: drawn from the seed;\n"
 	       "--with: and these (docs/simulator.md)\n");
 	sim_words_help();
@@ -212,6 +213,9 @@ static bool take_option(struct args *a, int c)
 	case 'v':
 		p->how.verbose = true;
 		return true;
+	case 'p':
+		p->how.packets = (uint32_t)strtoul(optarg, NULL, 0);
+		return true;
 	case 'd':
 		p->how.hash = true;
 		return true;
@@ -267,8 +271,8 @@ int main(int argc, char **argv)
 	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'},
 	    {"seconds", 1, 0, 'S'}, {"from", 1, 0, 'f'}, {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'},
 	    {"with", 1, 0, 'm'}, {"slow", 1, 0, 'w'}, {"hash", 0, 0, 'd'}, {"states", 0, 0, 't'},
-	    {"unmended", 0, 0, 'u'}, {"alone", 0, 0, 'a'}, {"aes", 0, 0, 'A'}, {"verbose", 0, 0, 'v'},
-	    {"help", 0, 0, 'h'}, {0}};
+	    {"packets", 1, 0, 'p'}, {"unmended", 0, 0, 'u'}, {"alone", 0, 0, 'a'}, {"aes", 0, 0, 'A'},
+	    {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
 	struct args a = {.plan = {.from = 1, .n = 100}, .jobs = 1};
 	int c;
 

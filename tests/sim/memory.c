@@ -359,6 +359,8 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 
 	if (s->uncarried) /* what is before it must be there, unless the peer's end came first */
 		all = s->done == s->wrs && !side_dead(p);
+	else if (r->pair_stale[s->site]) /* it is told when it speaks again (docs/standby.md, "Limits") */
+		all = false;
 	else if (r->faults & F_TOLD) /* data may be missing at the peer only if this host has an error */
 		all = !side_dead(s) && !side_removed(r, s);
 	for (;; k++) {

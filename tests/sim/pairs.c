@@ -28,6 +28,7 @@ void sim_pairs_note(struct run *r, unsigned site)
 	r->pair_bare |= !sim_paired(r->w, site) || !sim_paired(r->w, !site) || r->cable_at != RWY_NEVER;
 	/* NICs that have no answer yet give up before a standby serves, and the far host is asked anew. */
 	r->pair_bare |= r->greeting;
+	r->pair_stale[site] |= sim_stale_twin(r->w, site);
 	/* Nor do NICs wait for a standby that exchanges keys first, as soon after its start. */
 	r->pair_bare |= (r->faults & F_NIC) && (r->faults & F_KEYS) && !sim_standby_keyed(r->w, site);
 	r->pair_hit = true;

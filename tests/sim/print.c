@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --verbose prints of a world. */
+/* What --verbose and --packets print of a world. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/sim/explore.h"
 
@@ -72,4 +73,24 @@ void sim_print_counters(const struct run *r)
 		    (unsigned long long)sim_streamed(r->w));
 	if (r->cfg.buffers)
 		fprintf(stderr, "no buffer for %llu packets\n", (unsigned long long)sim_no_buffer(r->w));
+}
+
+void sim_print_packet(
+    const struct run *r, const struct side *s, const char *how, const uint8_t *ip, uint32_t len)
+{
+	const uint32_t peer = r->qp[s->idx][!s->site].qpn;
+	uint8_t bytes[RC_PKT_MAX];
+	struct roce_pkt p;
+
+	if (!r->packets || (r->packets != s->qpn && r->packets != peer))
+		return;
+	memcpy(bytes, ip, len);
+	if (!rc_pkt_read(bytes, len, &p))
+		return;
+	fprintf(stderr, "%12.6f %c qpn=%u %-5s %s psn=%u len=%u%s", (double)sim_now(r->w) / 1e9,
+	    'A' + s->site, s->qpn, how, p.info->name ? p.info->name : "?", p.psn, p.payload_len,
+	    p.ack_req ? " AckReq" : "");
+	if (p.info->flags & ROCE_F_AETH)
+		fprintf(stderr, " syndrome=%02x msn=%u", roce_aeth_syndrome(&p), roce_aeth_msn(&p));
+	fprintf(stderr, "  expects %u, unacknowledged %u\n", s->h.epsn, s->h.una);
 }

@@ -115,6 +115,8 @@ void sim_cable_down(struct world *w, unsigned site, bool down);
 bool sim_served(const struct world *w, unsigned site);
 /* The site has an active gateway and a standby with all copies. */
 bool sim_paired(const struct world *w, unsigned site);
+/* Both gateways of the pair believe that they serve: one stands still, and does not know yet. */
+bool sim_stale_twin(const struct world *w, unsigned site);
 /* Its standby has the keys that it was to be given (keys.c). */
 bool sim_standby_keyed(const struct world *w, unsigned site);
 /* Both gateways of a site acknowledge alone, now or at an earlier time. */
