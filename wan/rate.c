@@ -16,7 +16,7 @@ void wan_rate_on_sent(struct wan_path *p, struct wan_sent *s, rwy_time now)
 	s->first_sent = p->first_sent;
 	s->delivered_at = p->delivered_at;
 	s->delivered = p->delivered;
-	if (p->app_limited)
+	if (p->app_limited || p->rests || p->spared) /* a path that rests carries questions only */
 		s->flags |= WAN_S_APP;
 }
 

@@ -237,6 +237,8 @@ const struct sim_regression sim_regressions[] = {
     {131001328, F_KEYS | F_RATES | F_LATE},
     /* an end that did not know a path kept an old key for longer than the other end's phase */
     {9100340, F_PATHS | F_KEYS | F_NIC},
+    /* questions and reports were all that a resting path carried, and passed for its rate: 9 KB/s */
+    {140000490, F_PATHS | F_KEYS | F_NIC | F_RNR},
     /* an idle host of a gateway that served alone, and died beside one that stood still */
     {130000446, F_STANDBY | F_BOTH_DIE},
 };

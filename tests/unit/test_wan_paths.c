@@ -462,6 +462,34 @@ static void test_last_is_used(void **state)
 	wan_pair_fini(&p);
 }
 
+/* A path rests before it has carried anything, as if it shared a bottleneck with the one that carries,
+ * which then falls silent. The questions that were all it carried say nothing of its rate. */
+static void test_rested(void **state)
+{
+	struct wan_link_cfg l[2] = {line(100 * MBPS, 30 * RWY_MS, 0), line(100 * MBPS, 30 * RWY_MS, 0)};
+	struct wan_pair p;
+	struct wan_tunnel *t;
+
+	begin(&p, &cc_auto, l, 16);
+	wan_pair_settle(&p, 300 * RWY_MS);
+	t = p.end[0].t;
+	t->couple.path[1].state = t->path[1].rests = WAN_COUPLE_RESTS;
+	t->couple.path[1].carrier = 0;
+	t->couple.path[1].until = p.now + 20 * RWY_SEC;
+	wan_pair_streams(&p, 2, 1u << 24, LEN, LEN, 64);
+	wan_pair_run(&p, p.now + 6 * RWY_SEC);
+	assert_int_equal(t->path[1].rests, WAN_COUPLE_RESTS);
+	set_loss(&p, 0, 1000000);
+	struct seen s = watch(&p, 0, RWY_SEC);
+
+	print_message("rested: noticed after %.1f ms, stall %.1f ms, %.1f MB in a second\n",
+	    (double)s.noticed / 1e6, (double)s.stall / 1e6, (double)s.bytes / 1e6);
+	assert_int_equal(t->path[1].rests, WAN_COUPLE_CARRIES);
+	assert_true(s.bytes > 1000000); /* half of what it carries */
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
 /* Questions every 5 ms are more than 5000 bytes a second: data gets its turn all the same. */
 static void test_control_leaves_data_its_turn(void **state)
 {
@@ -498,6 +526,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_repeats),
 	    cmocka_unit_test(test_back_without_traffic),
 	    cmocka_unit_test(test_last_is_used),
+	    cmocka_unit_test(test_rested),
 	    cmocka_unit_test(test_control_leaves_data_its_turn),
 	};
 
