@@ -12,6 +12,8 @@
 #include "engine/responder.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
+#include "roce/icrc.h"
+#include "rwy/crc32.h"
 #include "rwy/endian.h"
 
 #define IPPROTO_ICMP4 1
@@ -323,6 +325,17 @@ static void claim_refused(void *ctx, rwy_time now)
 	eng_sb_refused(t->e, t->idx, now);
 }
 
+/* Every packet in custody was checked when it came from the LAN: its ICRC is right. */
+static uint32_t tx_crc(const struct rwy_buf *b, uint32_t crc)
+{
+	struct roce_pkt pkt;
+
+	roce_parse_offsets(b->data, &pkt);
+	if (pkt.len != b->len || pkt.len >= RWY_CRC32_LONG)
+		return crc32_gzip_refl(crc, b->data, b->len);
+	return roce_icrc_follow(crc, &pkt);
+}
+
 const struct wan_ops eng_wan_ops = {
     .rx_open = rx_open,
     .rx_data = rx_data,
@@ -332,6 +345,7 @@ const struct wan_ops eng_wan_ops = {
     .tx_executed = tx_executed,
     .tx_reopen = tx_reopen,
     .tx_reset = tx_reset,
+    .tx_crc = tx_crc,
     .rx_dgram = rx_dgram,
     .congested = wan_path_congested,
     .state = wan_state_changed,

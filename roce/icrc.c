@@ -5,15 +5,11 @@
  */
 #include "roce/icrc.h"
 
-#include <immintrin.h>
-#include <isa-l/crc.h>
-
-#include "roce/crcpow.h"
 #include "roce/wire.h"
+#include "rwy/crc32.h"
 
 /* CRC-32 of 8 bytes of 0xff, which stand for the masked LRH of IBA A17.3.3 */
 #define SEED 0x2144df1cu
-#define POLY 0xedb88320u /* reflected */
 
 #define ADJUST_MAX 16 /* four words */
 
@@ -37,40 +33,7 @@ static void store_le32(uint8_t *p, uint32_t v)
 	memcpy(p, &v, 4);
 }
 
-/* --- arithmetic modulo the polynomial; everything is reflected: bit 31 is x^0 ----------------- */
-
-static uint32_t mul_soft(uint32_t a, uint32_t b)
-{
-	uint32_t r = 0;
-
-	for (int i = 31; i >= 0; i--) {
-		r ^= a & (0u - ((b >> i) & 1));
-		a = (a >> 1) ^ (POLY & (0u - (a & 1)));
-	}
-	return r;
-}
-
-#define PCLMUL __attribute__((target("pclmul")))
-
-/* Carry-less product, 63 bits. */
-PCLMUL static inline __m128i clmul(uint32_t a, uint32_t b)
-{
-	return _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0);
-}
-
-/* Returns a reduced sum of products (Barrett; the constants are the polynomial and x^64 /
- * polynomial). */
-PCLMUL static inline uint32_t reduce(__m128i r)
-{
-	const __m128i k = _mm_set_epi64x(0x1db710641, 0x1f7011641);
-	const __m128i low32 = _mm_cvtsi64_si128(0xffffffff);
-	__m128i t;
-
-	r = _mm_slli_epi64(r, 1);
-	t = _mm_clmulepi64_si128(_mm_and_si128(r, low32), k, 0x00);
-	t = _mm_clmulepi64_si128(_mm_and_si128(t, low32), k, 0x10);
-	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(r, t), 1);
-}
+/* --- arithmetic modulo the polynomial --------------------------------------------------------- */
 
 /* Terms of (w0 x^(8 d0) + w1 x^(8 d1) + w2 x^(8 d2) + w3 x^(8 d3)) x^(8 n). Each d is below 128, n
  * below 8192. */
@@ -83,53 +46,54 @@ static uint32_t terms_soft(const struct terms *t)
 	uint32_t sum = 0;
 
 	for (unsigned i = 0; i < 4; i++)
-		sum ^= t->w[i] ? mul_soft(t->w[i], roce_x8_lo[t->d[i]]) : 0;
-	return mul_soft(mul_soft(sum, roce_x8_lo[t->n % 128]), roce_x8_hi[t->n / 128]);
+		sum ^= t->w[i] ? rwy_crc32_mul_soft(t->w[i], rwy_x8_lo[t->d[i]]) : 0;
+	return rwy_crc32_mul_soft(rwy_crc32_mul_soft(sum, rwy_x8_lo[t->n % 128]), rwy_x8_hi[t->n / 128]);
 }
 
-PCLMUL static uint32_t terms_clmul(const struct terms *t)
+RWY_PCLMUL static uint32_t terms_clmul(const struct terms *t)
 {
-	__m128i a = _mm_xor_si128(clmul(t->w[0], roce_x8_lo[t->d[0]]), clmul(t->w[1], roce_x8_lo[t->d[1]]));
-	__m128i b = _mm_xor_si128(clmul(t->w[2], roce_x8_lo[t->d[2]]), clmul(t->w[3], roce_x8_lo[t->d[3]]));
-	uint32_t shift = reduce(clmul(roce_x8_lo[t->n % 128], roce_x8_hi[t->n / 128]));
+	__m128i a =
+	    _mm_xor_si128(rwy_clmul(t->w[0], rwy_x8_lo[t->d[0]]), rwy_clmul(t->w[1], rwy_x8_lo[t->d[1]]));
+	__m128i b =
+	    _mm_xor_si128(rwy_clmul(t->w[2], rwy_x8_lo[t->d[2]]), rwy_clmul(t->w[3], rwy_x8_lo[t->d[3]]));
+	uint32_t shift = rwy_crc32_reduce(rwy_clmul(rwy_x8_lo[t->n % 128], rwy_x8_hi[t->n / 128]));
 
-	return reduce(clmul(reduce(_mm_xor_si128(a, b)), shift));
+	return rwy_crc32_reduce(rwy_clmul(rwy_crc32_reduce(_mm_xor_si128(a, b)), shift));
 }
 
 static inline uint32_t terms_sum(const struct terms *t)
 {
-	return __builtin_cpu_supports("pclmul") ? terms_clmul(t) : terms_soft(t);
+	return rwy_has_pclmul() ? terms_clmul(t) : terms_soft(t);
 }
 
 /* --- computation ------------------------------------------------------------------------------ */
 
 /*
- * Returns the change of the CRC when the masked fields become ones. Four words of the headers
- * contain all of them. The CRC of a word is its value times x^32, so a word at distance d (from its
- * first byte to the end) counts as word * x^(8 d).
+ * Sets *t to the change of the CRC up to `end` when the masked fields become ones. Four words of
+ * the headers contain all of them, the first one of the packet among them: the CRC of what was
+ * before counts like it. The CRC of a word is its value times x^32, so a word at distance d (from
+ * its first byte to the end) counts as word * x^(8 d).
  */
-static uint32_t mask_delta(const struct roce_pkt *pkt)
+static void mask_terms(const struct roce_pkt *pkt, const uint8_t *end, struct terms *t)
 {
 	const uint8_t *ip = pkt->ip, *udp = ip + pkt->ip_hlen;
 	uint32_t hdrs = pkt->ip_hlen + (uint32_t)sizeof(struct roce_udp) + (uint32_t)sizeof(struct roce_bth);
-	struct terms t;
 
 	if (pkt->is6) { /* traffic class and flow label; hop limit */
-		t.w[0] = ~load_le32(ip) & 0xffffff0f;
-		t.w[1] = ~load_le32(ip + 4) & 0xff000000;
-		t.d[1] = hdrs - 4;
+		t->w[0] = ~load_le32(ip) & 0xffffff0f;
+		t->w[1] = ~load_le32(ip + 4) & 0xff000000;
+		t->d[1] = hdrs - 4;
 	} else { /* TOS; TTL and header checksum */
-		t.w[0] = ~load_le32(ip) & 0x0000ff00;
-		t.w[1] = ~load_le32(ip + 8) & 0xffff00ff;
-		t.d[1] = hdrs - 8;
+		t->w[0] = ~load_le32(ip) & 0x0000ff00;
+		t->w[1] = ~load_le32(ip + 8) & 0xffff00ff;
+		t->d[1] = hdrs - 8;
 	}
-	t.d[0] = hdrs;
-	t.w[2] = ~load_le32(udp + 4) & 0xffff0000; /* UDP checksum */
-	t.d[2] = 16;
-	t.w[3] = ~load_le32(pkt->bth + BTH_FB) & 0x000000ff; /* FECN, BECN, reserved */
-	t.d[3] = 8;
-	t.n = (uint32_t)(pkt->icrc - pkt->ext);
-	return terms_sum(&t);
+	t->d[0] = hdrs;
+	t->w[2] = ~load_le32(udp + 4) & 0xffff0000; /* UDP checksum */
+	t->d[2] = 16;
+	t->w[3] = ~load_le32(pkt->bth + BTH_FB) & 0x000000ff; /* FECN, BECN, reserved */
+	t->d[3] = 8;
+	t->n = (uint32_t)(end - pkt->ext);
 }
 
 /*
@@ -138,9 +102,24 @@ static uint32_t mask_delta(const struct roce_pkt *pkt)
  */
 uint32_t roce_icrc_compute(const struct roce_pkt *pkt)
 {
-	uint32_t delta = mask_delta(pkt);
+	struct terms t;
 
-	return crc32_gzip_refl(SEED, pkt->ip, (uint64_t)(pkt->icrc - pkt->ip)) ^ delta;
+	mask_terms(pkt, pkt->icrc, &t);
+	return crc32_gzip_refl(SEED, pkt->ip, (uint64_t)(pkt->icrc - pkt->ip)) ^ terms_sum(&t);
+}
+
+/*
+ * With its masked fields as ones the packet ends with its own CRC, so all of it has the residue.
+ * What was before, instead of the 8 bytes of 0xff, and the fields as they are, are added by
+ * linearity.
+ */
+uint32_t roce_icrc_follow(uint32_t crc, const struct roce_pkt *pkt)
+{
+	struct terms t;
+
+	mask_terms(pkt, pkt->icrc + ROCE_ICRC_LEN, &t);
+	t.w[0] ^= crc ^ SEED;
+	return RWY_CRC32_RESIDUE ^ terms_sum(&t);
 }
 
 uint32_t roce_content_crc(const struct roce_pkt *pkt)
@@ -157,7 +136,7 @@ void roce_icrc_store(const struct roce_pkt *pkt)
  * Each word of the packet by itself: none waits for the one before, as in a pass over the bytes.
  * The initial value counts as part of the first word. n, hlen: bytes; constants where it is called.
  */
-PCLMUL static inline __attribute__((always_inline)) uint32_t words_clmul(
+RWY_PCLMUL static inline __attribute__((always_inline)) uint32_t words_clmul(
     const uint8_t *ip, uint32_t n, uint32_t hlen)
 {
 	__m128i sum = _mm_setzero_si128();
@@ -174,12 +153,12 @@ PCLMUL static inline __attribute__((always_inline)) uint32_t words_clmul(
 			w |= 0xffff0000; /* UDP checksum */
 		else if (at == hlen + sizeof(struct roce_udp) + BTH_FB)
 			w |= 0x000000ff;
-		sum = _mm_xor_si128(sum, clmul(w, roce_x8_lo[n - at]));
+		sum = _mm_xor_si128(sum, rwy_clmul(w, rwy_x8_lo[n - at]));
 	}
-	return ~reduce(sum);
+	return ~rwy_crc32_reduce(sum);
 }
 
-PCLMUL static uint32_t ack_clmul(const uint8_t *ip, bool is6)
+RWY_PCLMUL static uint32_t ack_clmul(const uint8_t *ip, bool is6)
 {
 	return is6 ? words_clmul(ip, IP6_LEN + ACK_REST, IP6_LEN)
 	           : words_clmul(ip, IP4_LEN + ACK_REST, IP4_LEN);
@@ -194,7 +173,7 @@ static bool is_plain_ack(const struct roce_pkt *pkt)
 
 bool roce_icrc_ok(const struct roce_pkt *pkt)
 {
-	if (is_plain_ack(pkt) && __builtin_cpu_supports("pclmul"))
+	if (is_plain_ack(pkt) && rwy_has_pclmul())
 		return load_le32(pkt->icrc) == ack_clmul(pkt->ip, pkt->is6);
 	return load_le32(pkt->icrc) == roce_icrc_compute(pkt);
 }
@@ -204,7 +183,7 @@ void roce_icrc_store_ack(uint8_t *ip, bool is6)
 	uint32_t hlen = is6 ? IP6_LEN : IP4_LEN;
 	struct roce_pkt pkt;
 
-	if (__builtin_cpu_supports("pclmul")) {
+	if (rwy_has_pclmul()) {
 		store_le32(ip + hlen + ACK_REST, ack_clmul(ip, is6));
 		return;
 	}

@@ -19,6 +19,13 @@ uint32_t roce_icrc_compute(const struct roce_pkt *pkt);
 bool roce_icrc_ok(const struct roce_pkt *pkt);
 
 /*
+ * The CRC-32 (rwy/crc32.h) of some bytes, and then of the whole packet as it is, its ICRC included:
+ * `crc` is that of the bytes. Reads headers only; where the packet's ICRC is wrong, so is the
+ * result. The packet has less than RWY_CRC32_LONG bytes.
+ */
+uint32_t roce_icrc_follow(uint32_t crc, const struct roce_pkt *pkt);
+
+/*
  * A CRC-32 of what the packet asks for: opcode, extension headers and payload. Retransmissions have
  * the same, although AckReq or the IP identification may differ.
  */

@@ -56,6 +56,22 @@ static void add_to_group(struct wan_out *o, rwy_time now)
 	    now);
 }
 
+/* Bytes of a packet from which on reading its headers is less work than reading its payload. */
+#define CRC_KNOWN 512u
+
+/* Writes the datagram's checksum. */
+static void checksum(const struct wan_tunnel *t, const struct wan_out *o)
+{
+	struct wan_tx *tx = o->tx;
+	const struct rwy_buf *b = tx->buf;
+
+	if (o->s.flags & WAN_S_DATA && b && !tx->off && tx->len == b->len && tx->len >= CRC_KNOWN &&
+	    b->kind == RWY_BUF_PACKET && t->cfg.ops->tx_crc)
+		wan_pkt_seal_over(tx->hdr, tx->hdr_len, b, t->cfg.ops->tx_crc);
+	else
+		wan_pkt_seal(tx->hdr, tx->hdr_len, b ? b->data + tx->off : NULL, tx->len);
+}
+
 static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	struct wan_tx *tx = o->tx;
@@ -74,7 +90,7 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	sealed = t->keys && !tx->stream;
 	/* A tag makes the checksum needless, but for what the peer may rebuild: it has no tag. */
 	if (!sealed || o->fec)
-		wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
+		checksum(t, o);
 	if (o->fec)
 		add_to_group(o, now);
 	if (t->paths > 1 && o->s.flags & WAN_S_DATA && wan_fec_message_ends(tx->buf))

@@ -71,6 +71,12 @@ struct wan_ops {
 	/* The peer refused or lost the flow (it sent RESET). After the call wan frees the custody
 	 * and the flow. */
 	void (*tx_reset)(void *ctx, void *user, rwy_time now);
+	/*
+	 * The CRC-32 (rwy/crc32.h) of some bytes and then of all of b, a packet in custody: `crc`
+	 * is that of the bytes. For one that ends with a CRC-32 of itself it follows from the
+	 * headers, and wan does not read the payload once more. NULL: wan reads it.
+	 */
+	uint32_t (*tx_crc)(const struct rwy_buf *b, uint32_t crc);
 	/* A best-effort datagram arrived. Ownership moves to the callee. */
 	void (*rx_dgram)(void *ctx, struct rwy_buf *b, rwy_time now);
 	/* Sustained congestion of a path began or ended (congest.h); the engine may move tunnels to

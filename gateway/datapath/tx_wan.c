@@ -144,7 +144,7 @@ static void udp_headers(uint8_t *at, const struct gw_tun_path *t, const struct g
 	gw_tx_l2(at, nh, t->ip_len == IP4_LEN);
 	if (t->ip_len == IP4_LEN) {
 		memcpy(ip, t->hdr, IP4_LEN + UDP_LEN);
-		/* UDP checksum 0: the datagram has its own CRC-32C or tag (wan/). */
+		/* UDP checksum 0: the datagram has its own CRC-32 or tag (wan/). */
 		ip[1] = tos;
 		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
 		rwy_put16(ip + 10, (uint16_t)~rwy_csum_fold(t->sum + tos + IP4_LEN + udp_len));

@@ -16,9 +16,8 @@
 #include <time.h>
 #include <x86intrin.h>
 
-#include <isa-l.h>
-
 #include "aead/aead.h"
+#include "rwy/crc32.h"
 #include "wan/wan.h"
 
 #define BURST 32
@@ -129,8 +128,8 @@ static double crc_cycles(size_t hdr, size_t len)
 		uint64_t t0 = __rdtsc();
 
 		for (unsigned i = 0; i < PART; i++)
-			sum += crc32_iscsi(bytes, (int)hdr, 1) +
-			       (len ? crc32_iscsi(bytes + 64, (int)len, 2) : 0);
+			sum +=
+			    rwy_crc32_short(1, bytes, hdr) + (len ? crc32_gzip_refl(2, bytes + 64, len) : 0);
 		t0 = __rdtsc() - t0;
 		best = t0 < best ? t0 : best;
 	}

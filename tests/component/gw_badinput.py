@@ -814,27 +814,10 @@ def half_open(lab):
 # --- from the WAN -------------------------------------------------------------------------------
 
 
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for x in data:
-        crc = CRC32C[(crc ^ x) & 255] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-def _crc32c_table():
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
-        yield n
-
-
-CRC32C = tuple(_crc32c_table())
-
-
 def datagram(d):
     """A datagram with a valid CRC."""
     d = d[:16] + bytes(4) + d[20:]
-    return d[:16] + struct.pack(">I", crc32c(d)) + d[20:]
+    return d[:16] + struct.pack(">I", zlib.crc32(d)) + d[20:]
 
 
 def tunnel_ip(d, src="192.0.2.1", dst="192.0.2.2", sport=4793, dport=4793, **ip):

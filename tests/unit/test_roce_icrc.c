@@ -5,6 +5,7 @@
 
 #include "roce/icrc.h"
 #include "roce/wire.h"
+#include "rwy/crc32.h"
 
 static uint32_t stored(const struct roce_pkt *p)
 {
@@ -93,6 +94,29 @@ static void test_random_packets(void **state)
 		assert_false(roce_icrc_ok(&p));
 		roce_icrc_store(&p);
 		assert_int_equal(stored(&p), good);
+	}
+}
+
+/*
+ * The CRC-32 of some bytes and a packet behind them, from the packet's headers: what reading all of it
+ * gives. Where the ICRC or a byte that it covers is wrong, it gives something else.
+ */
+static void test_follow(void **state)
+{
+	uint8_t b[TP_MAX];
+	struct roce_pkt p;
+	uint32_t s = 4711;
+
+	for (unsigned n = 0; n < 4000; n++) {
+		uint32_t len = make_random(b, &s), before = tp_rand(&s), at, all;
+
+		assert_int_equal(roce_parse(b, len, &p), ROCE_PARSE_OK);
+		all = crc32_gzip_refl(before, b, len);
+		assert_int_equal(roce_icrc_follow(before, &p), all);
+		at = tp_rand(&s) % (len - (uint32_t)(p.ext - b));
+		p.ext[at] ^= (uint8_t)(1u << tp_rand(&s) % 8);
+		assert_int_not_equal(crc32_gzip_refl(before, b, len), all);
+		assert_int_equal(roce_icrc_follow(before, &p), all);
 	}
 }
 
@@ -278,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_published_vectors),
 	    cmocka_unit_test(test_random_packets),
+	    cmocka_unit_test(test_follow),
 	    cmocka_unit_test(test_what_is_covered),
 	    cmocka_unit_test(test_adjust_random),
 	    cmocka_unit_test(test_adjust_every_distance),

@@ -49,7 +49,7 @@ local f = {
 	tag = ProtoField.bytes("roceway.tag", "Tag"),
 	index = ProtoField.uint32("roceway.index", "Tunnel index", base.HEX),
 	pn = ProtoField.uint64("roceway.pn", "Packet number"),
-	crc = ProtoField.uint32("roceway.crc", "CRC-32C", base.HEX),
+	crc = ProtoField.uint32("roceway.crc", "CRC-32", base.HEX),
 	crc_ok = ProtoField.bool("roceway.crc.good", "CRC is right"),
 	of_path = ProtoField.uint8("roceway.frame.path", "Of path"),
 	frame = ProtoField.uint8("roceway.frame", "Frame", base.HEX, frame_names),
@@ -150,21 +150,21 @@ local bad_frame = ProtoExpert.new("roceway.frame.bad", "This is no frame", exper
 roceway.experts = { bad_crc, bad_frame }
 
 roceway.prefs.ports = Pref.range("UDP ports", "", "Ports on which every datagram is Roceway's", 65535)
-roceway.prefs.check_crc = Pref.bool("Check the CRC-32C", false, "Slow in large captures")
+roceway.prefs.check_crc = Pref.bool("Check the CRC-32", false, "Slow in large captures")
 
 local ip4, ip6 = Dissector.get("ip"), Dissector.get("ipv6")
 
--- CRC-32C (Castagnoli, reflected), by a table of bytes.
+-- CRC-32 (IEEE 802.3), by a table of bytes.
 local crc_table = {}
 for i = 0, 255 do
 	local c = i
 	for _ = 1, 8 do
-		c = bit.band(c, 1) ~= 0 and bit.bxor(bit.rshift(c, 1), 0x82f63b78) or bit.rshift(c, 1)
+		c = bit.band(c, 1) ~= 0 and bit.bxor(bit.rshift(c, 1), 0xedb88320) or bit.rshift(c, 1)
 	end
 	crc_table[i] = c
 end
 
-local function crc32c(tvb)
+local function crc32(tvb)
 	local bytes, c = tvb:bytes(), -1
 	for i = 0, bytes:len() - 1 do
 		local b = (i >= 16 and i < HEADER) and 0 or bytes:get_index(i)
@@ -608,7 +608,7 @@ function roceway.dissector(tvb, pinfo, tree)
 	end
 	local crc = top:add(f.crc, tvb(16, 4))
 	if roceway.prefs.check_crc and tvb:len() == tvb:reported_len() then
-		local good = bit.band(crc32c(tvb()), -1) == bit.band(tvb(16, 4):int(), -1)
+		local good = bit.band(crc32(tvb()), -1) == bit.band(tvb(16, 4):int(), -1)
 		top:add(f.crc_ok, tvb(16, 4), good):set_generated()
 		if not good then
 			crc:add_proto_expert_info(bad_crc)

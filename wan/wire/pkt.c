@@ -2,33 +2,22 @@
 /* Datagram header, checksum, integers, HELLO. The frames of running tunnels are in frame.c. */
 #include <assert.h>
 
-#include <immintrin.h>
-#include <isa-l.h>
-
+#include "rwy/crc32.h"
 #include "wan/wire/pkt.h"
-
-/* CRC-32C of a few bytes: the bulk routine is slow for short input. */
-static uint32_t crc_short(const uint8_t *p, size_t n, uint32_t crc)
-{
-	uint64_t c = crc, v;
-
-	for (; n >= 8; n -= 8, p += 8) {
-		memcpy(&v, p, 8);
-		c = _mm_crc32_u64(c, v);
-	}
-	crc = (uint32_t)c;
-	for (; n; n--)
-		crc = _mm_crc32_u8(crc, *p++);
-	return crc;
-}
 
 void wan_pkt_seal(uint8_t *hdr, size_t hdr_len, const uint8_t *payload, size_t len)
 {
-	uint32_t crc = crc_short(hdr, hdr_len, 0xffffffff);
+	uint32_t crc = rwy_crc32_short(0, hdr, hdr_len);
 
 	if (len)
-		crc = crc32_iscsi((uint8_t *)(uintptr_t)payload, (int)len, crc);
-	rwy_put32(hdr + 16, ~crc);
+		crc = crc32_gzip_refl(crc, payload, len);
+	rwy_put32(hdr + 16, crc);
+}
+
+void wan_pkt_seal_over(
+    uint8_t *hdr, size_t hdr_len, const struct rwy_buf *b, uint32_t (*over)(const struct rwy_buf *, uint32_t))
+{
+	rwy_put32(hdr + 16, over(b, rwy_crc32_short(0, hdr, hdr_len)));
 }
 
 bool wan_pkt_open(uint8_t *p, size_t len)
@@ -36,7 +25,7 @@ bool wan_pkt_open(uint8_t *p, size_t len)
 	uint32_t want = rwy_get32(p + 16);
 
 	rwy_put32(p + 16, 0);
-	return ~crc32_iscsi(p, (int)len, 0xffffffff) == want;
+	return crc32_gzip_refl(0, p, len) == want;
 }
 
 size_t wan_varint_size(uint64_t v)

@@ -63,8 +63,15 @@ static inline void wan_pkt_get(const uint8_t *p, struct wan_pkt *h)
 	h->pn = rwy_get64(p + 8);
 }
 
-/* Writes the CRC over header bytes [0, hdr_len) and payload. The CRC field must be 0. */
+/* Writes the CRC-32 (rwy/crc32.h) over header bytes [0, hdr_len) and payload. The CRC field must be
+ * 0. */
 void wan_pkt_seal(uint8_t *hdr, size_t hdr_len, const uint8_t *payload, size_t len);
+/*
+ * The same where the payload is all of b, and `over` knows its CRC without reading it: it returns
+ * the CRC of bytes whose CRC it is given, and of b behind them.
+ */
+void wan_pkt_seal_over(uint8_t *hdr, size_t hdr_len, const struct rwy_buf *b,
+    uint32_t (*over)(const struct rwy_buf *b, uint32_t crc));
 /* Checks the CRC of a datagram of at least WAN_PKT_HDR bytes. Sets the field to 0. */
 bool wan_pkt_open(uint8_t *p, size_t len);
 

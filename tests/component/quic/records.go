@@ -99,7 +99,7 @@ func record(kind, worker byte, b []byte) []byte {
 	return append(head, b...)
 }
 
-// A HELLO datagram of the native carrier: header, CRC-32C, body.
+// A HELLO datagram of the native carrier: header, CRC-32, body.
 func hello(want bool, echo, echoEpoch uint64) []byte {
 	b := make([]byte, 88)
 	b[0] = 1<<4 | 1
@@ -115,7 +115,7 @@ func hello(want bool, echo, echoEpoch uint64) []byte {
 	binary.BigEndian.PutUint64(h[32:], echo)
 	binary.BigEndian.PutUint64(h[40:], echoEpoch)
 	binary.BigEndian.PutUint32(h[48:], 1)
-	binary.BigEndian.PutUint32(b[16:], crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+	binary.BigEndian.PutUint32(b[16:], crc32.ChecksumIEEE(b))
 	return record(typeHello, 0, b)
 }
 
@@ -136,7 +136,7 @@ func (e *end) onHello(b []byte) error {
 	want := binary.BigEndian.Uint32(b[16:])
 	copy(b[16:20], []byte{0, 0, 0, 0})
 	h := b[20:]
-	if crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) != want || b[0] != 1<<4|1 ||
+	if crc32.ChecksumIEEE(b) != want || b[0] != 1<<4|1 ||
 		binary.BigEndian.Uint64(h[8:]) != tunnelID {
 		return errors.New("HELLO")
 	}

@@ -26,13 +26,13 @@ void __wrap_wan_pkt_seal(uint8_t *hdr, size_t hdr_len, const uint8_t *payload, s
  * length at which the checksum fits. */
 static bool fits_somewhere(const uint8_t *p, size_t len, uint32_t want)
 {
-	uint32_t crc = crc32_iscsi((unsigned char *)(uintptr_t)p, WAN_PKT_HDR, 0xffffffff);
+	uint32_t crc = crc32_gzip_refl(0, p, WAN_PKT_HDR);
 
 	for (size_t n = WAN_PKT_HDR; n <= len && n <= WAN_HDR_MAX; n++) {
-		if (~crc == want)
+		if (crc == want)
 			return true;
 		if (n < len)
-			crc = crc32_iscsi((unsigned char *)(uintptr_t)p + n, 1, crc);
+			crc = crc32_gzip_refl(crc, p + n, 1);
 	}
 	return false;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Powers of x modulo the CRC-32 polynomial, reflected (bit 31 is x^0): appending n zero bytes
- * multiplies a CRC by x^(8n) = roce_x8_hi[n / 128] * roce_x8_lo[n % 128]. Only roce/icrc.c includes
- * this file; its unit test checks every distance.
+ * multiplies a CRC by x^(8n) = rwy_x8_hi[n / 128] * rwy_x8_lo[n % 128]. Only rwy/crc32.h includes
+ * this file; test_rwy_crc32 checks every distance.
  */
-#ifndef ROCE_CRCPOW_H
-#define ROCE_CRCPOW_H
+#ifndef RWY_CRCPOW_H
+#define RWY_CRCPOW_H
 
 #include <stdint.h>
 
 /* x^(8 i), i = 0..127 */
-static const uint32_t roce_x8_lo[128] = {
+static const uint32_t rwy_x8_lo[128] = {
     0x80000000,
     0x00800000,
     0x00008000,
@@ -141,7 +141,7 @@ static const uint32_t roce_x8_lo[128] = {
     0xb62c84e1,
 };
 /* x^(1024 i), i = 0..63: distances below 8192 bytes */
-static const uint32_t roce_x8_hi[64] = {
+static const uint32_t rwy_x8_hi[64] = {
     0x80000000,
     0xd7bbfe6a,
     0xec447f11,
