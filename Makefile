@@ -319,7 +319,7 @@ $(BUILD)/tests/sim/rwywan: $(call obj,$(SIMWAN_SRC)) $(CORE_LIB)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(SIMWAN_WRAP:%=-Wl,--wrap=%) $(CORE_LIBS) -lm
 # Thin here too: the ICRC (tests/sim/dc/thin.c) besides the datagram checksum.
-SIMDC_WRAP := wan_pkt_seal wan_pkt_open roce_icrc_ok roce_icrc_set_ackreq roce_icrc_follow roce_content_crc
+SIMDC_WRAP := wan_pkt_seal wan_pkt_open roce_icrc_ok roce_icrc_set_ackreq roce_icrc_extend roce_content_crc
 $(BUILD)/tests/sim/rwydc: $(call obj,$(SIMDC_SRC) tests/sim/wan/seal.c) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

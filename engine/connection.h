@@ -146,7 +146,7 @@ struct eng_responder {
 	bool untold;
 	bool has_ahead;   /* `ahead` is not empty */
 	bool dreq_waits;  /* `dreq` has one */
-	bool nak_refused; /* the request of nak_psn came, and was dropped for lack of memory */
+	bool nak_refused; /* the request of nak_psn came, and was dropped for lack of memory: */
 	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
 	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
@@ -159,8 +159,9 @@ struct eng_responder {
 	/* Bytes of buffers that the far host has not acknowledged, and how many. */
 	uint64_t custody;
 	uint32_t custody_bufs;
-	roce_psn nak_psn; /* of the latest PSN sequence NAK */
-	uint32_t naks;    /* sent for nak_psn while the host did not go back to it */
+	rwy_time refused_at; /* then */
+	roce_psn nak_psn;    /* of the latest PSN sequence NAK */
+	uint32_t naks;       /* sent for nak_psn while the host did not go back to it */
 	struct eng_leaving leaving;
 	uint64_t packets, bytes; /* requests taken into custody */
 	rwy_time cnp_at;         /* no CNP before this */
@@ -292,8 +293,9 @@ struct eng_requester {
 	rwy_time last_tx;   /* the latest packet to the local host */
 	uint64_t acked_seq; /* one more than the last request that the host acknowledged */
 	/* The PSN behind the last request that it acknowledged, and behind the last of those that
-	 * was no READ. They outlive a beginning anew. */
+	 * was no READ, if done_known. They outlive a beginning anew. */
 	roce_psn done_end, plain_end;
+	bool done_known;
 	uint64_t reported_seq;   /* one more than the last that was reported delivered */
 	uint64_t received;       /* bytes of buffers in reqr's queue */
 	uint64_t packets, bytes; /* requests that the local host acknowledged */

@@ -333,7 +333,7 @@ static uint32_t tx_crc(const struct rwy_buf *b, uint32_t crc)
 	roce_parse_offsets(b->data, &pkt);
 	if (pkt.len != b->len || pkt.len >= RWY_CRC32_LONG)
 		return crc32_gzip_refl(crc, b->data, b->len);
-	return roce_icrc_follow(crc, &pkt);
+	return roce_icrc_extend(crc, &pkt);
 }
 
 const struct wan_ops eng_wan_ops = {

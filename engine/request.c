@@ -268,6 +268,7 @@ __attribute__((noinline)) static void note_no_memory(
 	rs->nak_psn = pkt->psn;
 	rs->naks = 0;
 	rs->nak_refused = true;
+	rs->refused_at = now;
 	tell_refused(rs, now);
 	rs->side.last = rs->asked_at = now;
 	eng_mem_wait(&rs->side);

@@ -25,6 +25,17 @@ static roce_psn lost_from(const struct eng_requester *rq, roce_psn psn)
 	return rq->asked_ahead ? roce_psn_add(rq->promised, ROCE_PSN_MASK - 1) : psn;
 }
 
+/* The host has executed b, which is not this gateway's own question. */
+static void note_done(struct eng_requester *rq, const struct rwy_buf *b)
+{
+	const bool read = roce_op(b->opcode)->op == ROCE_OP_READ_REQ;
+
+	rq->done_end = roce_psn_add(b->psn, b->psn_cnt);
+	if (!read || !rq->done_known)
+		rq->plain_end = read ? b->psn : rq->done_end;
+	rq->done_known = true;
+}
+
 /*
  * Frees the requests that the host acknowledged, and ends the connection if the response says so.
  */
@@ -41,12 +52,10 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 		if ((info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info)) &&
 		    (b->seq != ENG_NO_SEQ || !rq->requests || rq->continued))
 			eng_requester_wait_responses(rq, b->seq, b->psn);
-		if (b->seq != ENG_NO_SEQ) {
+		if (b->seq != ENG_NO_SEQ)
 			rq->acked_seq = b->seq + 1;
-			rq->done_end = roce_psn_add(b->psn, b->psn_cnt);
-			if (info->op != ROCE_OP_READ_REQ)
-				rq->plain_end = rq->done_end;
-		}
+		if (!eng_requester_locating(rq) && rq->side.state != ENG_Q_ENDING)
+			note_done(rq, b);
 		rq->packets++;
 		rq->bytes += b->len;
 		eng_mem_release_received(rq, eng_buf_cost(e, b), 1);
@@ -82,7 +91,7 @@ static roce_psn expected_psn(const struct eng_requester *rq, const struct roce_p
 	if (roce_aeth_type(syn) != ROCE_AETH_ACK || !roce_psn_before(pkt->psn, una))
 		return una;
 	/* Soft-RoCE's ACK leaves READs out: this gateway had their responses. */
-	if (named == rq->plain_end && roce_psn_after(rq->done_end, named) &&
+	if (rq->done_known && named == rq->plain_end && roce_psn_after(rq->done_end, named) &&
 	    !roce_psn_after(rq->done_end, una))
 		return rq->done_end;
 	return named;

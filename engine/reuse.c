@@ -206,6 +206,11 @@ static bool gap_asked(const struct question *q)
 	       rs->resp.start == rs->resp.epsn;
 }
 
+static bool gap_wide(const struct question *q)
+{
+	return q->verdict == ROCE_RESP_GAP && roce_psn_diff(q->pkt->psn, q->rs->resp.epsn) >= WIDE;
+}
+
 /*
  * The missing request came before, and there was no memory for it (request.c): its host sends it
  * again after the NAK that asks for it, or after a timeout, and may send others meanwhile.
@@ -215,12 +220,7 @@ static bool gap_refused(const struct question *q)
 	const struct eng_responder *rs = q->rs;
 
 	return q->verdict == ROCE_RESP_GAP && rs->nak_refused && rs->nak_psn == rs->resp.epsn &&
-	       rwy_since(rs->asked_at, q->now) < HOST_REPEATS;
-}
-
-static bool gap_wide(const struct question *q)
-{
-	return q->verdict == ROCE_RESP_GAP && roce_psn_diff(q->pkt->psn, q->rs->resp.epsn) >= WIDE;
+	       rwy_since(rs->refused_at, q->now) < HOST_REPEATS;
 }
 
 /*

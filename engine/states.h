@@ -130,9 +130,9 @@
 	X(repeated_read, NOT_NEW, "a repeated READ, or the rest of one, whose responses are kept")           \
 	X(error_not_sent, NOT_NEW, "a failed connection whose host did not get the error NAK yet")           \
 	X(gap_asked, NOT_NEW, "the far host itself named the PSN that is missing")                           \
+	X(gap_wide, MAY_BE_NEW, "a gap of 2^14 PSNs or more")                                                \
 	X(gap_refused, NOT_NEW,                                                                              \
 	    "the request that is missing found no memory, less than 10 s ago: its host repeats it")          \
-	X(gap_wide, MAY_BE_NEW, "a gap of 2^14 PSNs or more")                                                \
 	X(gap_of_takeover, NOT_NEW,                                                                          \
 	    "a gap soon after this standby took over: the gateway before had the missing packets")           \
 	X(late, MAY_BE_NEW,                                                                                  \

@@ -109,11 +109,11 @@ uint32_t roce_icrc_compute(const struct roce_pkt *pkt)
 }
 
 /*
- * With its masked fields as ones the packet ends with its own CRC, so all of it has the residue.
- * What was before, instead of the 8 bytes of 0xff, and the fields as they are, are added by
- * linearity.
+ * A packet whose masked fields are ones ends with its own CRC, so the whole has the residue. Two
+ * differences are added by linearity: the bytes before the packet are others than 8 of 0xff, and
+ * the masked fields are not ones.
  */
-uint32_t roce_icrc_follow(uint32_t crc, const struct roce_pkt *pkt)
+uint32_t roce_icrc_extend(uint32_t crc, const struct roce_pkt *pkt)
 {
 	struct terms t;
 

@@ -23,7 +23,7 @@ bool roce_icrc_ok(const struct roce_pkt *pkt);
  * `crc` is that of the bytes. Reads headers only; where the packet's ICRC is wrong, so is the
  * result. The packet has less than RWY_CRC32_LONG bytes.
  */
-uint32_t roce_icrc_follow(uint32_t crc, const struct roce_pkt *pkt);
+uint32_t roce_icrc_extend(uint32_t crc, const struct roce_pkt *pkt);
 
 /*
  * A CRC-32 of what the packet asks for: opcode, extension headers and payload. Retransmissions have

@@ -4,8 +4,8 @@
 
 #include "wan/tunnel.h"
 
-#define PTOS       3 /* for so many probe timeouts an old key opens what was under way */
-#define PHASE_PTOS 8 /* and a phase lasts so many at least: the phase before it is over */
+#define PTOS        3 /* for so many probe timeouts an old key opens what was under way */
+#define PHASE_LIVES 2 /* and a phase lasts so many times that at least: the one before is over */
 
 int wan_key_make(const struct wan_tunnel *t, struct wan_key *key, const struct aead_secret *secret)
 {
@@ -51,8 +51,9 @@ void wan_key_rx_go_on(struct wan_tunnel *t, struct wan_key_rx *x, rwy_dur keep, 
 }
 
 /*
- * Upper bound of how long a datagram may still be under way: probe timeouts of the slowest path, at
- * both ends about the same. One end alone may not know a path, or ask a silent one ever less often.
+ * How long a datagram may still be under way: probe timeouts of the slowest path that was measured.
+ * Both ends must find about the same, but one of them may not know a path, or ask a silent one ever
+ * less often. A datagram that takes longer is lost.
  */
 rwy_dur wan_key_under_way(const struct wan_tunnel *t)
 {
@@ -77,7 +78,7 @@ bool wan_key_phase_arrived(const struct wan_tunnel *t, const struct wan_key_tx *
 /* The earliest end of the phase: then the peer keeps no key of the one before any more. */
 static rwy_time phase_least(const struct wan_tunnel *t, const struct wan_key_tx *x)
 {
-	return x->since + PHASE_PTOS / PTOS * wan_key_under_way(t);
+	return x->since + PHASE_LIVES * wan_key_under_way(t);
 }
 
 rwy_time wan_key_phase_end(const struct wan_tunnel *t, const struct wan_key_tx *x)

@@ -18,7 +18,7 @@ void wan_key_rx_begin(struct wan_key_rx *x);
 RWY_MUST_CHECK int wan_key_rx_next(struct wan_tunnel *t, struct wan_key_rx *x);
 /* A datagram of the receiver's next phase came. The key before is kept for `keep`. */
 void wan_key_rx_go_on(struct wan_tunnel *t, struct wan_key_rx *x, rwy_dur keep, rwy_time now);
-/* Returns for how long a datagram may still be under way, at most. */
+/* Returns for how long a datagram of a measured path may still be under way. */
 rwy_dur wan_key_under_way(const struct wan_tunnel *t);
 /* A datagram of the sender's phase was acknowledged: the peer has its key. */
 bool wan_key_phase_arrived(const struct wan_tunnel *t, const struct wan_key_tx *x);

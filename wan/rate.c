@@ -16,7 +16,8 @@ void wan_rate_on_sent(struct wan_path *p, struct wan_sent *s, rwy_time now)
 	s->first_sent = p->first_sent;
 	s->delivered_at = p->delivered_at;
 	s->delivered = p->delivered;
-	if (p->app_limited || p->rests || p->spared) /* a path that rests carries questions only */
+	/* A path that rests, or is spared, carries questions and reports. */
+	if (p->app_limited || p->rests || p->spared)
 		s->flags |= WAN_S_APP;
 }
 

@@ -17,31 +17,18 @@ static void take_rests(struct wan_tunnel *t, rwy_time now)
 			wan_rate_app_limited(p);
 		p->rests = (uint8_t)is;
 	}
-	wan_rest_spare(t);
+	wan_rest_spare(t, now);
 }
 
-/* A path carries that is always used, and does not rest. */
+/* A path carries that is always used, and is not only tried: until then a spare goes on. */
 static bool carried(const struct wan_tunnel *t)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < t->paths; i++)
-		any |= wan_use_carries(t->path[i].use) && wan_path_usable(&t->path[i]) && !t->path[i].rests;
+		any |= wan_use_carries(t->path[i].use) && t->path[i].state == WAN_PATH_USABLE &&
+		       !t->path[i].rests;
 	return any;
-}
-
-void wan_rest_spare(struct wan_tunnel *t)
-{
-	const bool spared = carried(t);
-
-	for (unsigned i = 0; i < t->paths; i++) {
-		struct wan_path *p = &t->path[i];
-		const bool was = p->spared;
-
-		p->spared = spared && p->use == WAN_USE_SPARE;
-		if (was && !p->spared)
-			wan_rate_app_limited(p); /* what it carried says little of what it can */
-	}
 }
 
 /* Paths that are tried carry a little: where no other one carries, that would be all. */
@@ -55,6 +42,21 @@ static void trust_the_last(struct wan_tunnel *t, rwy_time now)
 			wan_path_enter(&t->path[i], WAN_PATH_USABLE, now);
 }
 
+void wan_rest_spare(struct wan_tunnel *t, rwy_time now)
+{
+	const bool spared = carried(t);
+
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+		const bool was = p->spared;
+
+		p->spared = spared && p->use == WAN_USE_SPARE;
+		if (was && !p->spared)
+			wan_rate_app_limited(p); /* what it carried says little of what it can */
+	}
+	trust_the_last(t, now);
+}
+
 void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now)
 {
 	if (p->state == to)
@@ -63,11 +65,8 @@ void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now)
 	p->state_at = now;
 	if (to == WAN_PATH_SILENT || to == WAN_PATH_OFF)
 		wan_rest_gone(p, now);
-	if (wan_path_is_stream(p))
-		return;
-	wan_rest_spare(p->t);
-	if (to != WAN_PATH_USABLE)
-		trust_the_last(p->t, now);
+	if (!wan_path_is_stream(p))
+		wan_rest_spare(p->t, now);
 }
 
 void wan_path_try(struct wan_path *p, rwy_time now)

@@ -56,8 +56,14 @@ static void add_to_group(struct wan_out *o, rwy_time now)
 	    now);
 }
 
-/* Bytes of a packet from which on reading its headers is less work than reading its payload. */
-#define CRC_KNOWN 512u
+/* From so many bytes on reading a packet's headers is less work than reading its payload. */
+#define CRC_DERIVE_MIN 512u
+/*
+ * A packet that changed in memory has no derived checksum that fits, and is lost each time. After
+ * so many losses its bytes are read: it arrives, the far host drops it for its own check, and the
+ * connection ends with an error instead of waiting for ever.
+ */
+#define CRC_DERIVE_LOSSES 8u
 
 /* Writes the datagram's checksum. */
 static void checksum(const struct wan_tunnel *t, const struct wan_out *o)
@@ -65,8 +71,9 @@ static void checksum(const struct wan_tunnel *t, const struct wan_out *o)
 	struct wan_tx *tx = o->tx;
 	const struct rwy_buf *b = tx->buf;
 
-	if (o->s.flags & WAN_S_DATA && b && !tx->off && tx->len == b->len && tx->len >= CRC_KNOWN &&
-	    b->kind == RWY_BUF_PACKET && t->cfg.ops->tx_crc)
+	if (o->s.flags & WAN_S_DATA && b && !tx->own && !tx->stream && !tx->off && tx->len == b->len &&
+	    tx->len >= CRC_DERIVE_MIN && o->s.losses < CRC_DERIVE_LOSSES && b->kind == RWY_BUF_PACKET &&
+	    t->cfg.ops->tx_crc)
 		wan_pkt_seal_over(tx->hdr, tx->hdr_len, b, t->cfg.ops->tx_crc);
 	else
 		wan_pkt_seal(tx->hdr, tx->hdr_len, b ? b->data + tx->off : NULL, tx->len);

@@ -91,7 +91,7 @@ static int paths_new(struct wan_tunnel *t, rwy_time now)
 	if (t->cfg.aead)
 		t->mtu_own -= AEAD_TAG;
 	t->mtu_min = t->fec.mtu = t->mtu_own;
-	wan_rest_spare(t);
+	wan_rest_spare(t, now);
 	return 0;
 }
 

@@ -411,7 +411,7 @@ static inline void wan_path_on_asked(struct wan_path *p, rwy_time now)
 void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint32_t lost, rwy_time now);
 
 /* A path's state or use has changed: finds which spare paths carry. */
-void wan_rest_spare(struct wan_tunnel *t);
+void wan_rest_spare(struct wan_tunnel *t, rwy_time now);
 
 /* use.c: what paths are used for */
 /* Takes back what is still under way on paths that are used for nothing. */

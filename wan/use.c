@@ -104,6 +104,6 @@ int wan_retune_use(
 	p->use = t->cfg.use[path] = use;
 	if (p->state == WAN_PATH_OFF && use != WAN_USE_NEVER)
 		begin(p, mtu, now);
-	wan_rest_spare(t);
+	wan_rest_spare(t, now);
 	return 0;
 }

@@ -74,7 +74,8 @@ struct wan_ops {
 	/*
 	 * The CRC-32 (rwy/crc32.h) of some bytes and then of all of b, a packet in custody: `crc`
 	 * is that of the bytes. For one that ends with a CRC-32 of itself it follows from the
-	 * headers, and wan does not read the payload once more. NULL: wan reads it.
+	 * headers, and wan does not read the payload once more. Asked for no fragment and no run.
+	 * NULL: wan reads it.
 	 */
 	uint32_t (*tx_crc)(const struct rwy_buf *b, uint32_t crc);
 	/* A best-effort datagram arrived. Ownership moves to the callee. */

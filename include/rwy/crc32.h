@@ -20,7 +20,7 @@
 #define RWY_CRC32_POLY 0xedb88320u
 /* The CRC of anything that ends with its own CRC, stored little-endian. */
 #define RWY_CRC32_RESIDUE 0x2144df1cu
-/* rwy_crc32_short() takes less, and rwy_crc32_shift() shifts by less (bytes). */
+/* Bytes: of fewer there is a fast CRC, and the tables of rwy/crcpow.h reach over fewer. */
 #define RWY_CRC32_SHORT 128u
 #define RWY_CRC32_LONG  8192u
 

@@ -2,7 +2,7 @@
 /*
  * Powers of x modulo the CRC-32 polynomial, reflected (bit 31 is x^0): appending n zero bytes
  * multiplies a CRC by x^(8n) = rwy_x8_hi[n / 128] * rwy_x8_lo[n % 128]. Only rwy/crc32.h includes
- * this file; test_rwy_crc32 checks every distance.
+ * this file; test_rwy_crc32 checks each entry.
  */
 #ifndef RWY_CRCPOW_H
 #define RWY_CRCPOW_H

@@ -867,7 +867,7 @@ def wan_headers(lab):
 
 def wan_forged(lab):
     """From the right address: wrong index, checksum, length, version, random bytes."""
-    d = next(x for x in capture(lab) if x[0] == 0x10 and len(x) > 100)
+    d = next(x for x in capture(lab) if x[0] == 0x20 and len(x) > 100)
     hit = lambda expect, bad: lab.attack({"wan_" + k: v for k, v in expect.items()}, lambda: lab.wan_a.send(map(tunnel_ip, bad)),
                                          at="b", allow=("drop_rx_not_ours",))
     hit({"drop_unknown_tunnel": 1000}, [datagram(d[:4] + rng.randbytes(4) + d[8:]) for _ in range(1000)])
@@ -875,7 +875,7 @@ def wan_forged(lab):
     hit({"drop_crc": len(flips)}, flips)
     hit({"drop_short": 21}, [d[:n] for n in range(21)])
     hit({"drop_crc": len(d) - 21}, [d[:n] for n in range(21, len(d))])
-    hit({"drop_version": 240 + 14}, [datagram(bytes([n]) + d[1:]) for n in range(256) if n not in (0x10, 0x11)])
+    hit({"drop_version": 240 + 14}, [datagram(bytes([n]) + d[1:]) for n in range(256) if n not in (0x20, 0x21)])
     hit({"drop_version": 252}, [datagram(d[:1] + bytes([n]) + d[2:]) for n in range(4, 256)])
     hit({"drop_unknown_tunnel": 255}, [datagram(d[:2] + bytes([n]) + d[3:]) for n in range(1, 256)])
     g = lab.gw["b"]
@@ -896,7 +896,7 @@ def wan_forged(lab):
 def wan_replayed(lab):
     """Earlier datagrams again: their data is known, and an old HELLO resets nothing."""
     d = lab.captured + capture(lab)
-    data, hello = [x for x in d if x[0] == 0x10], [x for x in d if x[0] == 0x11]
+    data, hello = [x for x in d if x[0] == 0x20], [x for x in d if x[0] == 0x21]
     assert data and hello
     data = (data * 2000)[:2000]
     lab.attack({"wan_drop_duplicate_pn": len(data)}, lambda: lab.wan_a.send(map(tunnel_ip, data)), at="b", allow=("drop_rx_not_ours",))
@@ -908,7 +908,7 @@ def wan_replayed(lab):
 
 def wan_hello(lab):
     """HELLOs that the peer never sent: other epochs, other tunnels, short and random ones."""
-    h = next(x for x in lab.captured if x[0] == 0x11)
+    h = next(x for x in lab.captured if x[0] == 0x21)
     hit = lambda expect, bad: lab.attack({"wan_" + k: v for k, v in expect.items()}, lambda: lab.wan_a.send(map(tunnel_ip, bad)),
                                          at="b", allow=("drop_rx_not_ours",))
     epochs = [datagram(h[:20 + 16] + rng.randbytes(16) + h[20 + 32:]) for _ in range(500)]
@@ -922,7 +922,7 @@ def wan_hello(lab):
 def wan_frames(lab):
     """Right address, index, number and CRC, but invalid frames."""
     g = lab.gw["b"]
-    d = [x for x in capture(lab) if x[0] == 0x10][-1]
+    d = [x for x in capture(lab) if x[0] == 0x20][-1]
     pn = struct.unpack(">Q", d[8:16])[0]
     head = lambda n: d[:8] + struct.pack(">Q", n) + bytes(4)
     kinds = [0x00, 0x09, 0x0A, 0x0F, *range(0x1B, 0x20), 0x20, 0x7F, 0xFF]

@@ -201,8 +201,15 @@ void sim_connect_qp(struct run *r, struct side *s)
 		            : r->faults & (F_SLOW | F_DETOUR) ? 5 * RWY_SEC
 		            : r->cfg.rx_window                ? 2 * RWY_SEC
 		                                              : 500 * RWY_MS;
-		/* 7 means no limit, as in Soft-RoCE: then only a gateway can end a connection. */
-		c.retry = (r->faults & F_CRASH) && !(r->faults & F_HOST) ? 7 : 6;
+		/*
+		 * 7 means no limit, as in Soft-RoCE: then only a gateway can end a connection. A host
+		 * that uses its QPN again may wait for seconds, while the answer to a repeat of the
+		 * connection before could still come. With half a second it would give up.
+		 */
+		c.retry = ((r->faults & F_CRASH) && !(r->faults & F_HOST)) ||
+		                  ((r->faults & F_SQUEEZE) && sim_now(r->w) > r->fault_end)
+		              ? 7
+		              : 6;
 		c.rnr_retry = 7;
 		c.continues = r->cfg.seed & 1; /* as Soft-RoCE does, or as the standard says */
 		if (r->faults & F_MASS) {

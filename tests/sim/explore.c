@@ -160,6 +160,9 @@ static uint64_t complete_faults(uint64_t faults)
 		faults |= F_NIC | F_POOL;
 	if (faults & F_BEHIND)
 		faults |= F_NIC;
+	/* A carrier may be broken, unnoticed, and a gateway away, for longer than NICs wait. */
+	if (faults & F_NIC)
+		faults &= ~(uint64_t)(F_SQUEEZE | F_MOVES | F_DRAIN | F_DRAIN_CUT);
 	/* Hosts that give up while another one is late, and old packets in the ring of a host that
 	 * uses its QPN again. */
 	if (faults & (F_SQUEEZE | F_NIC | F_REUSE | F_RESETS))

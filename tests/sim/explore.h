@@ -181,9 +181,10 @@ struct run {
 	unsigned both_site, both_n;
 	unsigned mute_site;
 	bool pair_hit, pair_bare;
-	bool pair_stale[2]; /* of a site the gateway that served died, and one that knows less may go on */
-	rwy_time recv_at;   /* F_RNR: when receives are posted */
-	rwy_time cm_at;     /* F_CM: the first of the sides' */
+	bool pair_stale
+	    [2]; /* the gateway that served a site died with its witness, and one that knows less goes on */
+	rwy_time recv_at; /* F_RNR: when receives are posted */
+	rwy_time cm_at;   /* F_CM: the first of the sides' */
 	/* F_HOSTILE: its way; its queue pairs, the last of qps; the same while they run, else 0; when
 	 * its next forged packet is due; its own draws. */
 	unsigned bad_way, bad_n, bad_qps;
@@ -279,6 +280,7 @@ void sim_detours_end(struct run *r);
 /* paths.c: a tunnel of several paths. */
 void sim_paths_draw(struct run *r);
 void sim_paths_tick(struct run *r, rwy_time now);
+void sim_paths_heal(struct run *r); /* the bad path is well */
 
 /* rates.c: reservations. */
 void sim_rates_begin(struct run *r);

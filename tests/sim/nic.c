@@ -76,6 +76,7 @@ void sim_nic_cfg(struct run *r, struct rc_host_cfg *c)
 void sim_nic_begin(struct run *r)
 {
 	r->greeting = true;
+	sim_paths_heal(r);
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++) {
 			struct side *s = &r->qp[i][j];

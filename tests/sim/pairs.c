@@ -28,7 +28,6 @@ void sim_pairs_note(struct run *r, unsigned site)
 	r->pair_bare |= !sim_paired(r->w, site) || !sim_paired(r->w, !site) || r->cable_at != RWY_NEVER;
 	/* NICs that have no answer yet give up before a standby serves, and the far host is asked anew. */
 	r->pair_bare |= r->greeting;
-	r->pair_stale[site] |= sim_stale_twin(r->w, site);
 	/* Nor do NICs wait for a standby that exchanges keys first, as soon after its start. */
 	r->pair_bare |= (r->faults & F_NIC) && (r->faults & F_KEYS) && !sim_standby_keyed(r->w, site);
 	r->pair_hit = true;
@@ -84,6 +83,7 @@ static void both_die(struct run *r, rwy_time now)
 	struct sim_rng *g = &r->pair_rng;
 
 	sim_pairs_note(r, r->both_site);
+	r->pair_stale[r->both_site] |= sim_stale_twin(r->w, r->both_site);
 	sim_crash(r->w, r->both_site, RWY_MS * (1 + sim_below(g, sim_chance(g, .5) ? 60 : 8000)));
 	r->both_site = !r->both_site;
 	r->both_at = r->both_n++ ? RWY_NEVER : now + RWY_US * sim_below(g, sim_chance(g, .5) ? 5000 : 50000);

@@ -70,6 +70,12 @@ static void make_well(struct run *r)
 	r->path_bad = r->cfg.paths;
 }
 
+void sim_paths_heal(struct run *r)
+{
+	if (r->path_bad < r->cfg.paths)
+		make_well(r);
+}
+
 /* A site's tunnel; NULL: its gateway is down. */
 static struct wan_tunnel *tunnel_of(const struct run *r, unsigned site)
 {
@@ -145,7 +151,7 @@ static void make_rest(struct run *r, rwy_time now)
 	t->couple.path[k].carrier = (uint8_t)carrier;
 	t->couple.path[k].until = now + span;
 	t->path[k].rests = WAN_COUPLE_RESTS;
-	wan_rest_spare(t);
+	wan_rest_spare(t, now);
 	wan_stir(t);
 }
 
@@ -202,8 +208,7 @@ void sim_paths_tick(struct run *r, rwy_time now)
 		return;
 	if (r->cfg.paths > 1 && below(r, 2))
 		make_rest(r, now);
-	if (r->path_bad < r->cfg.paths)
-		make_well(r);
+	sim_paths_heal(r);
 	/* Of READs and ATOMICs in masses one finds the retries that a repeat costs too few. */
 	if (r->cfg.paths > 1 && !(r->faults & F_MASS) && !use_below(r, 3))
 		make_use(r, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --verbose and --packets print of a world. */
+/* A world, as --verbose and --packets print it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * Hosts that reset their queue pairs in place and begin again at PSN 0, sooner than what they were
  * acknowledged is delivered, in two engines with a WAN between that can be cut.
  */
+#include "engine/responder.h"
 #include "tests/lib/eng_pair.h"
 
 #define QPN_A 0x51
@@ -234,6 +235,89 @@ static void test_reset_before_the_first(void **state)
 	assert_int_equal(site[0].of[0].ack_psn, 0);
 }
 
+static struct eng_responder *responder_of(unsigned at)
+{
+	struct eng *e = site[at].e;
+
+	for (uint32_t i = 0; i <= e->table_mask; i++)
+		for (struct eng_side *s = e->table[i]; s; s = s->chain)
+			if (!s->is_requester)
+				return (struct eng_responder *)s;
+	fail();
+	return NULL;
+}
+
+/*
+ * PSN 1 found no memory, and its host sends PSN 2 later than a round trip: it belongs to the same
+ * connection. So long after that no host repeats PSN 1, it may begin another one.
+ */
+static void test_refused(void **state)
+{
+	struct eng_responder *rs;
+	uint32_t incarnation;
+
+	request(0, OLD, true);
+	host_b_says(0x1f, 0);
+	rs = responder_of(0);
+	incarnation = rs->incarnation;
+	roce_resp_no_room(&rs->resp);
+	rs->nak_psn = 1;
+	rs->nak_refused = true;
+	rs->refused_at = eng_now;
+	eng_pair_run(100 * RWY_MS);
+	request(2, NEW, true);
+	assert_int_equal(rs->incarnation, incarnation);
+	eng_pair_run(9 * RWY_SEC);
+	request(2, NEW, true); /* it is a gap all the time, which renews nothing */
+	assert_int_equal(rs->incarnation, incarnation);
+	eng_pair_run(RWY_SEC);
+	request(2, NEW, true);
+	assert_int_not_equal(rs->incarnation, incarnation);
+	assert_false(rs->nak_refused);
+}
+
+/*
+ * PSN 0 and a READ, PSN 1, were executed; PSN 2 is lost on the LAN, and PSN 3 seems to begin a new
+ * connection. Host B has sent its NAK before, and Soft-RoCE's ACK of a duplicate leaves the READ
+ * out: the gateway at B knows of it, and asks for PSN 2, not for 1.
+ */
+static void test_read_left_out(void **state)
+{
+	struct rc_mk read = {.opcode = ROCE_RC_READ_REQ,
+	    .psn = 1,
+	    .dqpn = QPN_B,
+	    .va = 0x1000,
+	    .len = 64,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+	struct rc_mk answer = {.opcode = ROCE_RC_READ_RESP_ONLY,
+	    .psn = 1,
+	    .dqpn = QPN_A,
+	    .syndrome = 0x1f,
+	    .msn = 2,
+	    .payload_len = 64,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+	struct eng_responder *rs;
+	uint32_t incarnation;
+
+	request(0, OLD, true);
+	host_b_says(0x1f, 0);
+	eng_host_sends(0, &read, 0);
+	eng_pair_run(10 * RWY_MS);
+	eng_host_sends(1, &answer, 0);
+	eng_pair_run(100 * RWY_MS);
+	assert_int_equal(site[0].responses, 1);
+	rs = responder_of(0);
+	incarnation = rs->incarnation;
+	request(3, NEW, true);
+	assert_int_not_equal(rs->incarnation, incarnation);
+	eng_pair_run(300 * RWY_MS); /* host B is silent: it is asked by a duplicate, too */
+	host_b_says(0x1f, 0);
+	assert_int_equal(rs->resp.start, 2);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
+}
+
 /* A repeated request has the same content, whatever its AckReq: custody stays. */
 static void test_repeated(void **state)
 {
@@ -291,7 +375,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_reset_with_custody), TEST(test_reset_before_the_first),
 	    TEST(test_reset_at_once), TEST(test_reset_first_lost), TEST(test_first_of_a_message_lost),
-	    TEST(test_reset_read), TEST(test_repeated), TEST(test_a_question)};
+	    TEST(test_reset_read), TEST(test_refused), TEST(test_read_left_out), TEST(test_repeated),
+	    TEST(test_a_question)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -453,6 +453,7 @@ static void test_last_is_used(void **state)
 	assert_string_equal(path(&p, 1).state, "tried");
 	set_loss(&p, 0, 1000000);
 	for (unsigned i = 0; i < 1000 && path(&p, 0).state[0] != 's'; i++) {
+		assert_string_equal(path(&p, 1).state, "tried");
 		set_loss(&p, 1, i % 2 ? 300000 : 0); /* losses keep it tried */
 		wan_pair_run(&p, p.now + RWY_MS);
 	}

@@ -155,6 +155,38 @@ static void grant_two(struct wan_pair *p)
 	}
 }
 
+/* The path that is always used comes back: a spare goes on until its trial is over. */
+static void test_spare_goes_on(void **state)
+{
+	const struct wan_tunnel *t;
+	struct wan_pair p;
+	unsigned tried = 0;
+
+	begin(&p, &cc_auto, false);
+	for (int i = 0; i < 2; i++)
+		use(&p, i, 1, WAN_USE_SPARE, false);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	t = p.end[0].t;
+	assert_true(t->path[1].spared);
+	set_loss(&p, 0, 1000000);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_string_equal(path(&p, 0).state, "silent");
+	assert_false(t->path[1].spared);
+	set_loss(&p, 0, 0);
+	for (unsigned ms = 0; ms < 2000 && t->path[0].state != WAN_PATH_USABLE; ms++) {
+		wan_pair_run(&p, p.now + RWY_MS);
+		if (t->path[0].state != WAN_PATH_TRIED)
+			continue;
+		assert_false(t->path[1].spared);
+		tried++;
+	}
+	assert_true(tried > 0);
+	assert_string_equal(path(&p, 0).state, "usable");
+	assert_true(t->path[1].spared);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
 /* Hosts send less than was granted, a little at a time: it divides all the same. */
 static void test_little(void **state)
 {
@@ -248,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_live),
+	    cmocka_unit_test(test_spare_goes_on),
 	    cmocka_unit_test(test_little),
 	    cmocka_unit_test(test_shares),
 	    cmocka_unit_test(test_bad),

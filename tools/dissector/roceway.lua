@@ -643,15 +643,15 @@ end
 
 -- What is inside is not to be seen: the length of a HELLO, or a tunnel index and a packet number that years of running reach.
 local function looks_sealed(tvb)
-	if tvb(0, 1):uint() == 0x11 then
+	if tvb(0, 1):uint() == 0x21 then
 		return is_hello(tvb:reported_len() - TAG) and tvb(4, 4):uint() == 0
 	end
 	return tvb:reported_len() > HEADER + TAG and tvb(4, 4):uint() ~= 0 and tvb(8, 2):uint() == 0
 end
 
--- A datagram that can only be ours: version 1, a known type, no reserved bit; a first frame that exists.
+-- A datagram that can only be ours: version 2, a known type, no reserved bit; a first frame that exists.
 local function looks_like_ours(tvb, pinfo, tree)
-	if tvb:len() <= HEADER or bit.band(tvb(0, 1):uint(), 0xfe) ~= 0x10 or tvb(1, 1):uint() > 3 then
+	if tvb:len() <= HEADER or bit.band(tvb(0, 1):uint(), 0xfe) ~= 0x20 or tvb(1, 1):uint() > 3 then
 		return false
 	end
 	if tvb(2, 1):uint() > 15 or bit.band(tvb(8, 1):uint(), 0xc0) ~= 0 then
@@ -661,7 +661,7 @@ local function looks_like_ours(tvb, pinfo, tree)
 		if not looks_sealed(tvb) then
 			return false
 		end
-	elseif tvb(0, 1):uint() == 0x11 then
+	elseif tvb(0, 1):uint() == 0x21 then
 		if not is_hello(tvb:len()) or tvb(4, 4):uint() ~= 0 then
 			return false
 		end

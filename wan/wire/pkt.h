@@ -16,7 +16,7 @@
 #include "rwy/endian.h"
 #include "wan/wire/limits.h"
 
-#define WAN_VERSION 1
+#define WAN_VERSION 2
 
 /* Datagram header, 20 bytes:
  *  0 version (high 4 bits), datagram type (low 4 bits)
@@ -25,7 +25,7 @@
  *  3 key set; 0 in the clear
  *  4 receiver's tunnel index
  *  8 packet number
- * 16 CRC-32C of the whole datagram with these four bytes taken as 0
+ * 16 CRC-32 of the whole datagram with these four bytes taken as 0
  * A sealed datagram has its first 16 bytes in the clear, and a tag of 16 bytes after the last frame
  * (wan/keys.h). Its CRC is 0; where repairs protect it, that of the datagram before it was sealed.
  */

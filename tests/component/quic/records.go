@@ -102,7 +102,7 @@ func record(kind, worker byte, b []byte) []byte {
 // A HELLO datagram of the native carrier: header, CRC-32, body.
 func hello(want bool, echo, echoEpoch uint64) []byte {
 	b := make([]byte, 88)
-	b[0] = 1<<4 | 1
+	b[0] = 2<<4 | 1
 	h := b[20:]
 	if want {
 		h[0] = 1
@@ -136,7 +136,7 @@ func (e *end) onHello(b []byte) error {
 	want := binary.BigEndian.Uint32(b[16:])
 	copy(b[16:20], []byte{0, 0, 0, 0})
 	h := b[20:]
-	if crc32.ChecksumIEEE(b) != want || b[0] != 1<<4|1 ||
+	if crc32.ChecksumIEEE(b) != want || b[0] != 2<<4|1 ||
 		binary.BigEndian.Uint64(h[8:]) != tunnelID {
 		return errors.New("HELLO")
 	}

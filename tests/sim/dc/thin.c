@@ -10,8 +10,8 @@ bool __real_roce_icrc_ok(const struct roce_pkt *pkt);
 bool __wrap_roce_icrc_ok(const struct roce_pkt *pkt);
 uint32_t __real_roce_content_crc(const struct roce_pkt *pkt);
 uint32_t __wrap_roce_content_crc(const struct roce_pkt *pkt);
-uint32_t __real_roce_icrc_follow(uint32_t crc, const struct roce_pkt *pkt);
-uint32_t __wrap_roce_icrc_follow(uint32_t crc, const struct roce_pkt *pkt);
+uint32_t __real_roce_icrc_extend(uint32_t crc, const struct roce_pkt *pkt);
+uint32_t __wrap_roce_icrc_extend(uint32_t crc, const struct roce_pkt *pkt);
 void __real_roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req);
 void __wrap_roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req);
 
@@ -43,7 +43,7 @@ uint32_t __wrap_roce_content_crc(const struct roce_pkt *pkt)
 }
 
 /* A thin datagram's checksum covers its header only (tests/sim/wan/seal.c). */
-uint32_t __wrap_roce_icrc_follow(uint32_t crc, const struct roce_pkt *pkt)
+uint32_t __wrap_roce_icrc_extend(uint32_t crc, const struct roce_pkt *pkt)
 {
-	return dc_thin ? crc : __real_roce_icrc_follow(crc, pkt);
+	return dc_thin ? crc : __real_roce_icrc_extend(crc, pkt);
 }
