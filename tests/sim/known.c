@@ -263,6 +263,7 @@ const struct sim_unmended sim_unmended[] = {
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
     {504028, F_STANDBY | F_NIC | F_KEYS,
         "a new standby dies as it takes over, and a NIC is not told of lost data"},
+    {146027034, F_STANDBY | F_TENANTS | F_CHANGES, "the same without keys, after a hand-over"},
     {1874, F_STANDBY | F_MOVES, "the carrier of a pair breaks, and a new connection's host gives up first"},
 };
 
