@@ -204,14 +204,14 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
  */
 static void count_nak(struct eng_responder *rs, roce_psn psn)
 {
-	if (psn == rs->nak_psn && rs->nak_refused)
+	if (psn == rs->nak_psn && rs->refused_at)
 		return; /* it did send that packet */
 	if (rs->naks && psn == rs->nak_psn) {
 		rs->naks++;
 		return;
 	}
 	rs->naks = 1;
-	rs->nak_refused = false;
+	rs->refused_at = 0;
 	rs->nak_psn = psn;
 	rs->gap_seen = false;
 }

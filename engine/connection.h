@@ -144,9 +144,8 @@ struct eng_responder {
 	 * Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host.
 	 */
 	bool untold;
-	bool has_ahead;   /* `ahead` is not empty */
-	bool dreq_waits;  /* `dreq` has one */
-	bool nak_refused; /* the request of nak_psn came, and was dropped for lack of memory: */
+	bool has_ahead;  /* `ahead` is not empty */
+	bool dreq_waits; /* `dreq` has one */
 	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
 	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
@@ -159,7 +158,7 @@ struct eng_responder {
 	/* Bytes of buffers that the far host has not acknowledged, and how many. */
 	uint64_t custody;
 	uint32_t custody_bufs;
-	rwy_time refused_at; /* then */
+	rwy_time refused_at; /* nak_psn was dropped for lack of memory then; 0: it was not */
 	roce_psn nak_psn;    /* of the latest PSN sequence NAK */
 	uint32_t naks;       /* sent for nak_psn while the host did not go back to it */
 	struct eng_leaving leaving;

@@ -50,7 +50,7 @@ void eng_responder_accept(struct eng_responder *rs, const struct roce_pkt *pkt, 
 	b->msn = act->msn;
 	if (pkt->psn == rs->nak_psn) {
 		rs->naks = 0;
-		rs->nak_refused = false;
+		rs->refused_at = 0;
 	}
 	/* The first of a connection, or the host has changed its class. */
 	if (pkt->psn == rs->resp.start || b->pcp != rs->nh.pcp || !rs->sport)
@@ -267,7 +267,6 @@ __attribute__((noinline)) static void note_no_memory(
 	roce_resp_no_room(&rs->resp);
 	rs->nak_psn = pkt->psn;
 	rs->naks = 0;
-	rs->nak_refused = true;
 	rs->refused_at = now;
 	tell_refused(rs, now);
 	rs->side.last = rs->asked_at = now;

@@ -212,7 +212,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	rs->copy_gap = 0;
 	rs->early_known = 0;
 	rs->taken_over = 0;
-	rs->nak_refused = false;
+	rs->refused_at = 0;
 	rs->settle_psn = first;
 	eng_read_wait_start(rs);
 	rs->incarnation = (uint32_t)eng_random(rs->side.e) | 1;

@@ -219,7 +219,7 @@ static bool gap_refused(const struct question *q)
 {
 	const struct eng_responder *rs = q->rs;
 
-	return q->verdict == ROCE_RESP_GAP && rs->nak_refused && rs->nak_psn == rs->resp.epsn &&
+	return q->verdict == ROCE_RESP_GAP && rs->refused_at && rs->nak_psn == rs->resp.epsn &&
 	       rwy_since(rs->refused_at, q->now) < HOST_REPEATS;
 }
 

@@ -2,6 +2,7 @@
 /* RC packets for tests; see rc_pkt.h. */
 #include "tests/lib/rc_pkt.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "roce/icrc.h"
@@ -103,4 +104,20 @@ uint32_t rc_pkt_make(uint8_t *out, const struct rc_mk *m)
 bool rc_pkt_read(uint8_t *bytes, uint32_t len, struct roce_pkt *pkt)
 {
 	return roce_parse(bytes, len, pkt) == ROCE_PARSE_OK && roce_icrc_ok(pkt);
+}
+
+void rc_pkt_print(const uint8_t *bytes, uint32_t len)
+{
+	uint8_t copy[RC_PKT_MAX]; /* a reader may write */
+	struct roce_pkt p;
+
+	if (len > sizeof(copy))
+		return;
+	memcpy(copy, bytes, len);
+	if (!rc_pkt_read(copy, len, &p))
+		return;
+	fprintf(stderr, "%s psn=%u len=%u%s", p.info->name ? p.info->name : "?", p.psn, p.payload_len,
+	    p.ack_req ? " AckReq" : "");
+	if (p.info->flags & ROCE_F_AETH)
+		fprintf(stderr, " syndrome=%02x msn=%u", roce_aeth_syndrome(&p), roce_aeth_msn(&p));
 }

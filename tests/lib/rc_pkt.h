@@ -34,4 +34,7 @@ uint32_t rc_pkt_make(uint8_t *out, const struct rc_mk *m);
 /* Parses a packet; true if it is RoCE with a good ICRC. */
 bool rc_pkt_read(uint8_t *bytes, uint32_t len, struct roce_pkt *pkt);
 
+/* Prints opcode, PSN, payload length and AETH on standard error, without a newline. */
+void rc_pkt_print(const uint8_t *bytes, uint32_t len);
+
 #endif

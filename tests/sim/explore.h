@@ -181,8 +181,8 @@ struct run {
 	unsigned both_site, both_n;
 	unsigned mute_site;
 	bool pair_hit, pair_bare;
-	bool pair_stale
-	    [2]; /* the gateway that served a site died with its witness, and one that knows less goes on */
+	/* The gateway that served a site died with its witness, and one that knows less goes on. */
+	bool pair_stale[2];
 	rwy_time recv_at; /* F_RNR: when receives are posted */
 	rwy_time cm_at;   /* F_CM: the first of the sides' */
 	/* F_HOSTILE: its way; its queue pairs, the last of qps; the same while they run, else 0; when

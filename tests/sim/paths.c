@@ -2,9 +2,9 @@
 /*
  * A tunnel of one to four unlike paths (F_PATHS). One path at a time is dead, loses much, or is
  * longer; then it is well again and another one is not. One path is always well, so no host may
- * notice. A tunnel of one path stays well. NICs wait for less than 100 ms, and hosts of F_SQUEEZE for half
- * a second: for them paths are not much longer. Where a READ that is lost once more costs a connection,
- * none is lossy.
+ * notice. A tunnel of one path stays well. NICs wait for less than 100 ms, and hosts of F_SQUEEZE for
+ * half a second: for them paths are not much longer. Where a READ that is lost once more costs a
+ * connection, none is lossy.
  *
  * At some changes a path rests for another one, as if both shared a bottleneck: it must carry at once
  * when that one falls silent. Never do all that answer rest.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A world, as --verbose and --packets print it. */
 #include <stdio.h>
-#include <string.h>
 
+#include "tests/lib/rc_pkt.h"
 #include "tests/sim/explore.h"
 
 void sim_print_world(const struct run *r)
@@ -78,19 +78,9 @@ void sim_print_counters(const struct run *r)
 void sim_print_packet(
     const struct run *r, const struct side *s, const char *how, const uint8_t *ip, uint32_t len)
 {
-	const uint32_t peer = r->qp[s->idx][!s->site].qpn;
-	uint8_t bytes[RC_PKT_MAX];
-	struct roce_pkt p;
-
-	if (!r->packets || (r->packets != s->qpn && r->packets != peer))
+	if (!r->packets || (r->packets != s->qpn && r->packets != r->qp[s->idx][!s->site].qpn))
 		return;
-	memcpy(bytes, ip, len);
-	if (!rc_pkt_read(bytes, len, &p))
-		return;
-	fprintf(stderr, "%12.6f %c qpn=%u %-5s %s psn=%u len=%u%s", (double)sim_now(r->w) / 1e9,
-	    'A' + s->site, s->qpn, how, p.info->name ? p.info->name : "?", p.psn, p.payload_len,
-	    p.ack_req ? " AckReq" : "");
-	if (p.info->flags & ROCE_F_AETH)
-		fprintf(stderr, " syndrome=%02x msn=%u", roce_aeth_syndrome(&p), roce_aeth_msn(&p));
+	fprintf(stderr, "%12.6f %c qpn=%u %-5s ", (double)sim_now(r->w) / 1e9, 'A' + s->site, s->qpn, how);
+	rc_pkt_print(ip, len);
 	fprintf(stderr, "  expects %u, unacknowledged %u\n", s->h.epsn, s->h.una);
 }

@@ -4,6 +4,7 @@
  * acknowledged is delivered, in two engines with a WAN between that can be cut.
  */
 #include "engine/responder.h"
+#include "engine/table.h"
 #include "tests/lib/eng_pair.h"
 
 #define QPN_A 0x51
@@ -235,16 +236,14 @@ static void test_reset_before_the_first(void **state)
 	assert_int_equal(site[0].of[0].ack_psn, 0);
 }
 
-static struct eng_responder *responder_of(unsigned at)
+static struct eng_responder *responder_a(void)
 {
-	struct eng *e = site[at].e;
+	const uint8_t a[4] = {10, 1, 0, 3}, b[4] = {10, 2, 0, 3};
+	const struct eng_key k = {.src = rwy_ip_from4(a), .dst = rwy_ip_from4(b), .qpn = QPN_B};
+	struct eng_side *s = eng_find(site[0].e, &k, false);
 
-	for (uint32_t i = 0; i <= e->table_mask; i++)
-		for (struct eng_side *s = e->table[i]; s; s = s->chain)
-			if (!s->is_requester)
-				return (struct eng_responder *)s;
-	fail();
-	return NULL;
+	assert_non_null(s);
+	return (struct eng_responder *)s;
 }
 
 /*
@@ -258,11 +257,10 @@ static void test_refused(void **state)
 
 	request(0, OLD, true);
 	host_b_says(0x1f, 0);
-	rs = responder_of(0);
+	rs = responder_a();
 	incarnation = rs->incarnation;
 	roce_resp_no_room(&rs->resp);
 	rs->nak_psn = 1;
-	rs->nak_refused = true;
 	rs->refused_at = eng_now;
 	eng_pair_run(100 * RWY_MS);
 	request(2, NEW, true);
@@ -273,7 +271,7 @@ static void test_refused(void **state)
 	eng_pair_run(RWY_SEC);
 	request(2, NEW, true);
 	assert_int_not_equal(rs->incarnation, incarnation);
-	assert_false(rs->nak_refused);
+	assert_int_equal(rs->refused_at, 0);
 }
 
 /*
@@ -308,7 +306,7 @@ static void test_read_left_out(void **state)
 	eng_host_sends(1, &answer, 0);
 	eng_pair_run(100 * RWY_MS);
 	assert_int_equal(site[0].responses, 1);
-	rs = responder_of(0);
+	rs = responder_a();
 	incarnation = rs->incarnation;
 	request(3, NEW, true);
 	assert_int_not_equal(rs->incarnation, incarnation);

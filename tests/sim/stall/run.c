@@ -44,16 +44,12 @@ struct run {
 
 static void trace(const struct qp *q, unsigned site, const char *way, const uint8_t *ip, uint32_t len)
 {
-	uint8_t bytes[RC_PKT_MAX];
-	struct roce_pkt p;
-
 	if (!q->r->s->trace || q->r->event == RWY_NEVER)
 		return;
-	memcpy(bytes, ip, len);
-	if (rc_pkt_read(bytes, len, &p))
-		fprintf(stderr, "%10.3f ms host %c qp %u %s opcode %02x psn %06x syndrome %02x una %06x\n",
-		    (double)(q->r->w->now - q->r->event) / 1e6, 'A' + site, q->idx, way, p.opcode, p.psn,
-		    p.info->flags & ROCE_F_AETH ? roce_aeth_syndrome(&p) : 0xff, q->h[site].una);
+	fprintf(stderr, "%10.3f ms host %c qp %u %s ", (double)(q->r->w->now - q->r->event) / 1e6, 'A' + site,
+	    q->idx, way);
+	rc_pkt_print(ip, len);
+	fprintf(stderr, "  unacknowledged %u\n", q->h[site].una);
 }
 
 static void pump(struct qp *q, unsigned site)
