@@ -14,10 +14,10 @@
  *    grow alike.
  * 2. A test decides. Equal paths that are probed in step, or that hosts fill at the same time, look
  *    alike, too. So all that are suspected to share with the best path stop, carry and stop in
- *    turns of some round trips. If that one's round trip becomes shorter each time they stop and
- *    longer each time they carry, they rest. At the first turn in which it does not, the test ends,
- *    and the next one waits longer. A queue that stands is needed for that: without one nobody is
- *    harmed.
+ *    turns of some round trips. If that one's round trip becomes shorter when they stop and longer
+ *    when they carry, so many times more often than not that chance does not explain it, they rest.
+ *    When it does not at the begin, or too often, the test ends, and the next one waits longer. A
+ *    queue that stands is needed for that: without one nobody is harmed.
  * 3. A path that has rested for some minutes is tried again, as routes change; each time that it
  *    shares again it rests longer. When the path that carries for it falls silent, it carries at
  *    once.
@@ -36,7 +36,9 @@
 #define MOVE_PART   32u /* of the round trip: smaller ones are no moves */
 #define ENOUGH      6u  /* moves */
 #define AGAINST     2u  /* what a move of one alone counts */
-#define TURNS       8u  /* of a test: half of them without the others, half with them */
+#define SURE        12  /* turns of a test that say so, and no other one */
+#define DOUBT       2   /* what a turn that does not say so counts */
+#define TURNS_MOST  32u
 #define TURN_LEAST  (40 * RWY_MS)
 #define TEST_AGAIN  (5 * RWY_SEC)
 #define FAILED_MOST 7u
@@ -149,6 +151,7 @@ static void test_begin(struct wan_couple *c, unsigned best, rwy_time now)
 {
 	c->testing = true;
 	c->tests++;
+	c->score = 0;
 	c->watched = (uint8_t)best;
 	c->turn_rtt = longest(c);
 	c->turn_before = c->path[best].mean;
@@ -204,8 +207,9 @@ static void turn_over(struct wan_couple *c, rwy_time now)
 	rwy_dur least = rwy_time_max(MOVE_LEAST, c->path[c->watched].base / MOVE_PART) / 2;
 	bool reacts = c->turn % 2 ? is >= was + least : is && is + least <= was;
 
-	if (!reacts || c->turn + 1 == TURNS) {
-		test_end(c, reacts, now);
+	c->score += reacts ? 1 : -DOUBT;
+	if (c->score < 0 || c->score == SURE || c->turn + 1 == TURNS_MOST) {
+		test_end(c, c->score == SURE, now);
 		return;
 	}
 	c->turn_before = is;

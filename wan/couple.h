@@ -42,6 +42,7 @@ struct wan_couple {
 	bool testing;
 	uint8_t watched; /* the path that carries meanwhile */
 	uint8_t turn;    /* even: the others are held; odd: they carry */
+	int8_t score;    /* turns that say that they share, less DOUBT for each other one */
 	rwy_dur turn_rtt;
 	rwy_time turn_from, turn_end;  /* what is measured of this turn */
 	rwy_dur turn_sum, turn_before; /* round trips in it; their mean in the turn before */
