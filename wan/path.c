@@ -148,7 +148,7 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->last_rx = now;
 	if (!wan_path_is_stream(p))
 		wan_rest_gone(p, now);
-	p->fec.reports = 0;
+	p->fec.reports = p->fec.told_n = 0;
 	wan_fec_tx_reset(&p->fec, now);
 	wan_ranges_reset(&p->seen);
 }

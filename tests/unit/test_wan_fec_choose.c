@@ -152,12 +152,37 @@ static void test_loss_changes(void **state)
 	assert_true(weather_of(&p, &pn, 2000000, 1e-3, 8) < 2e-3);
 }
 
+/* A report may be lost: the next one says the same ranges again, and the one after that does not. */
+static void test_told_twice(void **state)
+{
+	struct wan_fec_path p = {.id = 1, .report = {{.pn = 7, .more = 2}, {.pn = 20}}, .reports = 2};
+	uint8_t first[64], again[64], *end = wan_fec_put_rebuilt(&p, first, first + sizeof(first));
+
+	assert_int_equal(end - first, WAN_REBUILT_HEAD + 2 * WAN_REBUILT_ENTRY);
+	assert_int_equal(p.reports, 0);
+	p.report[p.reports++] = (struct wan_fec_rebuilt){.pn = 30};
+	end = wan_fec_put_rebuilt(&p, again, again + sizeof(again));
+	assert_int_equal(end - again, WAN_REBUILT_HEAD + 3 * WAN_REBUILT_ENTRY);
+	assert_memory_equal(again + WAN_REBUILT_HEAD, first + WAN_REBUILT_HEAD, 2 * WAN_REBUILT_ENTRY);
+	end = wan_fec_put_rebuilt(&p, again, again + sizeof(again));
+	assert_int_equal(end - again, WAN_REBUILT_HEAD + WAN_REBUILT_ENTRY);
+	assert_int_equal(rwy_get64(again + WAN_REBUILT_HEAD), 30);
+	assert_ptr_equal(wan_fec_put_rebuilt(&p, again, again + sizeof(again)), again);
+	/* Without room for all, the new ones go first. */
+	p.report[p.reports++] = (struct wan_fec_rebuilt){.pn = 40};
+	p.told[p.told_n++] = (struct wan_fec_rebuilt){.pn = 31};
+	end = wan_fec_put_rebuilt(&p, again, again + WAN_REBUILT_HEAD + WAN_REBUILT_ENTRY);
+	assert_int_equal(end - again, WAN_REBUILT_HEAD + WAN_REBUILT_ENTRY);
+	assert_int_equal(rwy_get64(again + WAN_REBUILT_HEAD), 40);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_enough),
 	    cmocka_unit_test(test_loss_changes),
 	    cmocka_unit_test(test_bounds),
+	    cmocka_unit_test(test_told_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

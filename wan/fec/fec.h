@@ -37,6 +37,7 @@
 /* most REPAIR datagrams that the waiting blocks and groups hold together */
 #define WAN_FEC_HELD_MAX 512
 #define WAN_FEC_REBUILT  128 /* ranges waiting to be reported to the peer */
+#define WAN_FEC_TOLD     16  /* ranges of the latest report that the next one says again */
 
 struct wan_fec_code;
 struct wan_fec_rx;
@@ -157,8 +158,9 @@ struct wan_fec_path {
 	struct wan_fec_est est;
 	struct wan_fec_tx *tx; /* NULL until first used */
 	struct wan_fec_keep *keep;
-	struct wan_fec_rebuilt report[WAN_FEC_REBUILT];
-	unsigned reports;
+	/* Ranges to be reported; those of the latest report, which may be lost. */
+	struct wan_fec_rebuilt report[WAN_FEC_REBUILT], told[WAN_FEC_TOLD];
+	unsigned reports, told_n;
 	double credit; /* bytes left to spend on repairs */
 	/* Computed from rate, RTT and loss after each ACK, so that a datagram only reads them. [1]:
 	 * small messages. */

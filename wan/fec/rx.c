@@ -269,23 +269,39 @@ void wan_fec_on_data(struct wan_fec_path *p, uint64_t pn, rwy_time now)
 }
 
 /* --- REBUILT ---------------------------------------------------------------------------------- */
+static uint8_t *put_range(uint8_t *at, const struct wan_fec_rebuilt *l)
+{
+	rwy_put64(at, l->pn);
+	at[8] = l->more;
+	return at + WAN_REBUILT_ENTRY;
+}
+
+/*
+ * Each range is said twice. The ACK that follows a lost report names the same numbers; without the
+ * report the peer would take them for late arrivals, and the path for one that reorders.
+ */
 uint8_t *wan_fec_put_rebuilt(struct wan_fec_path *p, uint8_t *at, const uint8_t *end)
 {
 	uint32_t room = (uint32_t)(end - at);
-	unsigned n = room < WAN_REBUILT_HEAD ? 0 : (room - WAN_REBUILT_HEAD) / WAN_REBUILT_ENTRY;
+	unsigned most = room < WAN_REBUILT_HEAD ? 0 : (room - WAN_REBUILT_HEAD) / WAN_REBUILT_ENTRY;
+	unsigned fresh = most < p->reports ? most : p->reports;
+	unsigned again = most - fresh < p->told_n ? most - fresh : p->told_n;
 
-	n = n < p->reports ? n : p->reports;
-	if (!n)
+	if (!fresh && !again)
 		return at;
 	at[0] = WAN_F_REBUILT;
 	at[1] = p->id;
-	at[2] = (uint8_t)n;
+	at[2] = (uint8_t)(fresh + again);
 	at += WAN_REBUILT_HEAD;
-	for (; n; n--, at += WAN_REBUILT_ENTRY) {
+	for (unsigned i = 0; i < again; i++)
+		at = put_range(at, &p->told[i]);
+	p->told_n = 0;
+	for (; fresh; fresh--) {
 		const struct wan_fec_rebuilt *l = &p->report[--p->reports];
 
-		rwy_put64(at, l->pn);
-		at[8] = l->more;
+		at = put_range(at, l);
+		if (p->told_n < WAN_FEC_TOLD)
+			p->told[p->told_n++] = *l;
 	}
 	return at;
 }
