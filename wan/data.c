@@ -241,7 +241,7 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 			wan_again_back(&t->again, split(&i, &x));
 		o->s.losses = i.losses;
 		plan_copy(t, f, o, i, now);
-		o->p->fec.credit -= o->tx->len;
+		wan_fec_spend(&o->p->fec, o->tx->len);
 		t->c.tx_retransmit++;
 		t->c.retransmit_moved += i.moved;
 		t->c.retransmit_lost += !i.moved;
@@ -265,7 +265,7 @@ bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 			wan_itemq_back(&t->copies, split(&i, &x));
 		o->s.flags |= WAN_S_COPIED;
 		o->s.losses = i.losses;
-		o->p->fec.credit -= o->tx->len;
+		wan_fec_spend(&o->p->fec, o->tx->len);
 		t->c.tx_retransmit++;
 		t->c.retransmit_copy++;
 		return true;

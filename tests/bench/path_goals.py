@@ -15,7 +15,7 @@ import report
 LIMIT = 900  # seconds per cell
 UNEQUAL = "rate=600M rtt=10ms paths=2 path=1:rate=400M,rtt=30ms{loss} queue=1bdp arrival=back rtts=2000 skip=200"
 KINDS = ("auto", "bbr", "cubic")
-G1_SIZES = (("128KiB", 3000, 1e-2, 0.16), ("4MiB", 2000, 1e-3, 0.04), ("4MiB", 2000, 1e-2, 0.08), ("16MiB", 1000, 1e-3, 0.04))
+G1_SIZES = (("128KiB", 3000, 1e-2, 0.16), ("4MiB", 5000, 1e-3, 0.04), ("4MiB", 5000, 1e-2, 0.08), ("16MiB", 1000, 1e-3, 0.04))
 CHANGES = {"dies": "loss=1", "loses 30 %": "loss=30%,rloss=30%", "is 50 ms longer": "rtt=80ms"}
 # A dead path's data comes by the other one after a round trip and three probes, and as much again
 # on the way.

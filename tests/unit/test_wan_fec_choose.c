@@ -138,7 +138,8 @@ static double weather_of(struct wan_fec_path *p, uint64_t *pn, unsigned n, doubl
 static void test_loss_changes(void **state)
 {
 	static const rwy_dur rtt = 20 * RWY_MS;
-	struct wan_fec_path p = {.srtt = &rtt, .min_rtt = &rtt};
+	struct wan_fec fec = {0};
+	struct wan_fec_path p = {.fec = &fec, .srtt = &rtt, .min_rtt = &rtt};
 	uint64_t pn = 0;
 
 	assert_true(weather_of(&p, &pn, 500000, 0, 1) <= 3e-6);
@@ -150,6 +151,68 @@ static void test_loss_changes(void **state)
 	p.est = (struct wan_fec_est){0};
 	weather_of(&p, &pn, 300000, 1e-3, 8);
 	assert_true(weather_of(&p, &pn, 2000000, 1e-3, 8) < 2e-3);
+}
+
+/* Two paths of a tunnel at 10 Gb/s. The second one has hardly carried anything. */
+struct two {
+	rwy_dur rtt;
+	uint64_t ns_fp;
+	struct wan_fec x;
+	struct wan_fec_path p[2];
+};
+
+static void begin_two(struct two *w, double lost)
+{
+	*w = (struct two){.rtt = 20 * RWY_MS,
+	    .ns_fp = ((uint64_t)8 << RWY_PACE_BITS) / 10,
+	    .x = {.peer = true, .extra_max = 0.2, .mtu = 4320, .paths = 2, .path = {&w->p[0], &w->p[1]}}};
+	for (unsigned i = 0; i < 2; i++)
+		w->p[i] = (struct wan_fec_path){.fec = &w->x,
+		    .id = (uint8_t)i,
+		    .srtt = &w->rtt,
+		    .min_rtt = &w->rtt,
+		    .ns_fp = &w->ns_fp,
+		    .mtu = 4320};
+	w->p[0].est = (struct wan_fec_est){.n = 50000, .lost = 50000 * lost, .runs = 50000 * lost};
+	wan_fec_refresh(&w->p[0]);
+	wan_fec_refresh(&w->p[1]);
+}
+
+/* A new path expects what the other one loses, until it has carried enough itself. */
+static void test_new_path(void **state)
+{
+	struct two w;
+
+	begin_two(&w, 0.01);
+	assert_true(wan_fec_expect(&w.p[1]) > 0.009 && wan_fec_expect(&w.p[1]) < 0.011);
+	wan_fec_note_acked(&w.p[1], 1000);
+	assert_true(wan_fec_expect(&w.p[1]) > 0.004 && wan_fec_expect(&w.p[1]) < 0.006);
+	wan_fec_note_acked(&w.p[1], 1000);
+	assert_true(wan_fec_expect(&w.p[1]) <= 3e-6);
+	begin_two(&w, 0);
+	assert_true(wan_fec_expect(&w.p[1]) <= 3e-6);
+}
+
+/* What one path earned protects a message that goes by the other one. */
+static void test_one_credit(void **state)
+{
+	const struct wan_fec_message y = {.total = 1024, .own = 1024, .left = 1024, .bytes = 4172};
+	struct wan_fec_plan none, plan;
+	struct two w;
+
+	begin_two(&w, 0.01);
+	assert_true(!wan_fec_plan(&w.p[1], &y, &none) || none.m < 2);
+	for (unsigned i = 0; i < 2000; i++)
+		wan_fec_earn(&w.p[0], 4 << 20, 4172);
+	assert_true(w.x.credit > 100 * 4172);
+	assert_true(wan_fec_plan(&w.p[1], &y, &plan));
+	assert_true(plan.fail <= plan.eps);
+	/* The path that earned it is reset: what the other one may save stays. */
+	wan_fec_lose_credit(&w.p[0]);
+	assert_true(w.x.credit > 0 && w.x.credit <= w.p[1].most[1]);
+	wan_fec_spend(&w.p[1], 4172 * 200);
+	wan_fec_earn(&w.p[1], 4 << 20, 1);
+	assert_true(w.x.credit >= -64. * 4320);
 }
 
 /* A report may be lost: the next one says the same ranges again, and the one after that does not. */
@@ -182,6 +245,8 @@ int main(void)
 	    cmocka_unit_test(test_enough),
 	    cmocka_unit_test(test_loss_changes),
 	    cmocka_unit_test(test_bounds),
+	    cmocka_unit_test(test_new_path),
+	    cmocka_unit_test(test_one_credit),
 	    cmocka_unit_test(test_told_twice),
 	};
 

@@ -56,7 +56,7 @@ void wan_fec_tx_reset(struct wan_fec_path *p, rwy_time now)
 	if (p->tx->open || p->tx->pending)
 		group_done(p, now);
 	p->tx->open = false;
-	p->credit = 0;
+	wan_fec_lose_credit(p);
 }
 
 void wan_fec_tx_free(struct wan_fec_path *p)
@@ -131,7 +131,7 @@ static void settle_on(struct wan_fec_path *p, unsigned k, unsigned blocks)
 {
 	struct wan_fec_tx *f = p->tx;
 	struct wan_fec_law law = {.loss = wan_fec_expect(p), .burst = wan_fec_burst(p)};
-	double most = p->credit / (f->len ? f->len : 1);
+	double most = p->fec->credit / (f->len ? f->len : 1);
 	struct wan_fec_plan plan = {.depth = blocks, .eps = f->eps};
 
 	f->send_m = f->send_g = 0;
@@ -242,7 +242,7 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 	if (wan_fec_needless(p, total, bytes) || (streams && known_vain(p, total, n, bytes)))
 		return false;
 	/* Short cut while credit is short: no plan costs less than one repair of this size. */
-	if (p->share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + p->credit +
+	if (p->share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + x->credit +
 	        bytes * p->share[small] <
 	    bytes)
 		return false;
@@ -403,7 +403,7 @@ void wan_fec_repair_sent(struct wan_fec_path *p, uint32_t bytes, rwy_time now)
 {
 	struct wan_fec_tx *f = p->tx;
 
-	p->credit -= bytes;
+	wan_fec_spend(p, bytes);
 	p->stats.sent++;
 	p->stats.sent_bytes += bytes;
 	p->fec->c.sent++;

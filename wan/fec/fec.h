@@ -62,6 +62,7 @@ struct wan_fec {
 	uint32_t mtu;               /* smallest of both sides' paths */
 	uint32_t index;             /* what the peer writes into its datagrams */
 	double extra_max;           /* share of the data that repairs may cost */
+	double credit;              /* bytes left to spend on repairs, by all paths */
 	uint64_t rx_bytes;          /* of copies, each path */
 	uint32_t parity;            /* buffers of repairs to be sent */
 	struct wan_fec_code **code; /* where the tables are kept: for several tunnels, or own */
@@ -161,10 +162,9 @@ struct wan_fec_path {
 	/* Ranges to be reported; those of the latest report, which may be lost. */
 	struct wan_fec_rebuilt report[WAN_FEC_REBUILT], told[WAN_FEC_TOLD];
 	unsigned reports, told_n;
-	double credit; /* bytes left to spend on repairs */
 	/* Computed from rate, RTT and loss after each ACK, so that a datagram only reads them. [1]:
 	 * small messages. */
-	double share[2], most[2]; /* credit earned per byte; largest credit */
+	double share[2], most[2]; /* credit earned per byte; most that it lets the paths save */
 	uint64_t flight;          /* bytes sent in somewhat more than a round trip */
 	/* Messages up to so many datagrams need no repairs. [1]: longer ones (LARGE_FAIL). */
 	double safe[2];
@@ -230,6 +230,10 @@ bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f
 void wan_fec_refresh(struct wan_fec_path *p);
 /* Earns credit for `len` new bytes of a flow that sends `total` bytes in a row. */
 void wan_fec_earn(struct wan_fec_path *p, uint64_t total, uint32_t len);
+/* p sends `len` bytes again. */
+void wan_fec_spend(struct wan_fec_path *p, uint32_t len);
+/* Forgets what p earned: other paths' credit stays. */
+void wan_fec_lose_credit(struct wan_fec_path *p);
 
 /* choose.c */
 struct wan_fec_law {

@@ -12,12 +12,13 @@
 #define LATE         8192.0
 #define LATE_RUNS    16
 #define LATE_FACTOR  4
-#define RUN_MAX      32   /* a longer run of losses is an outage and does not count */
-#define LOSS_MIN     2e-7 /* below this loss nothing is protected */
-#define PRIOR        3e-6 /* assumed loss while none was seen */
-#define FEW          32   /* fewer losses do not show whether they come in bursts */
-#define CHEAP_LOSS   2e-4 /* up to this loss a block needs one or two repairs */
-#define MESSAGE_FAIL 3e-4 /* accepted probability that a message waits for a round trip */
+#define RUN_MAX      32     /* a longer run of losses is an outage and does not count */
+#define LOSS_MIN     2e-7   /* below this loss nothing is protected */
+#define PRIOR        3e-6   /* assumed loss while none was seen */
+#define NEW_PATH     2000.0 /* datagrams: before, a path's own losses tell little */
+#define FEW          32     /* fewer losses do not show whether they come in bursts */
+#define CHEAP_LOSS   2e-4   /* up to this loss a block needs one or two repairs */
+#define MESSAGE_FAIL 3e-4   /* accepted probability that a message waits for a round trip */
 /* the same for messages longer than an eighth of a round trip: their repairs cost time, too */
 #define LARGE_FAIL  6e-3
 #define LARGE_PARTS 8
@@ -119,13 +120,33 @@ double wan_fec_burst(const struct wan_fec_path *p)
 	return e->runs > 0 && e->lost > e->runs ? e->lost / e->runs : 1;
 }
 
+/* What the other paths lose is the best guess for one that has hardly carried anything yet. */
+static double guess(const struct wan_fec_path *p)
+{
+	const struct wan_fec *x = p->fec;
+	double n = 0, lost = 0;
+
+	if (p->est.n >= NEW_PATH)
+		return 0;
+	for (unsigned i = 0; i < x->paths; i++) {
+		n += x->path[i] == p ? 0 : x->path[i]->est.n;
+		lost += x->path[i] == p ? 0 : x->path[i]->est.lost;
+	}
+	return lost / (n > NEW_PATH ? n : NEW_PATH) * (1 - p->est.n / NEW_PATH);
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 /* The loss to plan for: somewhat above the measured one, the more so the fewer losses there were.
  * Rare losses must be expected before the first one. */
 double wan_fec_expect(const struct wan_fec_path *p)
 {
 	double loss = loss_seen(p) * (1 + 8 / (p->est.runs + 16)), rest = 0.5 / (p->est.n + 0.5 / PRIOR);
 
-	return loss > rest ? loss : rest;
+	return larger(larger(loss, rest), guess(p));
 }
 
 static double interpolate(double x, double x0, double y0, double x1, double y1)
@@ -209,7 +230,7 @@ bool wan_fec_plan(const struct wan_fec_path *p, const struct wan_fec_message *y,
 		law.burst = 1;
 	unsigned n = group_size(p, y->left, y->bytes, plain ? DEPTH_PLAIN : WAN_FEC_DEPTH_MAX);
 	double fail = y->own * y->bytes > p->flight / LARGE_PARTS ? LARGE_FAIL : MESSAGE_FAIL;
-	double may = extra_share(p->fec, loss_seen(p), y->small) * n + p->credit / y->bytes;
+	double may = extra_share(p->fec, loss_seen(p), y->small) * n + p->fec->credit / y->bytes;
 
 	if (may < 1)
 		return false;
@@ -287,15 +308,48 @@ void wan_fec_refresh(struct wan_fec_path *p)
 	}
 }
 
+/* --- credit ----------------------------------------------------------------------------------- */
+/* The most that the paths may save: a round trip's worth of the one that earns most. */
+static double most_saved(const struct wan_fec *x, unsigned small, const struct wan_fec_path *without)
+{
+	double most = 0;
+
+	for (unsigned i = 0; i < x->paths; i++)
+		if (x->path[i] != without && x->path[i]->most[small] > most)
+			most = x->path[i]->most[small];
+	return most;
+}
+
+static void bound(struct wan_fec *x, double most)
+{
+	if (x->credit > most)
+		x->credit = most;
+}
+
+/*
+ * Paths have one credit. With one for each, a path that seldom carries could not protect a message
+ * that happens to go by it.
+ */
 void wan_fec_earn(struct wan_fec_path *p, uint64_t total, uint32_t len)
 {
 	bool small = total <= SMALL;
+	struct wan_fec *x = p->fec;
 
-	if (!p->fec->peer)
+	if (!x->peer)
 		return;
-	p->credit += p->share[small] * len;
-	if (p->credit > p->most[small])
-		p->credit = p->most[small];
-	if (p->credit < -64.0 * p->mtu)
-		p->credit = -64.0 * p->mtu;
+	x->credit += p->share[small] * len;
+	if (x->credit > p->most[small])
+		bound(x, most_saved(x, small, NULL));
+	if (x->credit < -64.0 * p->mtu)
+		x->credit = -64.0 * p->mtu;
+}
+
+void wan_fec_spend(struct wan_fec_path *p, uint32_t len)
+{
+	p->fec->credit -= len;
+}
+
+void wan_fec_lose_credit(struct wan_fec_path *p)
+{
+	bound(p->fec, most_saved(p->fec, 1, p));
 }
