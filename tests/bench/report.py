@@ -13,6 +13,33 @@ from pathlib import Path
 WIDTH = 100
 
 
+def about(script):
+    """The comment at the head of a script: what it is, and how it is called."""
+    lines = Path(script).read_text().splitlines()[2:]
+    return "\n".join(line[2:] for line in lines[:next(i for i, line in enumerate(lines) if not line.startswith("#"))])
+
+
+def arguments(script, options=(), names=False):
+    """(build, set of the options given, names) of a benchmark's command line: a folder that has been
+    built, then options, and names if the benchmark takes any. With --help, or on a mistake, it says
+    what the script's head says and ends."""
+    given = sys.argv[1:]
+    if "-h" in given or "--help" in given:
+        print(about(script))
+        sys.exit(0)
+    build, *rest = given or [""]
+    chosen, words = {a for a in rest if a in options}, [a for a in rest if a not in options]
+    wrong = next((a for a in words if a.startswith("-") or not names), None)
+    if not Path(build, "tests").is_dir():
+        wrong = f"{build or 'BUILD'}: nothing is built there; run make first"
+    elif wrong:
+        wrong = f"{wrong}: no such option"
+    if wrong:
+        print(f"{Path(script).name}: {wrong}\n\n{about(script)}", file=sys.stderr)
+        sys.exit(2)
+    return build, chosen, words
+
+
 def cpu_model():
     with open("/proc/cpuinfo") as f:
         for line in f:
