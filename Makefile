@@ -404,7 +404,7 @@ asan-unit asan-unit-build asan-sim asan-fuzz-replay: asan-%:
 asan-sim-build:
 	+$(ASAN_MAKE) $(BUILD)/asan/tests/sim/rwysim
 
-TSAN_TESTS := test_eng_recorder test_gw_publish test_gw_tenants test_gw_tenants_race
+TSAN_TESTS := test_eng_recorder test_wan_lease test_gw_publish test_gw_tenants test_gw_tenants_race
 TSAN_MAKE = $(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread'
 .PHONY: tsan tsan-unit tsan-controller tsan-unit-build tsan-controller-build tsan-progs
 tsan: tsan-unit tsan-controller ## what several threads change, under ThreadSanitizer

@@ -342,7 +342,7 @@ void eng_tunnel_unmake(struct eng_tunnel_new *n);
  */
 RWY_MUST_CHECK int eng_tunnel_add(struct eng *e, unsigned tunnel, struct eng_tunnel_new *n);
 struct eng_tunnel_tune {
-	uint64_t rate_Bps;  /* this worker's part */
+	uint64_t rate_Bps;  /* of all workers together */
 	uint32_t rx_window; /* this and the next two as in wan_cfg */
 	uint64_t rx_bytes;
 	struct wan_congest_cfg congest;
@@ -350,7 +350,7 @@ struct eng_tunnel_tune {
 	unsigned paths; /* this and the next three as in wan_cfg; 0: all as they are */
 	enum wan_path_use use[WAN_PATHS_MAX];
 	uint32_t mtu[WAN_PATHS_MAX];
-	uint64_t path_rate_Bps[WAN_PATHS_MAX]; /* this worker's parts */
+	uint64_t path_rate_Bps[WAN_PATHS_MAX]; /* of all workers together */
 	uint32_t anew;                         /* bit mask of paths whose addresses changed */
 	rwy_dur path_probe;
 };
@@ -361,6 +361,10 @@ struct eng_tunnel_tune {
  */
 RWY_MUST_CHECK int eng_tunnel_set(
     struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
+/* This worker's part of the rates, and the part that it would use (wan_retune_part,
+ * wan_part_wanted). Nothing, and 0, for a free number. */
+void eng_tunnel_part(struct eng *e, unsigned tunnel, uint32_t part);
+uint32_t eng_tunnel_part_wanted(struct eng *e, unsigned tunnel, rwy_dur span);
 /* Keys of a tunnel: wan_keys_offer, wan_keys_reserve, wan_keys_kept, wan_keys_keep, wan_keys_use,
  * wan_keys_end. RWY_ENOENT: a free number, for which those without a result do nothing. */
 RWY_MUST_CHECK int eng_tunnel_keys_offer(

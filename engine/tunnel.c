@@ -125,6 +125,17 @@ int eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune 
 	return rc;
 }
 
+void eng_tunnel_part(struct eng *e, unsigned tunnel, uint32_t part)
+{
+	if (eng_tunnel_there(e, tunnel))
+		wan_retune_part(e->tunnel[tunnel].wan, part);
+}
+
+uint32_t eng_tunnel_part_wanted(struct eng *e, unsigned tunnel, rwy_dur span)
+{
+	return eng_tunnel_there(e, tunnel) ? wan_part_wanted(e->tunnel[tunnel].wan, span) : 0;
+}
+
 int eng_tunnel_keys_offer(struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now)
 {
 	return eng_tunnel_there(e, tunnel) ? wan_keys_offer(e->tunnel[tunnel].wan, secrets, now) : RWY_ENOENT;

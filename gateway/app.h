@@ -60,6 +60,8 @@ static inline bool gw_pair_hides(int pair)
 
 enum gw_state { GW_STARTING, GW_RUNNING, GW_DRAINING, GW_STOPPING };
 
+struct wan_leases;
+
 struct gw_app {
 	const struct conf *conf; /* its tunnels change: gateway/control/tunnels.h */
 	const char *conf_path;
@@ -80,6 +82,7 @@ struct gw_app {
 	struct gw_tenants *tenants;
 	struct gw_tunnels *tunnels;
 	struct gw_tunnel_log *tunnel_log; /* control/tunnel_log.c */
+	struct wan_leases *leases;        /* datapath/lease.h, by tunnel; NULL: one worker */
 	struct gw_siblings *siblings;     /* gateway/control/siblings.h */
 	struct gw_reservations *reservations;
 	struct gw_drain *drain; /* gateway/control/drain.h */

@@ -15,6 +15,7 @@
 #include "gateway/carrier/carrier.h"
 #include "gateway/agent/ctrl.h"
 #include "gateway/control/drain.h"
+#include "gateway/datapath/lease.h"
 #include "gateway/gw.h"
 #include "gateway/keys/keys.h"
 #include "base/notify.h"
@@ -125,6 +126,8 @@ static int start(
 	if (!rc)
 		rc = gw_tunnels_new(app, conf, own_tunnels, own_tenants);
 	if (!rc)
+		rc = gw_leases_new(app);
+	if (!rc)
 		rc = gw_siblings_new(app);
 	if (!rc)
 		rc = gw_reservations_new(app);
@@ -184,6 +187,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_tenants_free(app);
 	gw_tunnels_log_end(app);
 	gw_tunnels_free(app);
+	gw_leases_free(app);
 	gw_siblings_free(app);
 	gw_reservations_free(app);
 	gw_recorder_close(app);

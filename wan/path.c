@@ -6,19 +6,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wan/lease.h"
 #include "wan/resume.h"
 #include "wan/tunnel.h"
 
 #define MAP_FIRST 4096u /* entries of a new map of sent datagrams */
 
-struct cc_cfg wan_path_cc_cfg(const struct wan_path *p)
+uint64_t wan_path_whole_Bps(const struct wan_path *p)
 {
 	const struct wan_cfg *cfg = &p->t->cfg;
-	struct cc_cfg cc = cfg->cc_cfg;
+
+	return !wan_path_is_stream(p) && cfg->path_rate_Bps[p->id] ? cfg->path_rate_Bps[p->id]
+	                                                           : cfg->cc_cfg.rate_Bps;
+}
+
+/* This half's part of a rate: never less than the least rate, which keep-alives need. */
+static uint64_t part_of(const struct wan_cfg *cfg, uint64_t rate_Bps)
+{
+	const uint64_t least = cfg->cc_cfg.min_rate_Bps;
+
+	if (!cfg->part || cfg->part >= WAN_LEASE_WHOLE || rate_Bps <= least)
+		return rate_Bps;
+	/* Rates are below 1 Tb/s: 2^37 bytes a second. */
+	rate_Bps = rate_Bps * cfg->part / WAN_LEASE_WHOLE;
+	return rate_Bps > least ? rate_Bps : least;
+}
+
+struct cc_cfg wan_path_cc_cfg(const struct wan_path *p)
+{
+	struct cc_cfg cc = p->t->cfg.cc_cfg;
 
 	cc.mtu = p->mtu;
-	if (!wan_path_is_stream(p) && cfg->path_rate_Bps[p->id])
-		cc.rate_Bps = cfg->path_rate_Bps[p->id];
+	cc.rate_Bps = part_of(&p->t->cfg, wan_path_whole_Bps(p));
 	return cc;
 }
 

@@ -130,6 +130,7 @@ struct wan_path {
 	uint8_t rests;              /* enum wan_couple_state: not 0: it takes no new data */
 	uint32_t silences;          /* how often it fell silent */
 	uint64_t sent_n, sent_bytes, rx_n, rx_bytes, lost_n, moved_n;
+	uint64_t sent_noted; /* part.c: sent_bytes when it looked last */
 
 	/* Sent. */
 	/* A ring that grows with what is in flight: all of it is walked, so it is kept short. */
@@ -231,7 +232,9 @@ static inline bool wan_path_reorders_much(const struct wan_path *p)
 }
 
 /* path.c */
-/* The configuration of its congestion control. */
+/* Its limit of rate, for all halves of the tunnel together; 0: none. */
+uint64_t wan_path_whole_Bps(const struct wan_path *p);
+/* The configuration of its congestion control: with this half's part of the rate. */
 struct cc_cfg wan_path_cc_cfg(const struct wan_path *p);
 /* Applies a new cfg.cc_cfg.rate_Bps, or cfg.path_rate_Bps. */
 void wan_path_limits(struct wan_path *p);

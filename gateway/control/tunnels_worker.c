@@ -7,6 +7,7 @@
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/datapath/engcfg.h"
+#include "gateway/datapath/lease.h"
 #include "gateway/setup.h"
 #include "gateway/control/tunnels_int.h"
 
@@ -48,6 +49,8 @@ int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, u
 
 	if (!e || !w)
 		goto out;
+	if (worker == 0) /* the first one that gets it: nobody has the number now */
+		gw_leases_reset(app, i);
 	rc = gw_eng_tunnel_cfg(e, c, i, worker);
 	if (rc)
 		goto out;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "rwy/spread.h"
+#include "wan/lease.h"
 
 #define IP4_UDP             28
 #define IP6_UDP             48
@@ -44,7 +45,7 @@ static_assert((int)CONF_USE_SPARE == (int)WAN_USE_SPARE && (int)CONF_USE_NEVER =
                   (int)CONF_USE_GRANTED == (int)WAN_USE_GRANTED,
     "the two enums agree");
 
-/* Returns this worker's part of the rates of all paths. */
+/* Returns the sum of the rates of all paths. */
 static uint64_t paths_fill(struct wan_cfg *w, const struct conf *c, const struct conf_tunnel *t)
 {
 	uint64_t sum = 0;
@@ -57,9 +58,9 @@ static uint64_t paths_fill(struct wan_cfg *w, const struct conf *c, const struct
 
 		w->mtu[k] = c->port[p.port_idx].mtu - (rwy_ip_is4(&p.local) ? IP4_UDP : IP6_UDP);
 		/* 0: the tunnel's, also when that changes */
-		w->path_rate_Bps[k] = k ? t->path[k - 1].rate_Bps / c->workers : 0;
+		w->path_rate_Bps[k] = k ? t->path[k - 1].rate_Bps : 0;
 		w->use[k] = (enum wan_path_use)p.use;
-		sum += p.rate_Bps / c->workers;
+		sum += p.rate_Bps;
 	}
 	return sum;
 }
@@ -67,14 +68,14 @@ static uint64_t paths_fill(struct wan_cfg *w, const struct conf *c, const struct
 int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned idx, unsigned worker)
 {
 	const struct conf_tunnel *t = &c->tunnel[idx];
-	uint64_t share;
+	uint64_t rates;
 
 	memcpy(e->name, t->name, sizeof(e->name));
 	e->weight = t->weight;
 	e->peer = *t->peer ? rwy_spread_id(t->peer) : 0;
 	e->late = t->shared;
 	wan_cfg_default(&e->wan);
-	share = paths_fill(&e->wan, c, t);
+	rates = paths_fill(&e->wan, c, t);
 	e->wan.epoch = base_random64();
 	e->wan.index = (uint32_t)base_random64();
 	e->wan.tunnel_id = conf_tunnel_id(t, worker);
@@ -88,12 +89,13 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	e->wan.rekey = c->keys.rekey;
 	e->wan.ecn = t->ecn == CONF_ECN_AUTO;
 	e->wan.fec = t->fec == CONF_FEC_OFF ? WAN_FEC_OFF : WAN_FEC_AUTO;
-	e->wan.cc_cfg.rate_Bps = t->rate_Bps / c->workers;
+	e->wan.cc_cfg.rate_Bps = t->rate_Bps;
+	e->wan.part = c->workers > 1 ? WAN_LEASE_WHOLE / c->workers : 0;
 	e->wan.congest = t->congest;
 	e->wan.congest.delay_min = CONGEST_DELAY_MIN;
 	if (t->standby)
 		e->wan.keepalive = t->standby_beat;
-	fit_rate(&e->wan, share);
+	fit_rate(&e->wan, rates); /* one worker may have all of it (lease.h) */
 	e->wan.cc_cfg.mtu = e->wan.mtu[0];
 	if (!e->wan.cc_cfg.min_rate_Bps)
 		e->wan.cc_cfg.min_rate_Bps = MIN_RATE;

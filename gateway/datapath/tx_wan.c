@@ -7,6 +7,7 @@
 
 #include "gateway/carrier/carrier.h"
 #include "gateway/datapath/capture.h"
+#include "gateway/datapath/lease.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/pkt.h"
 #include "gateway/datapath/resolve.h"
@@ -71,6 +72,7 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_t
 	*t = (struct gw_tun){.conf = &w->tun_conf[tunnel], .paths = (uint8_t)(1 + c->paths)};
 	atomic_store_explicit(&w->tun_state[tunnel], 0, memory_order_relaxed);
 	w->tun_conf[tunnel] = *c;
+	gw_lease_begin(w, tunnel);
 	if (w->tunnels <= tunnel)
 		w->tunnels = tunnel + 1;
 	for (unsigned i = 0; i < t->paths; i++) {

@@ -22,6 +22,7 @@
 #include "gateway/capture/capture.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/datapath/edge.h"
+#include "gateway/datapath/lease.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/tx.h"
 #include "gateway/datapath/sessions.h"
@@ -120,6 +121,8 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	work += gw_carrier_turn(w);
 	work += eng_poll(w->eng, w->now);
 	gw_overlay_turn(w);
+	if (w->app->leases && w->now >= w->lease_at)
+		gw_lease_turn(w);
 	if (w->edge)
 		work += gw_edge_turn(w);
 	gw_tx_flush(w);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rate of a tunnel, divided among its halves: one in each worker, and each with a congestion
+ * control of its own. An address pair belongs to one worker, so equal parts would give it a part of
+ * the rate while the other workers send nothing. So the halves lease parts by demand, with max-min
+ * fairness (Bertsekas and Gallager, Data Networks, 6.5.2): who wants less than an equal part gets
+ * what it wants, and the others share the rest equally.
+ *
+ * What the halves hold and what is free is the whole at every moment, so together they never send
+ * more than the tunnel's rate. Each half publishes its demand, computes what all should have, gives
+ * back what it holds above that, and takes what is free.
+ */
+#ifndef WAN_LEASE_H
+#define WAN_LEASE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define WAN_LEASE_WHOLE 65536u /* the tunnel's rate */
+#define WAN_HALVES_MAX  64u
+/* Each half keeps an equal part divided by this: a flow that begins can send at once. */
+#define WAN_LEASE_LEAST 16u
+
+/* Shared by the halves of a tunnel. */
+struct wan_leases {
+	unsigned halves;
+	alignas(64) _Atomic uint32_t free;
+	/* parts of the whole, as each half published its own */
+	_Atomic uint32_t demand[WAN_HALVES_MAX];
+};
+
+/* What a half holds; only its thread uses it. */
+struct wan_lease {
+	unsigned half;
+	uint32_t held;
+	uint32_t demand; /* the last one: a smaller one counts by and by */
+};
+
+/* Divides the whole equally among 1 to WAN_HALVES_MAX halves, which then call
+ * wan_lease_begin. No half may use it meanwhile. */
+void wan_leases_init(struct wan_leases *all, unsigned halves);
+/* A half's first lease. On its thread. */
+void wan_lease_begin(struct wan_lease *l, const struct wan_leases *all, unsigned half);
+/*
+ * The half wants `demand` of the whole: publishes that, gives back or takes. Returns what it holds
+ * now. On its thread, every few milliseconds: two or three rounds of all halves bring them what
+ * they should have. Other halves may call it at the same time.
+ */
+uint32_t wan_lease_turn(struct wan_lease *l, struct wan_leases *all, uint32_t demand);
+
+#endif
