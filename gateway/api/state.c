@@ -7,6 +7,7 @@
 #include "gateway/carrier/carrier.h"
 #include "gateway/control/tunnels.h"
 #include "gateway/keys/keys.h"
+#include "wan/lease.h"
 
 #include <stdlib.h>
 
@@ -149,12 +150,13 @@ static json_t *halves_json(const struct gw_app *a, const struct api_snap *snap, 
 
 		json_array_append_new(list,
 		    json_pack(
-		        "{s:i, s:b, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s, s:I, s:{s:I, s:I, "
-		        "s:I, s:I}, s:o}",
+		        "{s:i, s:b, s:f, s:f, s:f, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:s, s:s, s:I, s:{s:I, "
+		        "s:I, s:I, s:I}, s:o}",
 		        "worker", (int)w, "up", s->up, "rtt_seconds", seconds(s->srtt), "min_rtt_seconds",
 		        s->min_rtt == RWY_NEVER ? 0.0 : seconds(s->min_rtt), "rtt_variation_seconds",
-		        seconds(s->rttvar), "rate_bytes_per_second", (json_int_t)s->rate_Bps, "window_bytes",
-		        (json_int_t)s->cwnd, "inflight_bytes", (json_int_t)s->inflight, "custody_bytes",
+		        seconds(s->rttvar), "rate_bytes_per_second", (json_int_t)s->rate_Bps, "rate_part",
+		        (double)s->part / WAN_LEASE_WHOLE, "window_bytes", (json_int_t)s->cwnd,
+		        "inflight_bytes", (json_int_t)s->inflight, "custody_bytes",
 		        (json_int_t)s->tx_queued_bytes, "held_bytes", (json_int_t)s->rx_held_bytes,
 		        "loss_ratio", s->loss_ppm / 1e6, "congestion_control", s->cc, "ecn", s->ecn,
 		        "ecn_marks", (json_int_t)s->ce, "fec", "sent", (json_int_t)s->fec[0].sent,

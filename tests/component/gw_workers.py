@@ -27,6 +27,13 @@ def fix_rate(gateway):
         f.write(text.replace("congestion_control: auto", "congestion_control: fixed").replace("rate: 10Gbps", "rate: 20Mbps"))
 
 
+def rate_parts(folder):
+    """The part of each worker at gateway A."""
+    r = drain.subprocess.run(("curl", "-s", "--unix-socket", drain.os.path.join(folder, "a.sock"), "http://api/v1/tunnels?workers=1"),
+                             capture_output=True, text=True, check=True)
+    return [half["rate_part"] for half in drain.json.loads(r.stdout)["tunnels"][0]["halves"]]
+
+
 def test_one_pair_has_the_rate(folder):
     a, b = (lab.Gateway(folder, side, workers=2) for side in "ab")
     wan = drain.Wan(folder)
@@ -47,6 +54,8 @@ def test_one_pair_has_the_rate(folder):
             assert rate < 1.25 * RATE, rate
             most = max(most, rate)
             assert time.monotonic() < end, "%.2f of the rate" % (most / RATE)
+        parts = rate_parts(folder)
+        assert len(parts) == 2 and max(parts) > PART, parts
         load.finish()
         for g in a, b:
             code, _ = g.stop()
