@@ -61,8 +61,9 @@ struct cc_ops {
 	/* A congestion notification packet (RoCEv2 CNP) arrived for the flow that this state paces.
 	 * May be NULL. */
 	void (*on_cnp)(void *state, rwy_time now);
-	/* The configured rate changed; the rest of cfg did not. May be NULL: then answers are only
-	 * clamped to it. */
+	/* The limit of the rate changed, by configuration or with this half's lease
+	 * (wan/lease.h), which changes up to every 5 ms. The rest of cfg did not. May be NULL:
+	 * then answers are only clamped to it. */
 	void (*on_limits)(void *state, const struct cc_cfg *cfg);
 	/* on_tick is called at or after next(). next() returns RWY_NEVER when no timer runs. Both
 	 * may be NULL together. */

@@ -104,11 +104,13 @@ static void dcqcn_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 static void dcqcn_on_limits(void *state, const struct cc_cfg *cfg)
 {
 	struct dcqcn *s = state;
+	const bool line = s->rate >= s->p.line_Bps;
 
 	s->cfg = *cfg;
 	s->p = cc_dcqcn_params_default(cc_limit_rate(cfg, cfg->rate_Bps ? cfg->rate_Bps : LINE_DEFAULT));
-	s->rate = cc_limit_rate(cfg, s->rate);
-	s->target = cc_limit_rate(cfg, s->target);
+	/* At line rate it stays there: a half that was idle must not climb from a small lease. */
+	s->rate = line ? s->p.line_Bps : cc_limit_rate(cfg, s->rate);
+	s->target = line ? s->p.line_Bps : cc_limit_rate(cfg, s->target);
 	set_rtt(s, s->rtt);
 	set_window(s);
 }

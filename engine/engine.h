@@ -361,10 +361,10 @@ struct eng_tunnel_tune {
  */
 RWY_MUST_CHECK int eng_tunnel_set(
     struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
-/* This worker's part of the rates, and the part that it would use (wan_retune_part,
- * wan_part_wanted). Nothing, and 0, for a free number. */
-void eng_tunnel_part(struct eng *e, unsigned tunnel, uint32_t part);
-uint32_t eng_tunnel_part_wanted(struct eng *e, unsigned tunnel, rwy_dur span);
+/* This worker's lease of the rates, and the one that it would use (wan_retune_lease,
+ * wan_lease_wanted). A free number: the first does nothing, the second returns 0. */
+void eng_tunnel_lease_set(struct eng *e, unsigned tunnel, uint32_t lease);
+uint32_t eng_tunnel_lease_wanted(struct eng *e, unsigned tunnel, rwy_dur span);
 /* Keys of a tunnel: wan_keys_offer, wan_keys_reserve, wan_keys_kept, wan_keys_keep, wan_keys_use,
  * wan_keys_end. RWY_ENOENT: a free number, for which those without a result do nothing. */
 RWY_MUST_CHECK int eng_tunnel_keys_offer(

@@ -125,15 +125,15 @@ int eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune 
 	return rc;
 }
 
-void eng_tunnel_part(struct eng *e, unsigned tunnel, uint32_t part)
+void eng_tunnel_lease_set(struct eng *e, unsigned tunnel, uint32_t lease)
 {
 	if (eng_tunnel_there(e, tunnel))
-		wan_retune_part(e->tunnel[tunnel].wan, part);
+		wan_retune_lease(e->tunnel[tunnel].wan, lease);
 }
 
-uint32_t eng_tunnel_part_wanted(struct eng *e, unsigned tunnel, rwy_dur span)
+uint32_t eng_tunnel_lease_wanted(struct eng *e, unsigned tunnel, rwy_dur span)
 {
-	return eng_tunnel_there(e, tunnel) ? wan_part_wanted(e->tunnel[tunnel].wan, span) : 0;
+	return eng_tunnel_there(e, tunnel) ? wan_lease_wanted(e->tunnel[tunnel].wan, span) : 0;
 }
 
 int eng_tunnel_keys_offer(struct eng *e, unsigned tunnel, const struct wan_secrets *secrets, rwy_time now)

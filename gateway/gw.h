@@ -182,9 +182,8 @@ struct gw_worker {
 	struct gw_verdict *verdict[CONF_PORTS_MAX];
 	struct gw_txq txq[CONF_PORTS_MAX];
 	struct gw_tun tun[CONF_TUNNELS_MAX];
-	/* datapath/lease.h: this worker's parts of rates; when it looked at them, and does next */
-	struct wan_lease lease[CONF_TUNNELS_MAX];
-	rwy_time leased_at, lease_at;
+	struct wan_lease lease[CONF_TUNNELS_MAX];     /* datapath/lease.h */
+	rwy_time leased_at;                           /* when these changed last */
 	struct gw_peer_seen peer_seen[GW_PEERS_SEEN]; /* rx.c */
 	struct conf_tunnel *tun_conf;                 /* indexed like tun[] */
 	/* ring for the control center; NULL: none is configured */

@@ -140,8 +140,8 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 		return false;
 	/* REBUILT goes before the ACK that names the same numbers; else the peer takes them for
 	 * late arrivals. */
-	if (p->fec.reports || p->fec.told_n) {
-		o->at = wan_fec_put_rebuilt(&p->fec, o->at, o->tx->hdr + o->limit);
+	if (p->fec.reports || (first && p->fec.told_n)) {
+		o->at = wan_fec_put_rebuilt(&p->fec, o->at, o->tx->hdr + o->limit, first);
 		if (p->fec.reports)
 			return false;
 		room = o->limit - (uint32_t)(o->at - o->tx->hdr);

@@ -16,8 +16,8 @@
  *    alike, too. So all that are suspected to share with the best path stop, carry and stop in
  *    turns of some round trips. If that one's round trip becomes shorter when they stop and longer
  *    when they carry, so many times more often than not that chance does not explain it, they rest.
- *    When it does not at the begin, or too often, the test ends, and the next one waits longer. A
- *    queue that stands is needed for that: without one nobody is harmed.
+ *    If it does not at the beginning, or too often, the test ends, and the next one waits longer.
+ *    A queue that stands is needed for that: without one nobody is harmed.
  * 3. A path that has rested for some minutes is tried again, as routes change; each time that it
  *    shares again it rests longer. When the path that carries for it falls silent, it carries at
  *    once.
@@ -36,8 +36,8 @@
 #define MOVE_PART   32u /* of the round trip: smaller ones are no moves */
 #define ENOUGH      6u  /* moves */
 #define AGAINST     2u  /* what a move of one alone counts */
-#define SURE        12  /* turns of a test that say so, and no other one */
-#define DOUBT       2   /* what a turn that does not say so counts */
+#define SURE        12  /* score that proves a shared queue: so many turns react, none does not */
+#define DOUBT       2   /* a turn that does not react counts so much against it */
 #define TURNS_MOST  32u
 #define TURN_LEAST  (40 * RWY_MS)
 #define TEST_AGAIN  (5 * RWY_SEC)

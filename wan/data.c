@@ -31,7 +31,15 @@ static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t left, ui
 	f->run += len;
 	if (f->peak > left)
 		f->peak -= (f->peak - left) >> 14;
-	wan_fec_earn(&p->fec, f->run + (uint64_t)left * size, len);
+	if (!wan_path_is_stream(p))
+		wan_fec_earn(&p->fec, f->run + (uint64_t)left * size, len);
+}
+
+/* The carrier's own repeats are not paid for. */
+static void spend_fec(struct wan_path *p, uint32_t len)
+{
+	if (!wan_path_is_stream(p))
+		wan_fec_spend(&p->fec, len);
 }
 
 /* --- one datagram ----------------------------------------------------------------------------- */
@@ -241,7 +249,7 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 			wan_again_back(&t->again, split(&i, &x));
 		o->s.losses = i.losses;
 		plan_copy(t, f, o, i, now);
-		wan_fec_spend(&o->p->fec, o->tx->len);
+		spend_fec(o->p, o->tx->len);
 		t->c.tx_retransmit++;
 		t->c.retransmit_moved += i.moved;
 		t->c.retransmit_lost += !i.moved;
@@ -265,7 +273,7 @@ bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 			wan_itemq_back(&t->copies, split(&i, &x));
 		o->s.flags |= WAN_S_COPIED;
 		o->s.losses = i.losses;
-		wan_fec_spend(&o->p->fec, o->tx->len);
+		spend_fec(o->p, o->tx->len);
 		t->c.tx_retransmit++;
 		t->c.retransmit_copy++;
 		return true;

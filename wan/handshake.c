@@ -226,6 +226,7 @@ static void hs_restart(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->c.peer_restarts++;
 	for (unsigned i = 0; i <= t->paths; i++)
 		wan_path_restart(wan_path_nth(t, i), w->now);
+	t->fec.credit = 0;
 	peer_set(t, w);
 	wan_fec_rx_reset(&t->fec);
 	wan_rx_end_all(t, WAN_CLOSE_PEER_RESET, w->now);

@@ -11,9 +11,9 @@ void wan_leases_init(struct wan_leases *all, unsigned halves)
 		atomic_store_explicit(&all->demand[i], 0, memory_order_relaxed);
 }
 
-void wan_lease_begin(struct wan_lease *l, const struct wan_leases *all, unsigned half)
+void wan_lease_begin(struct wan_lease *l, const struct wan_leases *all)
 {
-	*l = (struct wan_lease){.half = half, .held = WAN_LEASE_WHOLE / all->halves};
+	*l = (struct wan_lease){.held = WAN_LEASE_WHOLE / all->halves};
 }
 
 static uint32_t least(const struct wan_leases *all)
@@ -36,15 +36,16 @@ static uint64_t read_demands(const struct wan_leases *all, uint32_t *demand)
 
 /*
  * The level of max-min fairness, where the demands are more than the whole: each half gets its
- * demand, or this. Who wants less than an equal part of what is left gets it, until nobody does.
+ * demand, or this. Halves that want less than an equal part of the rest get their demand, again and
+ * again, until no such half is left.
  */
 static uint32_t level_of(const uint32_t *demand, unsigned halves)
 {
-	bool served[WAN_HALVES_MAX] = {false};
+	bool served[WAN_HALVES_MAX] = {false}, any;
 	uint32_t left = WAN_LEASE_WHOLE, level = left / halves;
-	bool any = true;
+	unsigned n = halves; /* that are not served yet */
 
-	for (unsigned n = halves; any; level = n ? left / n : left) {
+	do {
 		any = false;
 		for (unsigned i = 0; i < halves; i++) {
 			if (served[i] || demand[i] > level)
@@ -53,11 +54,14 @@ static uint32_t level_of(const uint32_t *demand, unsigned halves)
 			left -= demand[i];
 			n--;
 		}
-	}
+		if (n)
+			level = left / n;
+	} while (any);
 	return level;
 }
 
-/* What the half should hold. What nobody wants is divided equally: a demand may grow at once. */
+/* The part that the half should hold. The halves share equally the part that nobody wants, since a
+ * demand may grow at once. */
 static uint32_t target_of(const struct wan_leases *all, unsigned half)
 {
 	uint32_t demand[WAN_HALVES_MAX], level;
@@ -76,24 +80,30 @@ static uint32_t take(struct wan_leases *all, uint32_t want)
 	do
 		n = want < free ? want : free;
 	while (n && !atomic_compare_exchange_weak_explicit(
-	                &all->free, &free, free - n, memory_order_relaxed, memory_order_relaxed));
+	                &all->free, &free, free - n, memory_order_acquire, memory_order_relaxed));
 	return n;
 }
 
-uint32_t wan_lease_turn(struct wan_lease *l, struct wan_leases *all, uint32_t demand)
+uint32_t wan_lease_turn(struct wan_lease *l, struct wan_leases *all, unsigned half, uint32_t demand)
 {
-	uint32_t slowly = l->demand - l->demand / 4, target;
+	const uint32_t last = atomic_load_explicit(&all->demand[half], memory_order_relaxed);
+	uint32_t slowly = last - last / 4, target;
 
 	if (demand > WAN_LEASE_WHOLE)
 		demand = WAN_LEASE_WHOLE;
-	l->demand = demand > slowly ? demand : slowly;
-	atomic_store_explicit(&all->demand[l->half], l->demand, memory_order_relaxed);
-	target = target_of(all, l->half);
+	atomic_store_explicit(&all->demand[half], demand > slowly ? demand : slowly, memory_order_relaxed);
+	target = target_of(all, half);
 	if (l->held > target) {
-		atomic_fetch_add_explicit(&all->free, l->held - target, memory_order_relaxed);
+		l->giving += l->held - target;
 		l->held = target;
 	} else if (l->held < target) {
 		l->held += take(all, target - l->held);
 	}
 	return l->held;
+}
+
+void wan_lease_release(struct wan_lease *l, struct wan_leases *all)
+{
+	atomic_fetch_add_explicit(&all->free, l->giving, memory_order_release);
+	l->giving = 0;
 }

@@ -3,12 +3,13 @@
  * The rate of a tunnel, divided among its halves: one in each worker, and each with a congestion
  * control of its own. An address pair belongs to one worker, so equal parts would give it a part of
  * the rate while the other workers send nothing. So the halves lease parts by demand, with max-min
- * fairness (Bertsekas and Gallager, Data Networks, 6.5.2): who wants less than an equal part gets
- * what it wants, and the others share the rest equally.
+ * fairness (Bertsekas and Gallager, Data Networks, 6.5.2): a half that wants less than an equal
+ * part gets its demand; the others share the rest equally.
  *
- * What the halves hold and what is free is the whole at every moment, so together they never send
- * more than the tunnel's rate. Each half publishes its demand, computes what all should have, gives
- * back what it holds above that, and takes what is free.
+ * The leases, what halves are about to give back, and the free part add up to the whole at every
+ * moment. Each path of a half keeps the least rate (cc_cfg.min_rate_Bps) beyond its lease. A half
+ * publishes its demand, computes what all should have, gives back what it holds above that, and
+ * takes what is free.
  */
 #ifndef WAN_LEASE_H
 #define WAN_LEASE_H
@@ -19,34 +20,37 @@
 
 #define WAN_LEASE_WHOLE 65536u /* the tunnel's rate */
 #define WAN_HALVES_MAX  64u
-/* Each half keeps an equal part divided by this: a flow that begins can send at once. */
+/* Each half keeps an equal part divided by this: little enough not to be missed, and enough for a
+ * flow to begin with at once. */
 #define WAN_LEASE_LEAST 16u
 
 /* Shared by the halves of a tunnel. */
 struct wan_leases {
 	unsigned halves;
 	alignas(64) _Atomic uint32_t free;
-	/* parts of the whole, as each half published its own */
+	/* of the whole, as each half published its own; it falls by at most a quarter a turn */
 	_Atomic uint32_t demand[WAN_HALVES_MAX];
 };
 
-/* What a half holds; only its thread uses it. */
+/* A half's lease; only its thread uses it. */
 struct wan_lease {
-	unsigned half;
 	uint32_t held;
-	uint32_t demand; /* the last one: a smaller one counts by and by */
+	uint32_t giving; /* held no more, and not free yet */
 };
 
 /* Divides the whole equally among 1 to WAN_HALVES_MAX halves, which then call
  * wan_lease_begin. No half may use it meanwhile. */
 void wan_leases_init(struct wan_leases *all, unsigned halves);
 /* A half's first lease. On its thread. */
-void wan_lease_begin(struct wan_lease *l, const struct wan_leases *all, unsigned half);
+void wan_lease_begin(struct wan_lease *l, const struct wan_leases *all);
 /*
- * The half wants `demand` of the whole: publishes that, gives back or takes. Returns what it holds
- * now. On its thread, every few milliseconds: two or three rounds of all halves bring them what
- * they should have. Other halves may call it at the same time.
+ * Publishes that the half wants `demand` of the whole, then gives up or takes. Returns the lease,
+ * which the half must apply before it calls wan_lease_release. On its thread, every few
+ * milliseconds: two or three rounds of all halves bring them what they should have. Other halves
+ * may call it at the same time.
  */
-uint32_t wan_lease_turn(struct wan_lease *l, struct wan_leases *all, uint32_t demand);
+uint32_t wan_lease_turn(struct wan_lease *l, struct wan_leases *all, unsigned half, uint32_t demand);
+/* What the half gave up is free for others. */
+void wan_lease_release(struct wan_lease *l, struct wan_leases *all);
 
 #endif

@@ -20,15 +20,15 @@ uint64_t wan_path_whole_Bps(const struct wan_path *p)
 	                                                           : cfg->cc_cfg.rate_Bps;
 }
 
-/* This half's part of a rate: never less than the least rate, which keep-alives need. */
-static uint64_t part_of(const struct wan_cfg *cfg, uint64_t rate_Bps)
+/* This half's lease of a rate: never less than the least rate, which keep-alives need. */
+static uint64_t leased(const struct wan_cfg *cfg, uint64_t rate_Bps)
 {
 	const uint64_t least = cfg->cc_cfg.min_rate_Bps;
 
-	if (!cfg->part || cfg->part >= WAN_LEASE_WHOLE || rate_Bps <= least)
+	if (!cfg->lease || cfg->lease >= WAN_LEASE_WHOLE || rate_Bps <= least)
 		return rate_Bps;
-	/* Rates are below 1 Tb/s: 2^37 bytes a second. */
-	rate_Bps = rate_Bps * cfg->part / WAN_LEASE_WHOLE;
+	/* Rates are at most 1 Tb/s: below 2^37 bytes a second. */
+	rate_Bps = rate_Bps * cfg->lease / WAN_LEASE_WHOLE;
 	return rate_Bps > least ? rate_Bps : least;
 }
 
@@ -37,7 +37,7 @@ struct cc_cfg wan_path_cc_cfg(const struct wan_path *p)
 	struct cc_cfg cc = p->t->cfg.cc_cfg;
 
 	cc.mtu = p->mtu;
-	cc.rate_Bps = part_of(&p->t->cfg, wan_path_whole_Bps(p));
+	cc.rate_Bps = leased(&p->t->cfg, wan_path_whole_Bps(p));
 	return cc;
 }
 
@@ -119,7 +119,7 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	wan_measure_init(&p->measure, now);
 	struct cc_cfg cc = wan_path_cc_cfg(p);
 
-	rwy_pace_set(&p->part, cc.rate_Bps);
+	rwy_pace_set(&p->part, wan_path_whole_Bps(p));
 	t->cfg.cc->init(p->cc, &cc, now);
 	wan_path_pace(p);
 	return 0;
@@ -129,7 +129,7 @@ void wan_path_limits(struct wan_path *p)
 {
 	struct cc_cfg cc = wan_path_cc_cfg(p);
 
-	rwy_pace_set(&p->part, cc.rate_Bps);
+	rwy_pace_set(&p->part, wan_path_whole_Bps(p));
 	if (p->t->cfg.cc->on_limits)
 		p->t->cfg.cc->on_limits(p->cc, &cc);
 	wan_path_pace(p);

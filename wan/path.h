@@ -113,8 +113,8 @@ struct wan_path {
 	enum wan_path_state state;
 	enum wan_path_use use;
 	bool spared; /* use.c: it takes no new data, because another one is to */
-	/* Granted: advanced by what is sent, at the granted rate. The one that is furthest behind
-	 * is next (paths.c). */
+	/* Granted: advanced by what is sent, at the granted rate, whatever the lease is. The one
+	 * that is furthest behind is next (paths.c). */
 	struct rwy_pace part;
 	uint32_t mtu;
 
@@ -130,7 +130,7 @@ struct wan_path {
 	uint8_t rests;              /* enum wan_couple_state: not 0: it takes no new data */
 	uint32_t silences;          /* how often it fell silent */
 	uint64_t sent_n, sent_bytes, rx_n, rx_bytes, lost_n, moved_n;
-	uint64_t sent_noted; /* part.c: sent_bytes when it looked last */
+	uint64_t sent_noted; /* leased.c: sent_bytes when it looked last */
 
 	/* Sent. */
 	/* A ring that grows with what is in flight: all of it is walked, so it is kept short. */

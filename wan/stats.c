@@ -51,7 +51,7 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	fec_counters(&out->c, &t->fec.c);
 	out->up = wan_hs_up(t);
 	out->since = t->since;
-	out->part = t->cfg.part ? t->cfg.part : WAN_LEASE_WHOLE;
+	out->lease = t->cfg.lease ? t->cfg.lease : WAN_LEASE_WHOLE;
 	out->tx_queued_bytes = t->tx_bytes;
 	out->rx_held_bytes = t->rx_held;
 	out->rx_waiting = t->rx_waiting;

@@ -86,9 +86,9 @@ struct wan_stats {
 	rwy_time since; /* time of the last up/down change; before the first: creation */
 	rwy_dur srtt, min_rtt, rttvar;
 	uint64_t rate_Bps, cwnd, inflight; /* of the path controller */
-	uint32_t part;            /* of the tunnel's rates that this half has now, in 1/65536 (lease.h) */
-	uint64_t tx_queued_bytes; /* custody in all tx flows */
-	uint64_t rx_held_bytes;   /* received, not delivered, as rx_cost counts */
+	uint32_t lease;                    /* of the tunnel's rates, in 1/65536 (lease.h) */
+	uint64_t tx_queued_bytes;          /* custody in all tx flows */
+	uint64_t rx_held_bytes;            /* received, not delivered, as rx_cost counts */
 	/* buffers of them that wait for an earlier one, or for the rest of them */
 	uint32_t rx_waiting;
 	uint32_t fec_bufs;   /* repairs to be sent, and received ones that may be of use */

@@ -35,6 +35,7 @@ int wan_stream_use(struct wan_tunnel *t, bool on, rwy_time now)
 	s->since = now;
 	p->last_rx = now;
 	wan_detour_restart(t, now);
+	t->fec.credit = 0;
 	for (unsigned i = 0; i < t->paths; i++) {
 		wan_fec_tx_reset(&t->path[i].fec, now);
 		wan_rate_app_limited(&t->path[i]);

@@ -33,6 +33,7 @@ static void leave(struct wan_path *p, rwy_time now)
 	p->probes = p->pto_count = 0;
 	p->ping = false;
 	wan_fec_tx_reset(&p->fec, now);
+	wan_fec_forget(&p->fec);
 }
 
 /* Forgets what was measured where the path led before. */
@@ -42,7 +43,7 @@ static void forget(struct wan_path *p, rwy_time now)
 	p->min_rtt_at = p->reverse_at = 0;
 	p->late[0] = p->late[1] = 0;
 	p->loss_fp = 0;
-	p->fec.est = (struct wan_fec_est){0};
+	wan_fec_forget(&p->fec);
 	p->reorder = (struct wan_reorder){.round_end = p->next_pn};
 	p->silent_not_before = p->pto_not_before = 0;
 	p->answered = p->asked_last = 0;

@@ -121,8 +121,8 @@ struct wan_cfg {
 	struct rwy_bufs bufs;
 	const struct cc_ops *cc;
 	struct cc_cfg cc_cfg; /* rate_Bps: of all halves of the tunnel together */
-	/* this half's first part of that and of path_rate_Bps, in 1/65536; 0: all (lease.h) */
-	uint32_t part;
+	/* this half's lease of that and of path_rate_Bps, in 1/65536; 0: all (lease.h) */
+	uint32_t lease;
 	uint32_t mtu[WAN_PATHS_MAX]; /* largest UDP payload of each path, bytes, 576 .. 9000 */
 	unsigned paths;              /* 1 .. WAN_PATHS_MAX */
 	/* limit of each path, as cc_cfg.rate_Bps; 0: that one */
@@ -348,11 +348,12 @@ void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_conges
 /* Changes cfg.path_rate_Bps of one path and cfg.path_probe in the same way. A value out of range is
  * ignored. */
 void wan_retune_path(struct wan_tunnel *t, unsigned path, uint64_t rate_Bps);
-/* Changes cfg.part in the same way: 1 .. 65536. */
-void wan_retune_part(struct wan_tunnel *t, uint32_t part);
-/* The part that this half would use, by what it sent in `span`, the time since the last call, and
- * by what waits: 0 .. 65536. */
-uint32_t wan_part_wanted(struct wan_tunnel *t, rwy_dur span);
+/* Changes cfg.lease in the same way: 1 .. 65536, another value is ignored, and so is an increase by
+ * less than a 64th. */
+void wan_retune_lease(struct wan_tunnel *t, uint32_t lease);
+/* The lease that this half would use, 0 .. 65536: by what it sent in `span`, the time since the
+ * last call, and by what is in flight. */
+uint32_t wan_lease_wanted(struct wan_tunnel *t, rwy_dur span);
 void wan_retune_probe(struct wan_tunnel *t, rwy_dur path_probe);
 /*
  * Changes what a path is used for, cfg.use. It may be a path above those that there are; the paths

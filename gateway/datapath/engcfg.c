@@ -90,7 +90,7 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	e->wan.ecn = t->ecn == CONF_ECN_AUTO;
 	e->wan.fec = t->fec == CONF_FEC_OFF ? WAN_FEC_OFF : WAN_FEC_AUTO;
 	e->wan.cc_cfg.rate_Bps = t->rate_Bps;
-	e->wan.part = c->workers > 1 ? WAN_LEASE_WHOLE / c->workers : 0;
+	e->wan.lease = c->workers > 1 ? WAN_LEASE_WHOLE / c->workers : 0;
 	e->wan.congest = t->congest;
 	e->wan.congest.delay_min = CONGEST_DELAY_MIN;
 	if (t->standby)

@@ -121,8 +121,7 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	work += gw_carrier_turn(w);
 	work += eng_poll(w->eng, w->now);
 	gw_overlay_turn(w);
-	if (w->app->leases && w->now >= w->lease_at)
-		gw_lease_turn(w);
+	gw_lease_turn(w);
 	if (w->edge)
 		work += gw_edge_turn(w);
 	gw_tx_flush(w);

@@ -27,13 +27,12 @@ def arguments(script, options=(), names=False):
     if "-h" in given or "--help" in given:
         print(about(script))
         sys.exit(0)
-    build, *rest = given or [""]
-    chosen, words = {a for a in rest if a in options}, [a for a in rest if a not in options]
-    wrong = next((a for a in words if a.startswith("-") or not names), None)
-    if not Path(build, "tests").is_dir():
+    chosen = {a for a in given if a in options}
+    build, *words = [a for a in given if a not in options] or [""]
+    unknown = next((a for a in (build, *words) if a.startswith("-")), None) or next(iter([] if names else words), None)
+    wrong = f"{unknown}: no such option" if unknown else ""
+    if not wrong and (not build or not Path(build, "tests", "sim").is_dir()):
         wrong = f"{build or 'BUILD'}: nothing is built there; run make first"
-    elif wrong:
-        wrong = f"{wrong}: no such option"
     if wrong:
         print(f"{Path(script).name}: {wrong}\n\n{about(script)}", file=sys.stderr)
         sys.exit(2)

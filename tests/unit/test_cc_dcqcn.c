@@ -23,12 +23,24 @@ struct one {
 	rwy_time now;
 };
 
+static struct cc_cfg line_of(uint64_t rate_Bps)
+{
+	return (struct cc_cfg){.rate_Bps = rate_Bps, .min_rate_Bps = 125000, .mtu = 1500, .initial_rtt = RTT};
+}
+
 static void start(struct one *o)
 {
-	struct cc_cfg cfg = {.rate_Bps = LINE, .min_rate_Bps = 125000, .mtu = 1500, .initial_rtt = RTT};
+	const struct cc_cfg cfg = line_of(LINE);
 
 	o->now = RWY_SEC;
 	cc_dcqcn.init(o->state, &cfg, o->now);
+}
+
+static void limit(struct one *o, uint64_t rate_Bps)
+{
+	const struct cc_cfg cfg = line_of(rate_Bps);
+
+	cc_dcqcn.on_limits(o->state, &cfg);
 }
 
 static uint64_t rate(const struct one *o)
@@ -91,6 +103,25 @@ static void test_cut(void **state)
 	o.now += RWY_US;
 	cnp(&o);
 	assert_in_range(rate(&o), LINE / 4, LINE / 4 + LINE / 400);
+}
+
+/* A lease that shrinks and grows again leaves a flow at line rate there. A flow that was cut stays
+ * where it is. */
+static void test_limits(void **state)
+{
+	struct one o;
+
+	start(&o);
+	limit(&o, LINE / 32);
+	assert_int_equal(rate(&o), LINE / 32);
+	limit(&o, LINE);
+	assert_int_equal(rate(&o), LINE);
+	cnp(&o);
+	assert_int_equal(rate(&o), LINE / 2);
+	limit(&o, LINE - LINE / 8);
+	assert_int_equal(rate(&o), LINE / 2);
+	limit(&o, LINE);
+	assert_int_equal(rate(&o), LINE / 2);
 }
 
 /* Marks in an ACK and losses are notifications too. */
@@ -304,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_params),
 	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_other_notifications),
 	    cmocka_unit_test(test_taken),
 	    cmocka_unit_test(test_increase),

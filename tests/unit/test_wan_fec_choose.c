@@ -173,9 +173,9 @@ static void begin_two(struct two *w, double lost)
 		    .min_rtt = &w->rtt,
 		    .ns_fp = &w->ns_fp,
 		    .mtu = 4320};
-	w->p[0].est = (struct wan_fec_est){.n = 50000, .lost = 50000 * lost, .runs = 50000 * lost};
-	wan_fec_refresh(&w->p[0]);
 	wan_fec_refresh(&w->p[1]);
+	w->p[0].est = (struct wan_fec_est){.n = 50000, .lost = 50000 * lost, .runs = 50000 * lost};
+	wan_fec_refresh(&w->p[0]); /* as after each ACK of it; the other one has only answered probes */
 }
 
 /* A new path expects what the other one loses, until it has carried enough itself. */
@@ -184,6 +184,7 @@ static void test_new_path(void **state)
 	struct two w;
 
 	begin_two(&w, 0.01);
+	assert_false(wan_fec_needless(&w.p[1], 30 * 4172, 4172));
 	assert_true(wan_fec_expect(&w.p[1]) > 0.009 && wan_fec_expect(&w.p[1]) < 0.011);
 	wan_fec_note_acked(&w.p[1], 1000);
 	assert_true(wan_fec_expect(&w.p[1]) > 0.004 && wan_fec_expect(&w.p[1]) < 0.006);
@@ -210,6 +211,9 @@ static void test_one_credit(void **state)
 	/* The path that earned it is reset: what the other one may save stays. */
 	wan_fec_lose_credit(&w.p[0]);
 	assert_true(w.x.credit > 0 && w.x.credit <= w.p[1].most[1]);
+	wan_fec_forget(&w.p[1]);
+	wan_fec_lose_credit(&w.p[0]); /* no path is left that could save */
+	assert_true(w.x.credit <= 0);
 	wan_fec_spend(&w.p[1], 4172 * 200);
 	wan_fec_earn(&w.p[1], 4 << 20, 1);
 	assert_true(w.x.credit >= -64. * 4320);
@@ -219,24 +223,26 @@ static void test_one_credit(void **state)
 static void test_told_twice(void **state)
 {
 	struct wan_fec_path p = {.id = 1, .report = {{.pn = 7, .more = 2}, {.pn = 20}}, .reports = 2};
-	uint8_t first[64], again[64], *end = wan_fec_put_rebuilt(&p, first, first + sizeof(first));
+	uint8_t first[250], next[250], *end = wan_fec_put_rebuilt(&p, first, first + sizeof(first), true);
 
 	assert_int_equal(end - first, WAN_REBUILT_HEAD + 2 * WAN_REBUILT_ENTRY);
 	assert_int_equal(p.reports, 0);
 	p.report[p.reports++] = (struct wan_fec_rebuilt){.pn = 30};
-	end = wan_fec_put_rebuilt(&p, again, again + sizeof(again));
-	assert_int_equal(end - again, WAN_REBUILT_HEAD + 3 * WAN_REBUILT_ENTRY);
-	assert_memory_equal(again + WAN_REBUILT_HEAD, first + WAN_REBUILT_HEAD, 2 * WAN_REBUILT_ENTRY);
-	end = wan_fec_put_rebuilt(&p, again, again + sizeof(again));
-	assert_int_equal(end - again, WAN_REBUILT_HEAD + WAN_REBUILT_ENTRY);
-	assert_int_equal(rwy_get64(again + WAN_REBUILT_HEAD), 30);
-	assert_ptr_equal(wan_fec_put_rebuilt(&p, again, again + sizeof(again)), again);
-	/* Without room for all, the new ones go first. */
+	end = wan_fec_put_rebuilt(&p, next, next + sizeof(next), true);
+	assert_int_equal(end - next, WAN_REBUILT_HEAD + 3 * WAN_REBUILT_ENTRY);
+	assert_memory_equal(next + WAN_REBUILT_HEAD, first + WAN_REBUILT_HEAD, 2 * WAN_REBUILT_ENTRY);
+	end = wan_fec_put_rebuilt(&p, next, next + sizeof(next), true);
+	assert_int_equal(end - next, WAN_REBUILT_HEAD + WAN_REBUILT_ENTRY);
+	assert_int_equal(rwy_get64(next + WAN_REBUILT_HEAD), 30);
+	assert_ptr_equal(wan_fec_put_rebuilt(&p, next, next + sizeof(next), true), next);
+	/* Where an ACK would not fit behind them, only the new ones go. */
 	p.report[p.reports++] = (struct wan_fec_rebuilt){.pn = 40};
 	p.told[p.told_n++] = (struct wan_fec_rebuilt){.pn = 31};
-	end = wan_fec_put_rebuilt(&p, again, again + WAN_REBUILT_HEAD + WAN_REBUILT_ENTRY);
-	assert_int_equal(end - again, WAN_REBUILT_HEAD + WAN_REBUILT_ENTRY);
-	assert_int_equal(rwy_get64(again + WAN_REBUILT_HEAD), 40);
+	end = wan_fec_put_rebuilt(&p, next, next + WAN_REBUILT_HEAD + 2 * WAN_REBUILT_ENTRY, true);
+	assert_int_equal(end - next, WAN_REBUILT_HEAD + WAN_REBUILT_ENTRY);
+	assert_int_equal(rwy_get64(next + WAN_REBUILT_HEAD), 40);
+	/* Other frames of one ACK repeat nothing. */
+	assert_ptr_equal(wan_fec_put_rebuilt(&p, next, next + sizeof(next), false), next);
 }
 
 int main(void)

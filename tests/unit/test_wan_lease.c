@@ -27,10 +27,10 @@ static void begin(struct world *w, unsigned halves)
 {
 	wan_leases_init(&w->all, halves);
 	for (unsigned i = 0; i < halves; i++)
-		wan_lease_begin(&w->half[i], &w->all, i);
+		wan_lease_begin(&w->half[i], &w->all);
 }
 
-/* What all hold and what is free. */
+/* The sum of all leases and the free part. */
 static uint64_t sum_of(struct world *w)
 {
 	uint64_t sum = atomic_load(&w->all.free);
@@ -44,7 +44,9 @@ static void turns(struct world *w, const uint32_t *demand, unsigned rounds)
 {
 	for (unsigned r = 0; r < rounds; r++)
 		for (unsigned i = 0; i < w->all.halves; i++) {
-			wan_lease_turn(&w->half[i], &w->all, demand[i]);
+			wan_lease_turn(&w->half[i], &w->all, i, demand[i]);
+			assert_true(sum_of(w) + w->half[i].giving == WHOLE);
+			wan_lease_release(&w->half[i], &w->all);
 			assert_int_equal(sum_of(w), WHOLE);
 		}
 }
@@ -137,8 +139,10 @@ static void *run_half(void *arg)
 	struct job *j = arg;
 	uint64_t rng = j->half + 1;
 
-	for (unsigned i = 0; i < 20000; i++)
-		wan_lease_turn(&j->w->half[j->half], &j->w->all, rng_next(&rng) % WHOLE);
+	for (unsigned i = 0; i < 20000; i++) {
+		wan_lease_turn(&j->w->half[j->half], &j->w->all, j->half, rng_next(&rng) % WHOLE);
+		wan_lease_release(&j->w->half[j->half], &j->w->all);
+	}
 	return NULL;
 }
 
@@ -162,46 +166,65 @@ static void test_threads(void **state)
 
 /* The part counts for the tunnel's rate and for that of a path; a little more is not worth a
  * change, less is. */
-static void test_part(void **state)
+static void test_lease_of_rates(void **state)
 {
 	struct wan_path *p = wan_one_path(4096, RWY_SEC);
 	const struct wan_congest_cfg congest = p->t->cfg.congest;
 
 	wan_retune(p->t, RATE, &congest, RWY_SEC);
 	assert_int_equal(wan_path_cc_cfg(p).rate_Bps, RATE);
-	wan_retune_part(p->t, WHOLE / 4);
+	wan_retune_lease(p->t, WHOLE / 4);
 	assert_int_equal(wan_path_cc_cfg(p).rate_Bps, RATE / 4);
-	wan_retune_part(p->t, WHOLE / 4 + 1);
+	wan_retune_lease(p->t, WHOLE / 4 + 1);
 	assert_int_equal(wan_path_cc_cfg(p).rate_Bps, RATE / 4);
-	wan_retune_part(p->t, WHOLE / 4 - 1);
+	wan_retune_lease(p->t, WHOLE / 4 - 1);
 	assert_true(wan_path_cc_cfg(p).rate_Bps < RATE / 4);
-	wan_retune_part(p->t, WHOLE / 2);
+	wan_retune_lease(p->t, WHOLE / 2);
 	wan_retune_path(p->t, 0, RATE / 2);
 	assert_int_equal(wan_path_cc_cfg(p).rate_Bps, RATE / 4);
 	wan_retune(p->t, RATE / 2, &congest, RWY_SEC);
 	assert_int_equal(wan_path_cc_cfg(p).rate_Bps, RATE / 4);
-	wan_retune_part(p->t, WHOLE);
+	wan_retune_lease(p->t, WHOLE);
 	assert_int_equal(wan_path_cc_cfg(p).rate_Bps, RATE / 2);
 	wan_free(p->t);
 }
 
-/* Who sends little wants twice that; whose data waits for a rate at its limit wants all. */
+/* A half that sends little wants twice that, or twice what is in flight a round trip; a half that
+ * sends as much as it may wants all. */
 static void test_wanted(void **state)
 {
 	struct wan_path *p = wan_one_path(4096, RWY_SEC);
 
 	wan_retune(p->t, RATE, &(struct wan_congest_cfg){0}, RWY_SEC);
-	wan_retune_part(p->t, WHOLE / 2);
-	assert_int_equal(wan_part_wanted(p->t, 5 * RWY_MS), 0);
+	wan_retune_lease(p->t, WHOLE / 2);
+	assert_int_equal(wan_lease_wanted(p->t, 5 * RWY_MS), 0);
 	p->sent_bytes += RATE / 1000; /* in 10 ms: a tenth of the rate */
-	assert_in_range(wan_part_wanted(p->t, 10 * RWY_MS), WHOLE / 5 - 1, WHOLE / 5 + 1);
-	assert_int_equal(wan_part_wanted(p->t, 10 * RWY_MS), 0);
-	p->pace.backlog = true;
-	p->rate_Bps = RATE / 2;
-	assert_int_equal(wan_part_wanted(p->t, 10 * RWY_MS), WHOLE);
-	p->rate_Bps = RATE / 8; /* what the path carries: the limit does not matter */
-	assert_in_range(wan_part_wanted(p->t, 10 * RWY_MS), WHOLE / 4 - 1, WHOLE / 4 + 1);
-	assert_int_equal(wan_part_wanted(p->t, 0), 0);
+	assert_in_range(wan_lease_wanted(p->t, 10 * RWY_MS), WHOLE / 5 - 1, WHOLE / 5 + 1);
+	assert_int_equal(wan_lease_wanted(p->t, 10 * RWY_MS), 0);
+	p->sent_bytes += RATE / 1000;
+	assert_int_equal(wan_lease_wanted(p->t, 2 * RWY_MS), WHOLE); /* all of its half */
+	assert_int_equal(wan_lease_wanted(p->t, 10 * RWY_MS), 0);
+	/* The window is closed: nothing is sent. */
+	p->srtt = 100 * RWY_MS;
+	p->inflight = RATE / 100; /* a tenth of the rate for a round trip */
+	assert_in_range(wan_lease_wanted(p->t, 10 * RWY_MS), WHOLE / 5 - 1, WHOLE / 5 + 1);
+	assert_int_equal(wan_lease_wanted(p->t, 0), 0);
+	p->inflight = 0;
+	wan_free(p->t);
+}
+
+/* The rates of granted paths divide data, however small the lease is. */
+static void test_granted(void **state)
+{
+	struct wan_path *p = wan_one_path(4096, RWY_SEC);
+
+	p->t->cfg.cc_cfg.min_rate_Bps = 125000;
+	wan_retune_path(p->t, 0, 4000000);
+	const uint64_t clock = p->part.ns_fp;
+
+	wan_retune_lease(p->t, WHOLE / 64);
+	assert_int_equal(wan_path_cc_cfg(p).rate_Bps, 125000);
+	assert_int_equal(p->part.ns_fp, clock);
 	wan_free(p->t);
 }
 
@@ -214,8 +237,9 @@ int main(void)
 	    cmocka_unit_test(test_pause),
 	    cmocka_unit_test(test_random),
 	    cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_part),
+	    cmocka_unit_test(test_lease_of_rates),
 	    cmocka_unit_test(test_wanted),
+	    cmocka_unit_test(test_granted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

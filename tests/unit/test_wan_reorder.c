@@ -219,6 +219,25 @@ static unsigned read_acks(struct wan_path *p, bool *got, uint64_t n, rwy_time no
 	return frames;
 }
 
+/* The ACK after a report of rebuilt datagrams says their numbers again, and a new session does not. */
+static void test_rebuilt_again(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	struct wan_tx tx;
+	struct wan_out o = {.tx = &tx, .p = p, .at = tx.hdr, .limit = WAN_HDR_MAX};
+
+	wan_ack_on_received(p, 7, true, RWY_SEC);
+	p->fec.told[p->fec.told_n++] = (struct wan_fec_rebuilt){.pn = 7};
+	assert_true(wan_ack_put(p, &o, 2 * RWY_SEC));
+	assert_int_equal(tx.hdr[0], WAN_F_REBUILT);
+	assert_int_equal(rwy_get64(tx.hdr + WAN_REBUILT_HEAD), 7);
+	assert_int_equal(p->fec.told_n, 0);
+	p->fec.told[p->fec.told_n++] = (struct wan_fec_rebuilt){.pn = 7};
+	wan_path_restart(p, 3 * RWY_SEC);
+	assert_int_equal(p->fec.told_n, 0);
+	wan_free(p->t);
+}
+
 /* More gaps than a frame can name, and a late datagram below them: it is reported, and more than
  * once. */
 static void test_acks(void **state)
@@ -288,6 +307,7 @@ int main(void)
 	    cmocka_unit_test(test_jitter),
 	    cmocka_unit_test(test_silence),
 	    cmocka_unit_test(test_rebuilt),
+	    cmocka_unit_test(test_rebuilt_again),
 	    cmocka_unit_test(test_acks),
 	    cmocka_unit_test(test_floor),
 	};

@@ -37,7 +37,7 @@
 /* most REPAIR datagrams that the waiting blocks and groups hold together */
 #define WAN_FEC_HELD_MAX 512
 #define WAN_FEC_REBUILT  128 /* ranges waiting to be reported to the peer */
-#define WAN_FEC_TOLD     16  /* ranges of the latest report that the next one says again */
+#define WAN_FEC_TOLD     8   /* ranges of the latest report that the next one says again */
 
 struct wan_fec_code;
 struct wan_fec_rx;
@@ -159,13 +159,14 @@ struct wan_fec_path {
 	struct wan_fec_est est;
 	struct wan_fec_tx *tx; /* NULL until first used */
 	struct wan_fec_keep *keep;
-	/* Ranges to be reported; those of the latest report, which may be lost. */
+	/* Ranges to be reported; ranges of the latest report, which may be lost. */
 	struct wan_fec_rebuilt report[WAN_FEC_REBUILT], told[WAN_FEC_TOLD];
 	unsigned reports, told_n;
 	/* Computed from rate, RTT and loss after each ACK, so that a datagram only reads them. [1]:
 	 * small messages. */
-	double share[2], most[2]; /* credit earned per byte; most that it lets the paths save */
-	uint64_t flight;          /* bytes sent in somewhat more than a round trip */
+	double share[2]; /* credit earned per byte */
+	double most[2];  /* the credit of all paths stays below the largest one */
+	uint64_t flight; /* bytes sent in somewhat more than a round trip */
 	/* Messages up to so many datagrams need no repairs. [1]: longer ones (LARGE_FAIL). */
 	double safe[2];
 	bool cheap; /* losses are so rare that protecting everything costs next to nothing */
@@ -194,6 +195,8 @@ static inline bool wan_fec_message_ends(const struct rwy_buf *b)
 }
 
 /* plan.c: statistics and decisions */
+/* Forgets the path's losses and what it may save: it leads elsewhere, or is used for nothing. */
+void wan_fec_forget(struct wan_fec_path *p);
 void wan_fec_note_acked(struct wan_fec_path *p, uint32_t n);
 /* `beside`: how many of its two neighbours were lost as well. */
 void wan_fec_note_lost(struct wan_fec_path *p, uint64_t pn, unsigned beside, rwy_time now);
@@ -232,7 +235,7 @@ void wan_fec_refresh(struct wan_fec_path *p);
 void wan_fec_earn(struct wan_fec_path *p, uint64_t total, uint32_t len);
 /* p sends `len` bytes again. */
 void wan_fec_spend(struct wan_fec_path *p, uint32_t len);
-/* Forgets what p earned: other paths' credit stays. */
+/* The path ends or stands still: the credit is bounded by what the other paths may save. */
 void wan_fec_lose_credit(struct wan_fec_path *p);
 
 /* choose.c */
@@ -362,8 +365,9 @@ static inline bool wan_fec_waiting(const struct wan_fec *x)
 /* A new session begins: everything kept is useless. */
 void wan_fec_rx_reset(struct wan_fec *x);
 /* Writes REBUILT, as much as fits: it tells the peer which acknowledged datagrams never arrived.
+ * `again`: also up to WAN_FEC_TOLD ranges of the report before, if an ACK still fits behind them.
  * Returns the byte after. */
-uint8_t *wan_fec_put_rebuilt(struct wan_fec_path *p, uint8_t *at, const uint8_t *end);
+uint8_t *wan_fec_put_rebuilt(struct wan_fec_path *p, uint8_t *at, const uint8_t *end, bool again);
 
 /* Returns the last place of a map that has a symbol. */
 static inline unsigned wan_fec_last_place(const struct wan_f_repair *r)

@@ -33,6 +33,12 @@
 #define VAIN_PARTS  2    /* part of a round trip; a group is closed before */
 
 /* --- loss statistics -------------------------------------------------------------------------- */
+void wan_fec_forget(struct wan_fec_path *p)
+{
+	p->est = (struct wan_fec_est){0};
+	p->most[0] = p->most[1] = 0;
+}
+
 void wan_fec_note_acked(struct wan_fec_path *p, uint32_t n)
 {
 	struct wan_fec_est *e = &p->est;
@@ -120,7 +126,7 @@ double wan_fec_burst(const struct wan_fec_path *p)
 	return e->runs > 0 && e->lost > e->runs ? e->lost / e->runs : 1;
 }
 
-/* What the other paths lose is the best guess for one that has hardly carried anything yet. */
+/* A path that has hardly carried anything probably loses as much as the others. */
 static double guess(const struct wan_fec_path *p)
 {
 	const struct wan_fec *x = p->fec;
@@ -292,7 +298,7 @@ bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f
 	return f->waiting <= f->peak - f->peak / 4;
 }
 
-void wan_fec_refresh(struct wan_fec_path *p)
+static void refresh_one(struct wan_fec_path *p)
 {
 	double loss = loss_seen(p), round = (double)bytes_in(p, *p->srtt + *p->srtt / 4);
 
@@ -306,6 +312,17 @@ void wan_fec_refresh(struct wan_fec_path *p)
 		p->share[small] = extra_share(p->fec, loss, small);
 		p->most[small] = p->share[small] * round + 16.0 * p->mtu;
 	}
+}
+
+/* New paths are only asked whether they answer: what they expect follows from the others. */
+void wan_fec_refresh(struct wan_fec_path *p)
+{
+	const struct wan_fec *x = p->fec;
+
+	refresh_one(p);
+	for (unsigned i = 0; i < x->paths; i++)
+		if (x->path[i] != p && x->path[i]->est.n < NEW_PATH)
+			refresh_one(x->path[i]);
 }
 
 /* --- credit ----------------------------------------------------------------------------------- */

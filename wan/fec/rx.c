@@ -269,6 +269,8 @@ void wan_fec_on_data(struct wan_fec_path *p, uint64_t pn, rwy_time now)
 }
 
 /* --- REBUILT ---------------------------------------------------------------------------------- */
+#define ACK_ROOM 120u /* bytes: an ACK with many ranges */
+
 static uint8_t *put_range(uint8_t *at, const struct wan_fec_rebuilt *l)
 {
 	rwy_put64(at, l->pn);
@@ -278,22 +280,26 @@ static uint8_t *put_range(uint8_t *at, const struct wan_fec_rebuilt *l)
 
 /*
  * Each range is said twice. The ACK that follows a lost report names the same numbers; without the
- * report the peer would take them for late arrivals, and the path for one that reorders.
+ * report the peer would take them for late arrivals, and the path for one that reorders. The second
+ * time takes only room that the ACK behind it does not need.
  */
-uint8_t *wan_fec_put_rebuilt(struct wan_fec_path *p, uint8_t *at, const uint8_t *end)
+uint8_t *wan_fec_put_rebuilt(struct wan_fec_path *p, uint8_t *at, const uint8_t *end, bool again)
 {
 	uint32_t room = (uint32_t)(end - at);
 	unsigned most = room < WAN_REBUILT_HEAD ? 0 : (room - WAN_REBUILT_HEAD) / WAN_REBUILT_ENTRY;
 	unsigned fresh = most < p->reports ? most : p->reports;
-	unsigned again = most - fresh < p->told_n ? most - fresh : p->told_n;
+	unsigned spare =
+	    room < WAN_REBUILT_HEAD + ACK_ROOM ? 0 : (room - WAN_REBUILT_HEAD - ACK_ROOM) / WAN_REBUILT_ENTRY;
+	unsigned told = again && spare > fresh ? spare - fresh : 0;
 
-	if (!fresh && !again)
+	told = told < p->told_n ? told : p->told_n;
+	if (!fresh && !told)
 		return at;
 	at[0] = WAN_F_REBUILT;
 	at[1] = p->id;
-	at[2] = (uint8_t)(fresh + again);
+	at[2] = (uint8_t)(fresh + told);
 	at += WAN_REBUILT_HEAD;
-	for (unsigned i = 0; i < again; i++)
+	for (unsigned i = 0; i < told; i++)
 		at = put_range(at, &p->told[i]);
 	p->told_n = 0;
 	for (; fresh; fresh--) {
