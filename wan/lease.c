@@ -16,19 +16,15 @@ void wan_lease_begin(struct wan_lease *l, const struct wan_leases *all)
 	*l = (struct wan_lease){.held = WAN_LEASE_WHOLE / all->halves};
 }
 
-static uint32_t least(const struct wan_leases *all)
-{
-	return WAN_LEASE_WHOLE / all->halves / WAN_LEASE_LEAST;
-}
-
 /* Demands of all halves, at least what each of them keeps. Returns their sum. */
 static uint64_t read_demands(const struct wan_leases *all, uint32_t *demand)
 {
+	const uint32_t least = WAN_LEASE_WHOLE / all->halves / WAN_LEASE_LEAST;
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < all->halves; i++) {
 		demand[i] = atomic_load_explicit(&all->demand[i], memory_order_relaxed);
-		demand[i] = demand[i] < least(all) ? least(all) : demand[i];
+		demand[i] = demand[i] < least ? least : demand[i];
 		sum += demand[i];
 	}
 	return sum;

@@ -50,7 +50,7 @@ void wan_lease_begin(struct wan_lease *l, const struct wan_leases *all);
  * may call it at the same time.
  */
 uint32_t wan_lease_turn(struct wan_lease *l, struct wan_leases *all, unsigned half, uint32_t demand);
-/* What the half gave up is free for others. */
+/* Frees for others the part that the half gave up. On its thread. */
 void wan_lease_release(struct wan_lease *l, struct wan_leases *all);
 
 #endif

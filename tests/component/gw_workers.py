@@ -33,7 +33,7 @@ def fix_rate(gateway):
 def rate_parts(folder):
     """The part of each worker at gateway A."""
     r = subprocess.run(("curl", "-s", "--unix-socket", os.path.join(folder, "a.sock"), "http://api/v1/tunnels?workers=1"),
-                             capture_output=True, text=True, check=True)
+                       capture_output=True, text=True, check=True)
     return [half["rate_part"] for half in json.loads(r.stdout)["tunnels"][0]["halves"]]
 
 

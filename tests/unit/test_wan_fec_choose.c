@@ -194,7 +194,7 @@ static void test_new_path(void **state)
 	assert_true(wan_fec_expect(&w.p[1]) <= 3e-6);
 }
 
-/* What one path earned protects a message that goes by the other one. */
+/* A message is protected with the credit that another path earned. */
 static void test_one_credit(void **state)
 {
 	const struct wan_fec_message y = {.total = 1024, .own = 1024, .left = 1024, .bytes = 4172};

@@ -63,6 +63,7 @@ struct wan_fec {
 	uint32_t index;             /* what the peer writes into its datagrams */
 	double extra_max;           /* share of the data that repairs may cost */
 	double credit;              /* bytes left to spend on repairs, by all paths */
+	double most[2];             /* largest credit: the largest `most` of a path */
 	uint64_t rx_bytes;          /* of copies, each path */
 	uint32_t parity;            /* buffers of repairs to be sent */
 	struct wan_fec_code **code; /* where the tables are kept: for several tunnels, or own */
@@ -165,7 +166,7 @@ struct wan_fec_path {
 	/* Computed from rate, RTT and loss after each ACK, so that a datagram only reads them. [1]:
 	 * small messages. */
 	double share[2]; /* credit earned per byte */
-	double most[2];  /* the credit of all paths stays below the largest one */
+	double most[2];  /* credit that it lets the paths save */
 	uint64_t flight; /* bytes sent in somewhat more than a round trip */
 	/* Messages up to so many datagrams need no repairs. [1]: longer ones (LARGE_FAIL). */
 	double safe[2];

@@ -314,18 +314,6 @@ static void refresh_one(struct wan_fec_path *p)
 	}
 }
 
-/* New paths are only asked whether they answer: what they expect follows from the others. */
-void wan_fec_refresh(struct wan_fec_path *p)
-{
-	const struct wan_fec *x = p->fec;
-
-	refresh_one(p);
-	for (unsigned i = 0; i < x->paths; i++)
-		if (x->path[i] != p && x->path[i]->est.n < NEW_PATH)
-			refresh_one(x->path[i]);
-}
-
-/* --- credit ----------------------------------------------------------------------------------- */
 /* The most that the paths may save: a round trip's worth of the one that earns most. */
 static double most_saved(const struct wan_fec *x, unsigned small, const struct wan_fec_path *without)
 {
@@ -337,6 +325,20 @@ static double most_saved(const struct wan_fec *x, unsigned small, const struct w
 	return most;
 }
 
+/* New paths are only asked whether they answer: what they expect follows from the others. */
+void wan_fec_refresh(struct wan_fec_path *p)
+{
+	struct wan_fec *x = p->fec;
+
+	refresh_one(p);
+	for (unsigned i = 0; i < x->paths; i++)
+		if (x->path[i] != p && x->path[i]->est.n < NEW_PATH)
+			refresh_one(x->path[i]);
+	for (unsigned small = 0; small < 2; small++)
+		x->most[small] = most_saved(x, small, NULL);
+}
+
+/* --- credit ----------------------------------------------------------------------------------- */
 static void bound(struct wan_fec *x, double most)
 {
 	if (x->credit > most)
@@ -355,8 +357,7 @@ void wan_fec_earn(struct wan_fec_path *p, uint64_t total, uint32_t len)
 	if (!x->peer)
 		return;
 	x->credit += p->share[small] * len;
-	if (x->credit > p->most[small])
-		bound(x, most_saved(x, small, NULL));
+	bound(x, x->most[small]);
 	if (x->credit < -64.0 * p->mtu)
 		x->credit = -64.0 * p->mtu;
 }
