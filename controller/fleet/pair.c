@@ -29,20 +29,9 @@ static void pair_put(struct ctlr_change *ch, const struct ctlr_pair *p)
 	ctlr_change_put(ch, key, ctlr_pair_json(p));
 }
 
-/* Documents and plans need this of a registration: not which process it is. */
-static json_t *common_json(const struct model_registration *reg)
-{
-	json_t *j = mdl_write(&model_registration_table, reg);
-
-	json_object_del(j, "boot_id");
-	json_object_del(j, "version");
-	json_object_del(j, "pair");
-	return j;
-}
-
 static bool common_same(const struct model_registration *a, const struct model_registration *b)
 {
-	json_t *x = common_json(a), *y = common_json(b);
+	json_t *x = ctlr_pair_common(a), *y = ctlr_pair_common(b);
 	const bool same = a->has_pair == b->has_pair && json_equal(x, y);
 
 	json_decref(x);

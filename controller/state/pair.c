@@ -47,6 +47,17 @@ static void add_word(char out[96], const char *word)
 	snprintf(out + n, 96 - n, "%s%s", n ? ", " : "", word);
 }
 
+json_t *ctlr_pair_common(const struct model_registration *reg)
+{
+	json_t *j = mdl_write(&model_registration_table, reg);
+
+	json_object_del(j, "boot_id");
+	json_object_del(j, "version");
+	json_object_del(j, "pair");
+	json_object_del(json_object_get(json_object_get(j, "capabilities"), "quic"), "bandwidth_bps");
+	return j;
+}
+
 /* In what the members differ: "wan, version"; `bars`: only what keeps one from taking over. */
 static void differ(const struct ctlr_pair *p, char all[96], char bars[96])
 {
@@ -59,8 +70,8 @@ static void differ(const struct ctlr_pair *p, char all[96], char bars[96])
 	*all = *bars = 0;
 	if (!m[0].up || !m[1].up)
 		return;
-	x = mdl_write(&model_registration_table, a);
-	y = mdl_write(&model_registration_table, b);
+	x = ctlr_pair_common(a);
+	y = ctlr_pair_common(b);
 	for (unsigned i = 0; x && y && i < sizeof(words) / sizeof(words[0]); i++)
 		if (!json_equal(json_object_get(x, words[i]), json_object_get(y, words[i])))
 			add_word(bars, words[i]);

@@ -24,7 +24,7 @@ from ctlr.networks import (  # noqa: E402, F401
     test_a_tunnel_that_a_network_lost_is_made_again, test_two_networks_between_two_sites_are_placed_together,
     test_what_was_granted_and_not_kept_is_given_back_after_a_crash, test_whatever_happens_the_network_has_what_the_jobs_say, two_replicas_and_a_network)
 from ctlr.pairs import (  # noqa: E402, F401
-    pairs_and_replicas, test_a_pair_is_one_gateway, test_a_standby_that_is_lost_is_said_to_be, test_a_takeover_is_told, test_members_that_cannot_be_are_refused,
+    pairs_and_replicas, test_a_pair_is_one_gateway, test_each_measures_quic_for_itself, test_a_standby_that_is_lost_is_said_to_be, test_a_takeover_is_told, test_members_that_cannot_be_are_refused,
     test_pairs_are_there_again_after_a_restart, test_who_lies_is_found_out)
 from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_wrong_permits_are_refused  # noqa: E402, F401
 from ctlr.shapes import (  # noqa: E402, F401

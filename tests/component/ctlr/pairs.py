@@ -237,6 +237,25 @@ def test_who_lies_is_found_out(w):
     until(lambda: pair(w)["serves"] == "m1" and pair(w)["epoch"] == 1)
 
 
+def test_each_measures_quic_for_itself(w):
+    """Two machines never measure the same: the pair is protected nevertheless, and a takeover changes no document."""
+    w.sites()
+    b, = w.gateways("gw-b1")
+    one, two = members(w)
+    for m, bps in ((one, 1_772_000_000), (two, 990_000_000)):
+        m.register(capabilities={**m.reg["capabilities"], "quic": {"bandwidth_bps": bps}})
+    p = protected(w, one, two)
+    assert "differ" not in p, p
+    until(lambda: len(b.document()["tunnels"]) == 1)
+    before = b.document(), two.document()
+    two.say("alone", None, 2, served="silent")
+    until(lambda: pair(w)["serves"] == "m2")
+    assert (b.document(), two.document()) == before
+    two.register(capabilities={**two.reg["capabilities"], "quic": {"bandwidth_bps": 990_000_000, "congestion_control": "cubic"}})
+    one.say("ready", "paired", 2)
+    until(lambda: pair(w).get("differ") == "capabilities")
+
+
 def test_a_standby_that_is_lost_is_said_to_be(w):
     """The gateway is up as long as one of the two is, and lost when both are."""
     w.sites()
