@@ -261,6 +261,8 @@ enum eng_flow {
 	ENG_FLOW_OPEN,    /* its messages are requests */
 	ENG_FLOW_DISCARD, /* rewound: messages are dropped until the flow is opened again */
 	ENG_FLOW_LEFT,    /* ended by the near gateway, which expects nothing more from it */
+	ENG_FLOW_LOST,    /* its near gateway's process ended, which had not settled (peer.h) */
+	ENG_FLOW_TOLD,    /* the next process was told so */
 };
 
 /* Whether the first packet of an unpaired flow may go to the host (pair.c). */

@@ -36,6 +36,7 @@
 	X(local_ack_timeout_err, "a local host did not answer in time")                                      \
 	X(implied_nak_seq_err, "a response was lost on the LAN (implied NAK)")                               \
 	X(conns_lost, "connections ended at both hosts because acknowledged requests are lost")              \
+	X(conns_forgotten, "connections of an earlier process that only the far gateway knew: ended")        \
 	X(conns_failed, "connections ended with an error")                                                   \
 	X(conns_opened, "flows entered in the flow table")                                                   \
 	X(conns_paired, "connections whose two directions were paired")                                      \
@@ -93,6 +94,7 @@
 	X(cm_foreign, "CM requests that name other hosts than their packets: carried, not believed")         \
 	X(cm_held, "DREQs that waited until the far host had what their host was acknowledged")              \
 	X(drop_cm_repeated, "DREQ sent again while the first one waits")                                     \
+	X(drop_cm_lost, "DREQs of connections that their gateway has lost: CM repeats them")                 \
 	X(drop_cm_share, "CM messages above the share of their host or tenant: CM repeats them")             \
 	X(drop_bad_cm, "malformed CM message")                                                               \
 	X(drop_no_buffer, "no packet buffer")                                                                \

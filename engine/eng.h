@@ -9,7 +9,7 @@
  *   port  standby_port  lan  info                  callbacks of wan/, packets of local hosts
  *   standby                                        one of a pair: who serves, who stores
  *   takeover                                       what is stored becomes connections
- *   cm  expire  restore  tenant_set  settle        CM, sweep, journal, tenants, before the end
+ *   cm  expire  restore  tenant_set  settle  peer  CM, sweep, journal, tenants, ends of processes
  *   responder_states       |  requester_states     tables: state and event -> function
  *   answer  request        |  deliver  response    the functions of the tables
  *   ack_policy  reuse      |  recover
@@ -95,11 +95,24 @@ struct eng_cm_waiting {
 	uint16_t host[ENG_CM_HOSTS], tenant[ENG_CM_TENANTS];
 };
 
+/* Messages about processes (peer.h). */
+struct eng_peer {
+	struct wan_txflow *tx;
+	struct wan_rxflow *rx;
+	bool settled;     /* the other gateway's process owes nothing when it ends */
+	uint8_t owed;     /* enum eng_peer_type, the latest that it is to be told; 0: nothing */
+	rwy_time lost_at; /* the latest restart of the other gateway that had not settled */
+	/* When the next of the connections that it lost are told; RWY_NEVER: all are. */
+	rwy_time at;
+	uint32_t cursor; /* the table slot of these */
+};
+
 struct eng_tunnel {
 	struct wan_tunnel *wan; /* NULL: this number is free */
 	struct wan_txflow *mgmt;
 	struct eng_cm_waiting cm; /* what is in mgmt */
 	struct wan_rxflow *mgmt_rx;
+	struct eng_peer peer;
 	rwy_dur min_rtt;   /* smallest round trip of late, as of the last sweep */
 	rwy_dur least_rtt; /* smallest ever, by any carrier: two hosts cannot connect in less */
 	struct eng *e;
@@ -162,6 +175,9 @@ struct eng_settle {
 	rwy_time turn_at; /* CLOSING lasts until then at most, SETTLING at least */
 	uint32_t flows, flows_left;
 	uint32_t kept, kept_left; /* eng_settle_info.kept */
+	uint32_t own;             /* connections that the standby does not have */
+	bool told;                /* far gateways were told that nothing is owed */
+	bool unheard;             /* SERVING again, which not all of them know */
 	uint64_t bytes, bytes_left;
 };
 
@@ -289,6 +305,7 @@ struct eng {
 	uint32_t orphans_n;
 	bool closing; /* eng_free runs: journal entries stay for the next process, unless settled */
 	struct eng_settle settle;
+	rwy_time peer_at; /* the first of eng_tunnel.peer.at */
 	/* Number of requester sides that wait for the turn of pairing, or have it. */
 	uint32_t learning;
 	rwy_time started;

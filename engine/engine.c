@@ -11,6 +11,7 @@
 #include "engine/port.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
+#include "engine/peer.h"
 #include "engine/settle.h"
 #include "engine/store.h"
 #include "engine/steer.h"
@@ -46,7 +47,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->hash_seed = rwy_mix64(~cfg->seed);
 	e->now = e->started = now;
 	e->wheel_tick = now >> ENG_WHEEL_SHIFT;
-	e->settle.at = RWY_NEVER;
+	e->settle.at = e->peer_at = RWY_NEVER;
 	e->responder_slab.size = (sizeof(struct eng_responder) + 63) & ~63u;
 	e->requester_slab.size = (sizeof(struct eng_requester) + 63) & ~63u;
 	e->pair_slab.size = (sizeof(struct eng_pair) + 63) & ~63u;
@@ -229,6 +230,8 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 		eng_sweep(e, now);
 	if (now >= e->settle.at)
 		eng_settle_step(e, now);
+	if (now >= e->peer_at)
+		eng_peer_step(e, now);
 	return total;
 }
 
@@ -243,7 +246,7 @@ rwy_time eng_next(const struct eng *e)
 		return at;
 	if (e->dirty_head)
 		return e->now;
-	at = rwy_time_min(at, rwy_time_min(eng_pair_next(e), e->settle.at));
+	at = rwy_time_min(at, rwy_time_min(eng_pair_next(e), rwy_time_min(e->settle.at, e->peer_at)));
 	if (e->rps)
 		at = rwy_time_min(at, eng_rp_next(e));
 	if (e->causal_due)

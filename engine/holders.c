@@ -15,6 +15,7 @@ static void add_tunnels(const struct eng *e, struct eng_memory *out)
 		out->dgrams += st.dgram_bufs;
 		out->order += st.order_bufs;
 		out->cm += e->tunnel[i].mgmt ? wan_tx_queued(e->tunnel[i].mgmt) : 0;
+		out->cm += e->tunnel[i].peer.tx ? wan_tx_queued(e->tunnel[i].peer.tx) : 0;
 		out->kind[ENG_MEM_RECEIVED].max += e->cfg.tunnel[i].wan.rx_bytes;
 	}
 }

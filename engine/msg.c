@@ -36,7 +36,7 @@ static uint8_t retry_count(uint8_t n)
 
 bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len)
 {
-	if (len != ENG_OPEN_LEN || p[0] < ENG_OPEN_REQ || p[0] > ENG_OPEN_COPY)
+	if (len != ENG_OPEN_LEN || p[0] < ENG_OPEN_REQ || p[0] > ENG_OPEN_PEER)
 		return false;
 	o->type = p[0];
 	o->rnr_retry = retry_count(p[1]);
@@ -102,6 +102,27 @@ bool eng_copy_decode(struct eng_copy_msg *m, const uint8_t *p, size_t len)
 	m->psn = rwy_get32(p + 4);
 	m->msn = rwy_get32(p + 8);
 	return pmtu_ok(m->pmtu) && m->psn <= 0xffffff && m->msn <= 0xffffff;
+}
+
+/* Before the open information of LOST; all of the others. */
+#define PEER_HEAD 8
+
+size_t eng_peer_encode(uint8_t *out, const struct eng_peer_msg *m)
+{
+	rwy_put32(out, (uint32_t)m->type << 24);
+	rwy_put32(out + 4, m->psn);
+	return PEER_HEAD + (m->type == ENG_PEER_LOST ? eng_open_encode(out + PEER_HEAD, &m->open) : 0);
+}
+
+bool eng_peer_decode(struct eng_peer_msg *m, const uint8_t *p, size_t len)
+{
+	if (len < PEER_HEAD || p[0] < ENG_PEER_LOST || p[0] > ENG_PEER_SERVING)
+		return false;
+	*m = (struct eng_peer_msg){.type = p[0], .psn = rwy_get32(p + 4)};
+	if (m->type != ENG_PEER_LOST)
+		return len == PEER_HEAD;
+	return m->psn <= 0xffffff && eng_open_decode(&m->open, p + PEER_HEAD, len - PEER_HEAD) &&
+	       m->open.type == ENG_OPEN_REQ && m->open.peer_qpn;
 }
 
 static const char *refused_text(uint8_t syndrome, bool beside)

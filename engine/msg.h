@@ -26,6 +26,7 @@ enum eng_open_type {
 	ENG_OPEN_RSP = 2,  /* responses to the requests of that key, far gateway to near gateway */
 	ENG_OPEN_MGMT = 3, /* CM MADs of the tunnel; in a pair's own tunnel messages of the pair */
 	ENG_OPEN_COPY = 4, /* in a pair's own tunnel: copies of the requests of that key */
+	ENG_OPEN_PEER = 5, /* what a gateway tells of its process, or of the other one's (peer.h) */
 };
 
 #define ENG_RETRY_UNKNOWN   255
@@ -103,6 +104,24 @@ struct eng_copy_msg {
 /* Writes ENG_COPY_LEN bytes and returns their number; reads them, false if malformed. */
 size_t eng_copy_encode(uint8_t *out, const struct eng_copy_msg *m);
 bool eng_copy_decode(struct eng_copy_msg *m, const uint8_t *p, size_t len);
+
+/* Messages of a flow ENG_OPEN_PEER. */
+enum eng_peer_type {
+	/* The receiver's earlier process had this flow; the sender has all requests before psn. */
+	ENG_PEER_LOST = 1,
+	ENG_PEER_SETTLED = 2, /* the sender's process owes nothing when it ends */
+	ENG_PEER_SERVING = 3, /* it serves again */
+};
+struct eng_peer_msg {
+	uint8_t type;         /* enum eng_peer_type */
+	uint32_t psn;         /* LOST */
+	struct eng_open open; /* LOST: as the earlier process opened the flow */
+};
+#define ENG_PEER_LEN (8 + ENG_OPEN_LEN)
+
+/* Writes at most ENG_PEER_LEN bytes and returns their number; reads them, false if malformed. */
+size_t eng_peer_encode(uint8_t *out, const struct eng_peer_msg *m);
+bool eng_peer_decode(struct eng_peer_msg *m, const uint8_t *p, size_t len);
 
 /* Writes ENG_CTRL_LEN bytes and returns their number; reads them, false if malformed. */
 size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c);

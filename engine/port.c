@@ -8,8 +8,10 @@
 #include "engine/port.h"
 #include "engine/emit.h"
 #include "engine/mgmt.h"
+#include "engine/peer.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
+#include "engine/settle.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
 #include "roce/icrc.h"
@@ -19,11 +21,20 @@
 #define IPPROTO_ICMP4 1
 #define IPPROTO_ICMP6 58
 
-/* The user of a flow is a side; that of the management flow is the tunnel itself. */
-static bool is_tunnel(const struct eng *e, const void *user)
+/* The user of a flow is a side, but for two flows: the management flow, and that of peer.h. */
+static bool is_mgmt(const struct eng_tunnel *t, const void *user)
 {
-	return (const struct eng_tunnel *)user >= e->tunnel &&
-	       (const struct eng_tunnel *)user < e->tunnel + ENG_TUNNELS_MAX;
+	return user == t;
+}
+
+static bool is_peer(const struct eng_tunnel *t, const void *user)
+{
+	return user == &t->peer;
+}
+
+static bool is_side(const struct eng_tunnel *t, const void *user)
+{
+	return !is_mgmt(t, user) && !is_peer(t, user);
 }
 
 /* A near gateway that knows both QPNs has admitted the connection before this one restarted. */
@@ -65,6 +76,9 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 			wan_rx_reset(t->mgmt_rx, now);
 		t->mgmt_rx = rx;
 		return t;
+	case ENG_OPEN_PEER:
+		eng_peer_opened(t, rx, now);
+		return &t->peer;
 	case ENG_OPEN_REQ:
 		if (!admits_flow(e, &o, now))
 			return NULL;
@@ -127,7 +141,7 @@ static void drop_foreign(struct eng *e, struct rwy_buf *b, const struct roce_pkt
 }
 
 /* Sends a CM MAD or a datagram of the other site to the LAN. */
-static void carry_to_lan(const struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_time now)
+static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_time now)
 {
 	struct eng *e = t->e;
 	struct roce_pkt pkt;
@@ -150,6 +164,10 @@ static void carry_to_lan(const struct eng_tunnel *t, struct rwy_buf *b, bool cm,
 		drop_foreign(e, b, &pkt, cm && r == ROCE_PARSE_OK);
 		return;
 	}
+	if (cm && r == ROCE_PARSE_OK && eng_peer_holds_dreq(t, (uint32_t)tenant, &pkt, now)) {
+		eng_drop(e, b, &e->c.drop_cm_lost);
+		return;
+	}
 	if (cm && r == ROCE_PARSE_OK && !eng_cm_learn(e, (uint32_t)tenant, &pkt, now)) {
 		rwy_buf_free(&e->bufs, b);
 		return;
@@ -160,29 +178,32 @@ static void carry_to_lan(const struct eng_tunnel *t, struct rwy_buf *b, bool cm,
 static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
-	struct eng *e = t->e;
+	const uint64_t seq = b->seq;
 
-	if (is_tunnel(e, user)) {
-		uint64_t seq = b->seq;
-
+	if (is_mgmt(t, user)) {
 		carry_to_lan(t, b, true, now);
 		wan_rx_delivered(t->mgmt_rx, seq, now);
-		return;
-	}
-	if (((struct eng_side *)user)->is_requester)
+	} else if (is_peer(t, user)) {
+		eng_peer_message(t, b, now);
+		wan_rx_delivered(t->peer.rx, seq, now);
+	} else if (((struct eng_side *)user)->is_requester) {
 		eng_requester_message(user, b, now);
-	else
+	} else {
 		eng_responder_message(user, b, now);
+	}
 }
 
 /*
  * The near gateway aborted its flow, or is gone. An unpaired side is freed then, for its turn holds
  * up others.
  */
-static void requests_end(struct eng_requester *rq, enum wan_close_reason reason, rwy_time now)
+static void requests_end(
+    const struct eng_tunnel *t, struct eng_requester *rq, enum wan_close_reason reason, rwy_time now)
 {
 	rq->requests = NULL;
-	rq->flow = reason == WAN_CLOSE_BY_SENDER ? ENG_FLOW_LEFT : ENG_FLOW_NONE;
+	rq->flow = reason == WAN_CLOSE_BY_SENDER                        ? ENG_FLOW_LEFT
+	           : reason == WAN_CLOSE_PEER_RESET && !t->peer.settled ? ENG_FLOW_LOST
+	                                                                : ENG_FLOW_NONE;
 	/* Reports of what a flow had are for that flow: a standby's comes after it. */
 	if (reason == WAN_CLOSE_PEER_RESET)
 		eng_requester_forget_numbers(rq);
@@ -201,10 +222,12 @@ static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_ti
 {
 	struct eng_tunnel *t = ctx;
 
-	if (is_tunnel(t->e, user))
+	if (is_mgmt(t, user))
 		t->mgmt_rx = NULL;
+	else if (is_peer(t, user))
+		t->peer.rx = NULL;
 	else if (((struct eng_side *)user)->is_requester)
-		requests_end(user, reason, now);
+		requests_end(t, user, reason, now);
 	else
 		responses_end(user);
 }
@@ -214,7 +237,7 @@ static void tx_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time no
 	struct eng_tunnel *t = ctx;
 	struct eng_responder *rs = user;
 
-	if (!is_tunnel(t->e, user) && !rs->side.is_requester)
+	if (is_side(t, user) && !rs->side.is_requester)
 		eng_ack_at_far_gateway(rs, b);
 }
 
@@ -222,8 +245,10 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 {
 	struct eng_tunnel *t = ctx;
 
-	if (is_tunnel(t->e, user))
+	if (is_mgmt(t, user))
 		eng_mgmt_delivered(t, b);
+	else if (is_peer(t, user))
+		eng_settle_heard(t->e);
 	else if (((struct eng_side *)user)->is_requester)
 		eng_requester_response_delivered(user, b, now);
 	else
@@ -234,8 +259,7 @@ static uint32_t tx_executed(void *ctx, void *user)
 {
 	struct eng_tunnel *t = ctx;
 
-	return is_tunnel(t->e, user) || ((struct eng_side *)user)->is_requester ? 0
-	                                                                        : eng_custody_executed(user);
+	return is_side(t, user) && !((struct eng_side *)user)->is_requester ? eng_custody_executed(user) : 0;
 }
 
 static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)
@@ -244,8 +268,10 @@ static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_t
 	struct eng_open o = {
 	    .type = ENG_OPEN_MGMT, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
 
-	if (is_tunnel(t->e, user))
+	if (is_mgmt(t, user))
 		return eng_open_encode(info, &o);
+	if (is_peer(t, user))
+		return eng_peer_open_info(info);
 	return ((struct eng_side *)user)->is_requester ? eng_requester_open_info(user, info)
 	                                               : eng_responder_open_info(user, ENG_OPEN_REQ, info);
 }
@@ -255,8 +281,13 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 	struct eng_tunnel *t = ctx;
 	struct eng_responder *rs = user;
 
-	if (is_tunnel(t->e, user)) {
+	if (is_mgmt(t, user)) {
 		eng_mgmt_ended(t);
+		return;
+	}
+	if (is_peer(t, user)) { /* an older gateway, which does not know such a flow */
+		t->peer.tx = NULL;
+		eng_settle_heard(t->e);
 		return;
 	}
 	if (rs->side.is_requester) {
@@ -285,10 +316,13 @@ static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 	              : up      ? ENG_TUNNEL_UP
 	                        : ENG_TUNNEL_DOWN},
 	    e->cfg.tunnel[t->idx].name, now);
-	if (restarted)
+	if (restarted) {
 		eng_log(e, 2, "tunnel=%s peer=restarted", e->cfg.tunnel[t->idx].name);
+		eng_peer_restarted(t, now);
+	}
 	if (up)
 		eng_sb_tunnel_up(e, t->idx, now);
+	eng_settle_heard(e);
 	if (e->ops->tunnel_state)
 		e->ops->tunnel_state(e->ctx, t->idx, up, now);
 }

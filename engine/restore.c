@@ -33,32 +33,61 @@ static bool send_resume(struct eng_responder *rs, rwy_time now)
 	return true;
 }
 
-static struct eng_responder *resume_connection(
-    struct eng *e, const struct eng_key *k, struct eng_journal_entry *j, rwy_time now)
+/* The responder side as an earlier process had it; its host has ACKs for all before `acked`. */
+static struct eng_responder *make_side(
+    struct eng *e, const struct eng_key *k, const struct eng_open *was, roce_psn acked, rwy_time now)
 {
 	struct eng_responder *rs = eng_responder_get(e, k, false, now);
 
 	if (!rs)
 		return NULL;
-	eng_responder_start(rs, j->acked & ROCE_PSN_MASK, j->pmtu, now);
+	eng_responder_start(rs, acked, was->pmtu, now);
 	roce_resp_resume(&rs->resp);
-	rs->journal = j;
-	rs->local_qpn = j->lqpn;
-	rs->rnr_retry = j->rnr_retry;
-	rs->retry = j->retry;
-	rs->ack_timeout = j->ack_timeout <= ENG_ACK_TIMEOUT_MAX ? j->ack_timeout : 0;
-	if (j->failed) {
-		eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    ENG_CAUSE_BEFORE, now);
-		return rs;
-	}
-	eng_responder_enter(rs, ENG_R_RESUMING);
-	if (!eng_responder_open(rs, now) || !send_resume(rs, now)) {
-		rs->journal = NULL; /* the caller releases the entry */
-		eng_responder_free(rs, now);
-		return NULL;
-	}
+	rs->local_qpn = was->peer_qpn;
+	rs->rnr_retry = was->rnr_retry;
+	rs->retry = was->retry;
+	rs->ack_timeout = was->ack_timeout;
 	return rs;
+}
+
+/* False: no memory; rs is freed. */
+static bool resume(struct eng_responder *rs, rwy_time now)
+{
+	eng_responder_enter(rs, ENG_R_RESUMING);
+	if (eng_responder_open(rs, now) && send_resume(rs, now))
+		return true;
+	rs->journal = NULL; /* the caller releases the entry */
+	eng_responder_free(rs, now);
+	return false;
+}
+
+static bool resume_connection(
+    struct eng *e, const struct eng_key *k, struct eng_journal_entry *j, rwy_time now)
+{
+	const struct eng_open was = {.pmtu = j->pmtu,
+	    .peer_qpn = j->lqpn,
+	    .rnr_retry = j->rnr_retry,
+	    .retry = j->retry,
+	    .ack_timeout = j->ack_timeout <= ENG_ACK_TIMEOUT_MAX ? j->ack_timeout : 0};
+	struct eng_responder *rs = make_side(e, k, &was, j->acked & ROCE_PSN_MASK, now);
+
+	if (!rs)
+		return false;
+	rs->journal = j;
+	if (!j->failed)
+		return resume(rs, now);
+	eng_responder_fail(
+	    rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_BEFORE, now);
+	return true;
+}
+
+void eng_responder_restore_lost(
+    struct eng *e, const struct eng_key *k, const struct eng_peer_msg *m, rwy_time now)
+{
+	struct eng_responder *rs = make_side(e, k, &m->open, roce_psn_add(m->psn, 1), now);
+
+	if (rs)
+		(void)resume(rs, now);
 }
 
 /* No, if the connection has begun anew. That its remote host sends requests again says nothing. */

@@ -23,6 +23,8 @@
 /* CLOSING lasts for this time and two round trips at most, so that no host gives up. */
 #define CLOSING_MAX (20 * RWY_MS)
 #define AGAIN       4 /* times as long hosts are served after that */
+/* Times as long far gateways have to hear that nothing is owed: the message may be lost twice. */
+#define TELLING 3
 
 enum settle_event { BEGIN, CANCEL, OWED, LATE, KEPT, EVENTS };
 
@@ -55,6 +57,7 @@ static void pass_begin(struct eng_settle *s, rwy_time at)
 	s->flows = 0;
 	s->bytes = 0;
 	s->kept = 0;
+	s->own = 0;
 	s->at = at;
 }
 
@@ -71,6 +74,11 @@ static void settle_enter(struct eng *e, enum settle_event ev, rwy_time now)
 	eng_record_engine(e,
 	    &(struct eng_record){.kind = ENG_REC_DRAIN, .from = (uint8_t)from, .to = (uint8_t)to}, NULL, now);
 	s->marking = to == ENG_SETTLING;
+	if (s->told && (to == ENG_SERVING || to == ENG_SETTLING)) {
+		s->told = false;
+		s->unheard = true;
+		eng_peer_tell(e, false, now);
+	}
 	if (to == ENG_CLOSING)
 		s->turn_at = now + longest_closing(e);
 	else if (to == ENG_SETTLING)
@@ -132,6 +140,7 @@ static void look_at(struct eng *e, struct eng_responder *rs)
 		s->kept += bytes != 0;
 		return;
 	}
+	s->own++;
 	s->flows += bytes != 0;
 	s->bytes += bytes;
 }
@@ -149,6 +158,24 @@ static unsigned look_at_slot(struct eng *e, uint32_t slot)
 	return n;
 }
 
+/*
+ * Nothing is owed. Far gateways must know before the process ends, but for those of a pair whose
+ * standby has all connections. True: they do, or have not heard of it for too long.
+ */
+static bool far_gateways_know(struct eng *e, rwy_time now)
+{
+	struct eng_settle *s = &e->settle;
+
+	if (!s->own)
+		return true;
+	if (!s->told) {
+		s->told = true;
+		s->turn_at = now + TELLING * longest_closing(e);
+		eng_peer_tell(e, true, now);
+	}
+	return eng_peer_told(e) || now >= s->turn_at;
+}
+
 static void pass_end(struct eng *e, rwy_time now)
 {
 	struct eng_settle *s = &e->settle;
@@ -160,7 +187,11 @@ static void pass_end(struct eng *e, rwy_time now)
 	if (s->state == ENG_SETTLING)
 		settle_enter(e, s->flows || now < s->turn_at ? OWED : KEPT, now);
 	else
-		settle_enter(e, !s->flows ? KEPT : now < s->turn_at ? OWED : LATE, now);
+		settle_enter(e,
+		    !s->flows && far_gateways_know(e, now) ? KEPT
+		    : !s->flows || now < s->turn_at        ? OWED
+		                                           : LATE,
+		    now);
 }
 
 void eng_settle_step(struct eng *e, rwy_time now)

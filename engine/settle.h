@@ -10,22 +10,28 @@
  * is accepted: hosts wait, as after a loss. A connection owes a request that its host has an ACK
  * for and the far host has not, and the answers of its READs and ATOMICs: a far host executes an
  * ATOMIC once, so the answer must not be lost with the process.
+ *
+ * When nothing is owed any more, the far gateways are told (peer.h), and then it is SETTLED.
  */
 #ifndef ENGINE_SETTLE_H
 #define ENGINE_SETTLE_H
 
 #include "engine/eng.h"
+#include "engine/peer.h"
 
-/* Acknowledging goes by the tenant's ack mode. */
+/*
+ * Acknowledging goes by the tenant's ack mode. After settling not before the far gateways know that
+ * hosts are promised something again.
+ */
 static inline bool eng_serving(const struct eng *e)
 {
-	return e->settle.state == ENG_SERVING;
+	return e->settle.state == ENG_SERVING && !e->settle.unheard;
 }
 
 /* A host whose timer ran out gets a single ACK: others still wait for what was promised before. */
 static inline bool eng_settle_singles(const struct eng *e)
 {
-	return e->settle.state == ENG_SETTLING;
+	return e->settle.state == ENG_SETTLING || e->settle.unheard;
 }
 
 /* The request is a new one, and comes too late: dropped; the host sends it again. */
@@ -37,5 +43,11 @@ static inline bool eng_settle_refuses(const struct eng_responder *rs, const stru
 
 /* Looks at some connections, and changes the state after the last one. At e->settle.at. */
 void eng_settle_step(struct eng *e, rwy_time now);
+/* A far gateway has a message of peer.h, or is silent. */
+static inline void eng_settle_heard(struct eng *e)
+{
+	if (e->settle.unheard && eng_peer_told(e))
+		e->settle.unheard = false;
+}
 
 #endif

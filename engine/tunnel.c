@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/mgmt.h"
+#include "engine/peer.h"
 #include "engine/port.h"
 #include "engine/standby.h"
 #include "engine/steer.h"
@@ -53,7 +54,7 @@ int eng_tunnel_add(struct eng *e, unsigned tunnel, struct eng_tunnel_new *n)
 	if (tunnel >= ENG_TUNNELS_MAX || e->tunnel[tunnel].wan)
 		return RWY_EINVAL;
 	t = &e->tunnel[tunnel];
-	*t = (struct eng_tunnel){.wan = n->wan, .e = e, .idx = tunnel};
+	*t = (struct eng_tunnel){.wan = n->wan, .e = e, .idx = tunnel, .peer.at = RWY_NEVER};
 	e->cfg.tunnel[tunnel] = n->cfg;
 	if (e->cfg.tunnels <= tunnel)
 		e->cfg.tunnels = tunnel + 1;
@@ -170,8 +171,8 @@ void eng_tunnel_keys_end(struct eng *e, unsigned tunnel, rwy_time now)
 		wan_keys_end(e->tunnel[tunnel].wan, now);
 }
 
-/* Ends the management flows, the last ones of a tunnel. */
-static void end_mgmt_flows(struct eng_tunnel *t, rwy_time now)
+/* Ends the flows of no connection, the last ones of a tunnel. */
+static void end_own_flows(struct eng_tunnel *t, rwy_time now)
 {
 	if (t->mgmt)
 		wan_tx_abort(t->mgmt, now);
@@ -179,6 +180,7 @@ static void end_mgmt_flows(struct eng_tunnel *t, rwy_time now)
 		wan_rx_reset(t->mgmt_rx, now);
 	eng_mgmt_ended(t);
 	t->mgmt_rx = NULL;
+	eng_peer_end(t, now);
 }
 
 bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **out, rwy_time now)
@@ -191,7 +193,7 @@ bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **o
 	if (!t->removing) {
 		t->removing = true;
 		t->remove_at = now;
-		end_mgmt_flows(t, now);
+		end_own_flows(t, now);
 	}
 	if (!eng_sb_tunnel_leaves(e, tunnel, now) || t->sides)
 		return false;

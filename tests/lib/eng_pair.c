@@ -230,38 +230,49 @@ void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, ui
 	eng_tenant_rx(site[from].e, &b, &tenant, 1, eng_now);
 }
 
-int eng_pair_set_up(void **state)
+static void start(unsigned at, uint64_t seed)
 {
 	static const struct eng_ops ops = {
 	    .lan_tx = lan_tx, .wan_tx = wan_tx, .session = session, .log = log_line};
+	uint8_t net[4] = {10, (uint8_t)(2 - at), 0, 0};
 	struct eng_cfg *c = malloc(sizeof(*c));
 
+	assert_non_null(c);
+	site[at] = (struct eng_site){.idx = at};
+	eng_cfg_default(c);
+	c->tunnels = c->prefixes = 1;
+	c->prefix[0] = (struct eng_prefix){.addr = rwy_ip_from4(net), .len = 120};
+	c->half_open_max = HALF_MAX;
+	c->conns_max = 1000;
+	c->seed = seed;
+	wan_cfg_default(&c->tunnel[0].wan);
+	c->tunnel[0].wan.cc_cfg.rate_Bps = 1250000000;
+	if (eng_pair_tune)
+		eng_pair_tune(c);
+	assert_int_equal(
+	    eng_new(&site[at].e, c, &ops, &site[at], (struct rwy_bufs){&site_ops, &site[at].bufs}, eng_now),
+	    0);
+	free(c);
+}
+
+void eng_pair_restart(unsigned at)
+{
+	eng_free(site[at].e);
+	assert_int_equal(site[at].bufs, 0);
+	start(at, (uint64_t)eng_now);
+}
+
+int eng_pair_set_up(void **state)
+{
 	queue = calloc(QUEUE, sizeof(*queue));
-	assert_true(c && queue);
+	assert_non_null(queue);
 	eng_now = RWY_SEC;
 	q_head = q_tail = 0;
 	wan_delay = RWY_MS;
 	wan_cut = false;
 	eng_host_pcp = 0;
-	for (unsigned i = 0; i < 2; i++) {
-		uint8_t net[4] = {10, (uint8_t)(2 - i), 0, 0};
-
-		site[i] = (struct eng_site){.idx = i};
-		eng_cfg_default(c);
-		c->tunnels = c->prefixes = 1;
-		c->prefix[0] = (struct eng_prefix){.addr = rwy_ip_from4(net), .len = 120};
-		c->half_open_max = HALF_MAX;
-		c->conns_max = 1000;
-		c->seed = i + 1;
-		wan_cfg_default(&c->tunnel[0].wan);
-		c->tunnel[0].wan.cc_cfg.rate_Bps = 1250000000;
-		if (eng_pair_tune)
-			eng_pair_tune(c);
-		assert_int_equal(eng_new(&site[i].e, c, &ops, &site[i],
-		                     (struct rwy_bufs){&site_ops, &site[i].bufs}, eng_now),
-		    0);
-	}
-	free(c);
+	for (unsigned i = 0; i < 2; i++)
+		start(i, i + 1);
 	eng_pair_run(RWY_SEC);
 	return 0;
 }

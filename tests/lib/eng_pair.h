@@ -68,6 +68,8 @@ extern rwy_time eng_now;
 int eng_pair_set_up(void **state);
 int eng_pair_tear_down(void **state); /* fails if a buffer leaked */
 void eng_pair_run(rwy_dur time);
+/* The gateway of this site starts again, with eng_pair_tune, and without what it had. */
+void eng_pair_restart(unsigned at);
 void eng_pair_delay(rwy_dur one_way); /* of the WAN from now on; longer, never shorter */
 /* A packet of a host of this site, from the IP header on. */
 void eng_host_sends_bytes(unsigned from, const uint8_t *ip, uint32_t len);

@@ -21,6 +21,8 @@ static uint64_t tunnels_hold(const struct eng *e)
 		n += t->rx_waiting + wan_fec_bufs(&t->fec) + wan_dgram_bufs(t) + wan_order_bufs(t);
 		if (e->tunnel[i].mgmt)
 			n += wan_tx_queued(e->tunnel[i].mgmt);
+		if (e->tunnel[i].peer.tx)
+			n += wan_tx_queued(e->tunnel[i].peer.tx);
 	}
 	return n;
 }

@@ -71,8 +71,11 @@ static void step(struct run *r)
 			}
 	} else {
 		draw_share(r, k);
-		/* With F_SQUEEZE the outage is longer than these hosts wait for an answer. */
-		if (sim_chance(g, .3) && !(r->faults & F_SQUEEZE))
+		/*
+		 * With F_SQUEEZE the outage is longer than these hosts wait for an answer. With F_MACHINE
+		 * nobody knows that a mode was `near` a moment ago.
+		 */
+		if (sim_chance(g, .3) && !(r->faults & (F_SQUEEZE | F_MACHINE)))
 			k->ack_mode = (enum eng_ack_mode)sim_below(g, 4);
 		r->near |= sim_early(k->ack_mode) << t;
 		sim_tenant_apply(r->w, site, t);

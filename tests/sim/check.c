@@ -79,10 +79,19 @@ rwy_dur sim_took(const struct run *r)
 /* Nothing has happened that may cost a connection. `spare`: what may not, besides. */
 static bool mild(const struct run *r, uint64_t spare)
 {
+	/* Connections that began after a machine had died. */
+	if (r->faults & F_MACHINE && r->fault_round && r->round > r->fault_round)
+		spare |= F_CRASH_NEAR | F_CRASH_FAR | F_IDLE;
 	/* Pairs that were whole survive what ends a gateway. */
 	if (r->faults & F_STANDBY)
 		spare |= r->pair_bare ? 0 : F_CRASH_NEAR | F_CRASH_FAR | F_PAUSE;
 	return !(r->faults & ~(F_MILD | F_STANDBY | spare)) && !r->pair_bare;
+}
+
+/* F_CHANGES: a tenant of a pair whose mode was another one for a while. */
+static bool not_copied(const struct run *r, const struct side *s)
+{
+	return r->faults & F_STANDBY && r->faults & F_CHANGES && r->near >> s->tenant & 1;
 }
 
 static void check_side(struct run *r, struct side *s, struct side *p)
@@ -101,7 +110,8 @@ static void check_side(struct run *r, struct side *s, struct side *p)
 		return; /* without a hang; more cannot be expected of the other side */
 	sim_check_uncarried(r, s);
 	/* During the long outage a pair cannot ask its witness, and acknowledges nothing meanwhile. */
-	if (side_dead(s) && mild(r, r->pair_hit ? 0 : F_SQUEEZE) && !side_removed(r, s) && !sim_refused(r, s))
+	if (side_dead(s) && mild(r, r->pair_hit ? 0 : F_SQUEEZE) && !side_removed(r, s) &&
+	    !sim_refused(r, s) && !not_copied(r, s))
 		sim_fail(r, "an error without a fault", s, s->idx);
 	if (mild(r, 0) && !r->pair_hit && !side_removed(r, s) &&
 	    (b->ghost || b->ack || b->opcode || b->length))

@@ -33,6 +33,7 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.verbose = how->verbose;
 	r->cfg.hash = how->hash;
 	r->cfg.tenants = faults & F_TENANTS;
+	r->cfg.no_journal = faults & F_MACHINE;
 	r->cfg.pairs = faults & F_STANDBY;
 	sim_draw_links(r);
 	r->cfg.keys = faults & F_KEYS;
@@ -64,6 +65,9 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	}
 	if (faults & (F_CAUSAL | F_TOLD | F_RESET_ALL | F_CM))
 		r->cfg.ack_mode = faults & F_CAUSAL ? ENG_ACK_CAUSAL : ENG_ACK_NEAR;
+	/* What no journal has is executed after what came later, until the far gateway tells. */
+	if (faults & F_MACHINE && r->cfg.ack_mode == ENG_ACK_CAUSAL)
+		r->cfg.ack_mode = ENG_ACK_NEAR;
 	if (faults & F_STANDBY)
 		r->cfg.ack_mode = ENG_ACK_SITE;
 	r->fault_end = r->fault_at + (faults & F_SQUEEZE ? SQUEEZE_OUTAGE
@@ -175,6 +179,13 @@ static uint64_t complete_faults(uint64_t faults)
 		faults &= ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND);
 	else
 		faults &= ~F_BOTH_DIE;
+	/* Both of a pair keep theirs. Connections begun anew tell nothing of what was lost before. */
+	if (faults & F_STANDBY)
+		faults &= ~F_MACHINE;
+	else if (faults & (F_CRASH_BOTH | F_CAUSAL | F_DRAIN_CUT))
+		faults &= ~F_MACHINE;
+	else if (faults & F_MACHINE && !(faults & (F_CRASH | F_DRAIN)))
+		faults |= F_IDLE;
 	/* A reservation makes hosts wait: not for those that give up soon, or beside one that is judged
 	 * by its time. */
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE))

@@ -76,11 +76,16 @@ enum faults {
 #define F_DETOUR ((uint64_t)1 << 35)
 /* both sites lose their active gateways, within some ms (with F_STANDBY) */
 #define F_BOTH_DIE ((uint64_t)1 << 36)
+/*
+ * Gateways that stop lose their journals. With F_IDLE no host dies, but the near gateway of the one
+ * that has ACKs for what did not arrive.
+ */
+#define F_MACHINE ((uint64_t)1 << 37)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
 	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
-	    F_LATE | F_RATES | F_SMALL | F_DETOUR)
+	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -132,6 +137,7 @@ struct run {
 	unsigned qps;
 	uint64_t faults;
 	unsigned round;
+	unsigned fault_round; /* in which the fault came; 0: not yet */
 	rwy_time round_at, fault_at, fault_end;
 	double slowest; /* in multiples of what was expected */
 	unsigned fault_site;

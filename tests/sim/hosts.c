@@ -105,14 +105,23 @@ static void host_dies(struct run *r, struct side *s)
 	note_due(r, s);
 }
 
-/* F_IDLE: s has ACKs for all that it asked for, and its peer, p, does not have all of that. */
+/*
+ * F_IDLE: s has ACKs for all that it asked for, and its peer, p, does not have all of that. Then p's
+ * host dies, or the gateway of s with its machine.
+ */
 static void die_beside_idle(struct run *r, struct side *s, struct side *p)
 {
 	if (r->fault_done || !s->wrs || s->done < s->wrs || side_dead(s) ||
 	    !roce_psn_after(s->h.una, p->h.epsn))
 		return;
 	r->fault_done = true;
-	host_dies(r, p);
+	if (r->faults & F_MACHINE) {
+		r->fault_site = s->site;
+		r->fault_round = r->round;
+		sim_crash(r->w, s->site, RWY_MS * (1 + sim_below(&r->rng, 300)));
+	} else {
+		host_dies(r, p);
+	}
 }
 
 #define RESETS 3
@@ -157,6 +166,12 @@ static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint
 	}
 }
 
+/* The fault has its time. That of F_IDLE comes when a host is idle, and with F_MACHINE no other does. */
+static bool comes_in_time(const struct run *r)
+{
+	return r->faults & ~(uint64_t)F_IDLE && !(r->faults & F_IDLE && r->faults & F_MACHINE);
+}
+
 static void tick(void *ctx, rwy_time now)
 {
 	struct run *r = ctx;
@@ -176,8 +191,9 @@ static void tick(void *ctx, rwy_time now)
 				sim_pump(r, s);
 			}
 		}
-	if ((r->faults & ~F_IDLE) && !r->fault_done && now >= r->fault_at) {
+	if (comes_in_time(r) && !r->fault_done && now >= r->fault_at) {
 		r->fault_done = true;
+		r->fault_round = r->round;
 		r->outage = r->faults & (F_OUTAGE | F_SQUEEZE);
 		if (r->outage)
 			sim_wan_down(r->w, true);
@@ -231,7 +247,7 @@ static rwy_time next(void *ctx)
 	struct run *r = ctx;
 	rwy_time at = r->silent ? RWY_NEVER : r->due_known ? r->due_first : first_due(r);
 
-	if ((r->faults & ~F_IDLE) && !r->fault_done)
+	if (comes_in_time(r) && !r->fault_done)
 		at = rwy_time_min(at, r->fault_at);
 	else if (r->outage)
 		at = rwy_time_min(at, r->fault_end);

@@ -83,6 +83,12 @@ static const uint64_t detour_kinds[] = {0, F_LAN_LOSS, F_MOVES, F_CRASH_FAR, F_P
     F_OUTAGE, F_TENANTS | F_CHANGES, F_SMALL, F_MASS, F_CAUSAL, F_PAUSE, F_MOVES | F_LAN_LOSS, F_BOUNDS, F_CM,
     F_SLOW, F_RATES, F_CRASH_BOTH, F_POOL, F_LATE};
 
+/* Gateways that lose their journals */
+static const uint64_t machine_kinds[] = {F_IDLE, F_CRASH_NEAR, F_NIC, F_DRAIN, F_CM, F_CRASH_FAR, F_TENANTS,
+    F_CRASH_NEAR | F_TOLD, F_PATHS, F_CRASH_FAR | F_NIC, F_LAN_LOSS, F_DRAIN | F_TENANTS, F_POOL, F_BOUNDS,
+    F_CRASH_FAR | F_HOST, F_TENANTS | F_CHANGES, F_MOVES, F_SLOW, F_DRAIN | F_PATHS, F_LATE, F_MASS, F_OUTAGE,
+    F_SMALL, F_RATES, F_DETOUR};
+
 #define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
 
 /* Every each-th seed has a world of each of these. */
@@ -103,6 +109,7 @@ static const struct further {
     {LIST(rate_kinds), 8, F_RATES, F_KEYS, 2, 1},
     {LIST(small_kinds), 8, F_SMALL, F_KEYS, 2, 1},
     {LIST(detour_kinds), 6, F_DETOUR, F_KEYS, 2, 1},
+    {LIST(machine_kinds), 9, F_MACHINE, F_KEYS, 2, 1},
 };
 
 bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)
@@ -113,7 +120,5 @@ bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)
 	if (seed % f->each)
 		return false;
 	*faults = f->always | f->kinds[i % f->n] | (i / f->n % f->of == f->at ? f->sometimes : 0);
-	if (*faults & F_STANDBY && *faults & F_NIC) /* known.c */
-		*faults &= ~(uint64_t)F_KEYS;
 	return true;
 }

@@ -241,6 +241,19 @@ const struct sim_regression sim_regressions[] = {
     {140000490, F_PATHS | F_KEYS | F_NIC | F_RNR},
     /* an idle host of a gateway that served alone, and died beside one that stood still */
     {130000446, F_STANDBY | F_BOTH_DIE},
+    /* a new standby died as it took over, and only the far gateway knew of an idle host */
+    {504028, F_STANDBY | F_NIC | F_KEYS},
+    {146027034, F_STANDBY | F_TENANTS | F_CHANGES}, /* the same after a hand-over */
+    /* a machine died: requests of the other host had made the idle one known to the next gateway */
+    {5, F_MACHINE | F_NIC},
+    /* the same with CM, whose DREQ passed for a good end of the connection */
+    {1048, F_MACHINE | F_CM},
+    /* the same where nothing of the connection had come to the far gateway */
+    {1138, F_MACHINE | F_CM},
+    /* the same, and the far gateway had just failed the connection */
+    {1006, F_MACHINE | F_CRASH_FAR | F_HOST},
+    /* a drained gateway came back without a journal: idle hosts were told of a loss */
+    {1100, F_MACHINE | F_DRAIN},
 };
 
 /*
@@ -261,9 +274,8 @@ const struct sim_unmended sim_unmended[] = {
         "a restarted gateway asks a silent host: it takes the answer to a question from before for its own"},
     {12, F_LATE | F_DRAIN, "the same after a drain"},
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
-    {504028, F_STANDBY | F_NIC | F_KEYS,
-        "a new standby dies as it takes over, and a NIC is not told of lost data"},
-    {146027034, F_STANDBY | F_TENANTS | F_CHANGES, "the same without keys, after a hand-over"},
+    {20088, F_MACHINE | F_REUSE,
+        "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
     {1874, F_STANDBY | F_MOVES, "the carrier of a pair breaks, and a new connection's host gives up first"},
 };
 

@@ -352,7 +352,8 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	/* In ack mode `near` a completion says that the near gateway has the data. If that gateway
 	 * dies, or the other queue pair does, one of the two hosts must have an error; if this host
 	 * is idle, the other. A host is told by its queue pair, as responder, too. */
-	bool died = (r->fault_done && (r->faults & F_CRASH)) || (r->faults & F_DRAIN_CUT) || r->pair_bare;
+	bool died = (r->fault_done && (r->faults & (F_CRASH | F_MACHINE))) || (r->faults & F_DRAIN_CUT) ||
+	            r->pair_bare;
 	bool early = r->near >> s->tenant & 1 || died;
 	bool all = !s->error && !side_removed(r, s) && !(early && (side_dead(s) || side_dead(p)));
 	bool ok = false;
@@ -378,11 +379,13 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	/*
 	 * Data was lost with the gateway that acknowledged it. Both hosts must get an error, since
 	 * each may wait for the other. A host whose peer's queue pair is in error for another
-	 * reason (packets lost on the LAN after the crash) gets it with its next request only.
+	 * reason (packets lost on the LAN after the crash) gets it with its next request only; one
+	 * that has disconnected, not at all.
 	 */
-	if (ok && k < s->done && !side_dead(s) && (r->faults & (F_CRASH_NEAR | F_CRASH_FAR)) &&
-	    !(r->faults & F_LAN_LOSS) && !((r->faults & F_NIC) && side_dead(p)) && s->site == r->fault_site &&
-	    !side_removed(r, s) && most(s, p, k, recv) < s->done)
+	if (ok && k < s->done && !side_dead(s) && !side_silent(s) &&
+	    (r->faults & (F_CRASH_NEAR | F_CRASH_FAR | F_MACHINE)) && !(r->faults & F_LAN_LOSS) &&
+	    !((r->faults & F_NIC) && side_dead(p)) && s->site == r->fault_site && !side_removed(r, s) &&
+	    most(s, p, k, recv) < s->done)
 		sim_fail(r, "completed, lost, and not told", s, k);
 	if (!ok && (r->faults & F_TOLD) && all)
 		sim_fail(r, "complete, lost, and never told", s, s->done);

@@ -33,6 +33,13 @@ void sim_pairs_note(struct run *r, unsigned site)
 	r->pair_hit = true;
 }
 
+/* The active gateway dies. Another one that stands still, and does not know of it, may go on. */
+static void active_dies(struct run *r, unsigned site, rwy_dur away)
+{
+	r->pair_stale[site] |= sim_stale_twin(r->w, site);
+	sim_crash(r->w, site, away);
+}
+
 static void step(struct run *r, rwy_time now)
 {
 	struct sim_rng *g = &r->pair_rng;
@@ -42,7 +49,7 @@ static void step(struct run *r, rwy_time now)
 	sim_pairs_note(r, site);
 	switch (way) {
 	case DIES:
-		sim_crash(r->w, site, d);
+		active_dies(r, site, d);
 		return;
 	case DIES_SENDING: /* what it sent last is lost on the cable, and not on the WAN */
 		if (r->cable_at != RWY_NEVER)
@@ -83,8 +90,7 @@ static void both_die(struct run *r, rwy_time now)
 	struct sim_rng *g = &r->pair_rng;
 
 	sim_pairs_note(r, r->both_site);
-	r->pair_stale[r->both_site] |= sim_stale_twin(r->w, r->both_site);
-	sim_crash(r->w, r->both_site, RWY_MS * (1 + sim_below(g, sim_chance(g, .5) ? 60 : 8000)));
+	active_dies(r, r->both_site, RWY_MS * (1 + sim_below(g, sim_chance(g, .5) ? 60 : 8000)));
 	r->both_site = !r->both_site;
 	r->both_at = r->both_n++ ? RWY_NEVER : now + RWY_US * sim_below(g, sim_chance(g, .5) ? 5000 : 50000);
 }

