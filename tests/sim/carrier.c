@@ -46,6 +46,7 @@ void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d)
 	s->stream_n--;
 	w->streamed++;
 	s->next = rwy_time_min(s->next, w->now); /* there is room */
+	s->turns = 0;
 	sim_to_gateway(w, &w->site[!from], d);
 }
 
