@@ -119,6 +119,7 @@ static bool tell_lost(struct eng_tunnel *t, struct eng_requester *rq, rwy_time n
 	if (!send_message(t, &m, now))
 		return false;
 	rq->flow = ENG_FLOW_TOLD;
+	rq->side.last = now;
 	return true;
 }
 
@@ -142,7 +143,9 @@ bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roc
 	const struct eng_key k = {pkt->src, pkt->dst, msg.qpn, tenant};
 
 	rq = (struct eng_requester *)eng_find(t->e, &k, true);
-	return rq && is_lost(rq, t) && (tell_lost(t, rq, now), true);
+	if (rq && is_lost(rq, t))
+		(void)tell_lost(t, rq, now); /* or later: CM repeats the DREQ */
+	return rq && (is_lost(rq, t) || (rq->flow == ENG_FLOW_TOLD && now - rq->side.last < GRACE));
 }
 
 static void step(struct eng_tunnel *t, rwy_time now)

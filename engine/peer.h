@@ -31,7 +31,7 @@ bool eng_peer_told(const struct eng *e);
 void eng_peer_message(struct eng_tunnel *t, struct rwy_buf *b, rwy_time now);
 /*
  * pkt is a CM message of a remote host. True: a DREQ of a connection that is lost, which must not
- * pass for a good end. The near gateway is told at once.
+ * pass for a good end. The near gateway is told at once, and has some seconds to answer by RESUME.
  */
 bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
 /* Opens and closes of the two flows, by wan/ or for a tunnel that is removed. */
