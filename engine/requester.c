@@ -14,6 +14,8 @@
 #include "engine/responder.h"
 #include "engine/steer.h"
 
+#define CM_REPEATS 65536u /* PSNs of requests that pass while CM repeats a message */
+
 struct eng_requester *eng_requester_get(struct eng *e, const struct eng_key *k, rwy_time now)
 {
 	return eng_requester_get_at(e, k, eng_steer(e, k->tenant, &k->dst, &k->src, 0), now);
@@ -214,12 +216,26 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 	    probe ? " asking" : "");
 }
 
+/*
+ * This gateway restarted while CM repeats its messages: the near gateway has opened the flow of the
+ * same queue pair, whose requests begin where CM says, or a little later.
+ */
+static bool opened_before(const struct eng_requester *rq, uint32_t rqpn, roce_psn psn)
+{
+	return rq->requests && rq->peer_named && rq->remote_qpn == rqpn && eng_requester_active(rq) &&
+	       ((rq->reqr.una - psn) & ROCE_PSN_MASK) <= CM_REPEATS;
+}
+
 void eng_requester_start_cm(
     struct eng_requester *rq, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
 {
 	if (eng_requester_active(rq) && rq->side.learned == ENG_BY_CM && rq->remote_qpn == rqpn &&
 	    rq->side.close_at == RWY_NEVER)
 		return; /* a retransmitted REP */
+	if (opened_before(rq, rqpn, psn)) {
+		rq->side.learned = ENG_BY_CM;
+		return;
+	}
 	eng_pair_leave(rq, now);
 	if (rq->requests) {
 		wan_rx_reset(rq->requests, now);

@@ -252,6 +252,8 @@ const struct sim_regression sim_regressions[] = {
     {1138, F_MACHINE | F_CM},
     /* the same, and the far gateway had just failed the connection */
     {1006, F_MACHINE | F_CRASH_FAR | F_HOST},
+    /* a far gateway restarted while CM repeated its messages, and took that for a new connection */
+    {700547, F_MACHINE | F_CM | F_KEYS},
     /* a drained gateway came back without a journal: idle hosts were told of a loss */
     {1100, F_MACHINE | F_DRAIN},
 };

@@ -406,6 +406,30 @@ static void test_flood(void **state)
 	eng_pair_run(20 * RWY_SEC);
 }
 
+/*
+ * Gateway B restarts before the RTU has come, and both hosts' CM repeat their messages. Gateway A has
+ * opened the flow again: it is the same connection, and nothing of it is lost.
+ */
+static void test_repeated_after_a_restart(void **state)
+{
+	eng_pair_cut(true);
+	request(PSN_A);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(site[0].of[0].ack_psn, PSN_A);
+	eng_pair_restart(1);
+	eng_pair_cut(false);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(site[1].psn_of[QPN_B], PSN_A);
+	req();
+	eng_pair_run(10 * RWY_MS);
+	rep();
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(eng_counters(site[1].e)->cm_connections, 1);
+	run_with_host_b(RWY_SEC);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
 
 int main(void)
@@ -413,7 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
 	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
 	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_flood),
-	    TEST(test_spoofed)};
+	    TEST(test_spoofed), TEST(test_repeated_after_a_restart)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
