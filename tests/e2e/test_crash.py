@@ -53,16 +53,19 @@ def test_gateway_killed(lab, which):
 
 @short(only="near")
 @needs(gateway=True, timeout=120)
-@each(which=["near", "both"])
+@each(which=["near", "both", "machine"])
 def test_custody_lost(lab, which):
     """A gateway dies with acknowledged data while the hosts wait for each other: an error, no hang.
-    """
+
+    With its machine the journal is lost, too: only the far gateway knows of the connection."""
     t = under_way(lab)
     lab.outage(3, wait=False)
     silent(lab.gwa)  # all that the sender may have outstanding is in custody now, and acknowledged
-    gateways = [lab.gwa] if which == "near" else lab.gateways
+    gateways = lab.gateways if which == "both" else [lab.gwa]
     for g in gateways:
         g.kill()
+        if which == "machine":
+            g.forget()
     for g in gateways:
         g.start()
     r = exact_or_error(lab, t)
