@@ -99,10 +99,13 @@ struct eng_cm_waiting {
 struct eng_peer {
 	struct wan_txflow *tx;
 	struct wan_rxflow *rx;
-	bool settled;     /* the other gateway's process owes nothing when it ends */
-	uint8_t owed;     /* enum eng_peer_type, the latest that it is to be told; 0: nothing */
-	rwy_time lost_at; /* the latest restart of the other gateway that had not settled */
-	/* When the next of the connections that it lost are told; RWY_NEVER: all are. */
+	bool settled; /* the other gateway's process owes nothing when it ends */
+	bool unheard; /* it does not know yet that this one serves again */
+	/* SETTLED or SERVING: what it was told last, and what it is to be told; 0: nothing */
+	uint8_t word, owed;
+	uint8_t resets;   /* flows that it reset since its start */
+	rwy_time lost_at; /* when a process of it ended that had not settled; 0: none did */
+	/* When it is told of the next connections that it lost; RWY_NEVER: of none. */
 	rwy_time at;
 	uint32_t cursor; /* the table slot of these */
 };
@@ -175,9 +178,9 @@ struct eng_settle {
 	rwy_time turn_at; /* CLOSING lasts until then at most, SETTLING at least */
 	uint32_t flows, flows_left;
 	uint32_t kept, kept_left; /* eng_settle_info.kept */
-	uint32_t own;             /* connections that the standby does not have */
+	uint32_t own;             /* connections; in a pair those that the standby does not have */
 	bool told;                /* far gateways were told that nothing is owed */
-	bool unheard;             /* SERVING again, which not all of them know */
+	uint32_t unheard;         /* tunnels with eng_peer.unheard */
 	uint64_t bytes, bytes_left;
 };
 

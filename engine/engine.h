@@ -148,6 +148,14 @@ struct eng_cfg {
 	struct eng_journal_entry *journal;
 	uint32_t journal_n; /* its entries */
 	/*
+	 * The entries are all that the process before promised: it ended a moment ago, and found
+	 * room for each. False: some may be missing, as after the machine's death; far gateways
+	 * tell what they know (peer.h).
+	 */
+	bool journal_whole;
+	/* Set to 1 when a connection finds no free entry. In the same memory; may be NULL. */
+	_Atomic uint32_t *journal_gap;
+	/*
 	 * For so long after eng_new() entries of an earlier process are taken up, and released
 	 * later: their hosts have given up by then, or another gateway has served them. 0: always.
 	 */

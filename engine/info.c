@@ -95,7 +95,7 @@ static const char *send_limit(const struct eng_responder *rs)
 {
 	uint64_t drain;
 
-	if (!eng_serving(rs->side.e))
+	if (!eng_serving(rs))
 		return "drain";
 	if (rs->ack_blocked)
 		return eng_read_would_wait(rs) ? "read" : "memory";

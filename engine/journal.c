@@ -68,8 +68,11 @@ static void take_entry(struct eng_responder *rs)
 	struct eng *e = rs->side.e;
 	struct eng_journal_entry *j;
 
-	if (!e->journal_free_n)
-		return; /* the connection goes on without a journal entry */
+	if (!e->journal_free_n) { /* the connection goes on without a journal entry */
+		if (e->cfg.journal_gap)
+			atomic_store_explicit(e->cfg.journal_gap, 1, memory_order_relaxed);
+		return;
+	}
 	j = &e->cfg.journal[e->journal_free[--e->journal_free_n]];
 	j->src = rs->side.key.src;
 	j->dst = rs->side.key.dst;

@@ -3,12 +3,12 @@
  * Acknowledgements that outlive the process: for each connection, the PSN before which its local
  * host has ACKs. The memory is the caller's: the gateway maps a file, the simulator keeps an array.
  * After a crash the next process asks the far gateway with it whether an acknowledged request was
- * lost with custody. Without it two idle hosts would never learn that a request between them is
- * missing. A connection that failed while its host had nothing outstanding stays in it, too, until
- * the host's next request gets the error.
+ * lost with custody. Without it only the far gateway knows the connections, and not what their
+ * hosts have ACKs for (peer.h). A connection that failed while its host had nothing outstanding
+ * stays in it, too, until the host's next request gets the error.
  *
  * One writer, the engine's thread. Stores are ordered so that an entry is valid when the process
- * dies between any two of them. Loss of power is not covered.
+ * dies between any two of them. Loss of power loses it all.
  */
 #ifndef ENGINE_JOURNAL_H
 #define ENGINE_JOURNAL_H

@@ -104,22 +104,27 @@ bool eng_copy_decode(struct eng_copy_msg *m, const uint8_t *p, size_t len)
 	return pmtu_ok(m->pmtu) && m->psn <= 0xffffff && m->msn <= 0xffffff;
 }
 
-/* Before the open information of LOST; all of the others. */
+/* Before the open information of LOST and KNOWN; all of the others. */
 #define PEER_HEAD 8
+
+static bool names_flow(const struct eng_peer_msg *m)
+{
+	return m->type == ENG_PEER_LOST || m->type == ENG_PEER_KNOWN;
+}
 
 size_t eng_peer_encode(uint8_t *out, const struct eng_peer_msg *m)
 {
 	rwy_put32(out, (uint32_t)m->type << 24);
 	rwy_put32(out + 4, m->psn);
-	return PEER_HEAD + (m->type == ENG_PEER_LOST ? eng_open_encode(out + PEER_HEAD, &m->open) : 0);
+	return PEER_HEAD + (names_flow(m) ? eng_open_encode(out + PEER_HEAD, &m->open) : 0);
 }
 
 bool eng_peer_decode(struct eng_peer_msg *m, const uint8_t *p, size_t len)
 {
-	if (len < PEER_HEAD || p[0] < ENG_PEER_LOST || p[0] > ENG_PEER_SERVING)
+	if (len < PEER_HEAD || p[0] < ENG_PEER_LOST || p[0] > ENG_PEER_KNOWN)
 		return false;
 	*m = (struct eng_peer_msg){.type = p[0], .psn = rwy_get32(p + 4)};
-	if (m->type != ENG_PEER_LOST)
+	if (!names_flow(m))
 		return len == PEER_HEAD;
 	return m->psn <= 0xffffff && eng_open_decode(&m->open, p + PEER_HEAD, len - PEER_HEAD) &&
 	       m->open.type == ENG_OPEN_REQ && m->open.peer_qpn;

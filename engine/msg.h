@@ -111,11 +111,12 @@ enum eng_peer_type {
 	ENG_PEER_LOST = 1,
 	ENG_PEER_SETTLED = 2, /* the sender's process owes nothing when it ends */
 	ENG_PEER_SERVING = 3, /* it serves again */
+	ENG_PEER_KNOWN = 4,   /* the answer to LOST: nothing of that flow is lost */
 };
 struct eng_peer_msg {
 	uint8_t type;         /* enum eng_peer_type */
-	uint32_t psn;         /* LOST */
-	struct eng_open open; /* LOST: as the earlier process opened the flow */
+	uint32_t psn;         /* LOST and KNOWN */
+	struct eng_open open; /* the same: as the earlier process opened the flow */
 };
 #define ENG_PEER_LEN (8 + ENG_OPEN_LEN)
 

@@ -9,11 +9,17 @@
 #include "engine/steer.h"
 #include "engine/tenants.h"
 
-/* In this time hosts with requests outstanding send them again, and claim their connections. */
+/*
+ * Hosts with requests outstanding send them again in this time, and claim their connections; or in
+ * four of their timeouts, as NICs may wait for four times the nominal one (IBA 9.7.6.1.3).
+ */
 #define GRACE         (5 * RWY_SEC)
+#define TIMEOUTS      4
+#define AGAIN_MAX     (60 * RWY_SEC) /* after a restart: LOST without an answer is not said again */
 #define STEP_INTERVAL RWY_MS
 #define STEP_SIDES    512 /* looked at in one step */
 #define QUEUE_MAX     256 /* messages that wait for the tunnel */
+#define RESETS_MAX    3   /* a gateway that resets so many flows is too old to know them */
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
@@ -45,26 +51,43 @@ static bool send_message(struct eng_tunnel *t, const struct eng_peer_msg *m, rwy
 	return true;
 }
 
+static bool is_too_old(const struct eng_tunnel *t)
+{
+	return t->peer.resets >= RESETS_MAX;
+}
+
+/* No message to it is on its way, or waits. */
+static bool is_told(const struct eng_tunnel *t)
+{
+	return is_too_old(t) || (!t->peer.owed && !(t->peer.tx && wan_tx_queued(t->peer.tx)));
+}
+
+static void set_unheard(struct eng_tunnel *t, bool unheard)
+{
+	t->e->settle.unheard += unheard;
+	t->e->settle.unheard -= t->peer.unheard;
+	t->peer.unheard = unheard;
+}
+
 static void send_owed(struct eng_tunnel *t, rwy_time now)
 {
 	const struct eng_peer_msg m = {.type = t->peer.owed};
 
-	if (t->peer.owed && send_message(t, &m, now))
+	if (t->peer.owed && !is_too_old(t) && send_message(t, &m, now))
 		t->peer.owed = 0;
 }
 
 void eng_peer_tell(struct eng *e, bool settled, rwy_time now)
 {
-	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		if (e->tunnel[i].wan && !e->tunnel[i].removing && !eng_sb_is_pair(e, i))
-			e->tunnel[i].peer.owed = settled ? ENG_PEER_SETTLED : ENG_PEER_SERVING;
-	eng_peer_step(e, now);
-}
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		struct eng_tunnel *t = &e->tunnel[i];
 
-/* No message to it is on its way, or waits for a buffer. */
-static bool is_told(const struct eng_tunnel *t)
-{
-	return !t->peer.owed && !(t->peer.tx && wan_tx_queued(t->peer.tx));
+		if (!t->wan || t->removing || eng_sb_is_pair(e, i) || is_too_old(t))
+			continue;
+		t->peer.owed = t->peer.word = settled ? ENG_PEER_SETTLED : ENG_PEER_SERVING;
+		set_unheard(t, !settled);
+	}
+	eng_peer_step(e, now);
 }
 
 bool eng_peer_told(const struct eng *e)
@@ -75,6 +98,16 @@ bool eng_peer_told(const struct eng *e)
 	return true;
 }
 
+void eng_peer_log_untold(struct eng *e)
+{
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		if (e->tunnel[i].wan && !is_told(&e->tunnel[i]))
+			eng_log(e, 1,
+			    "tunnel=%s event=\"its gateway did not hear of the drain: without the journal "
+			    "idle connections end\"",
+			    e->cfg.tunnel[i].name);
+}
+
 /* --- the far gateway: connections that nobody has claimed ------------------------------------- */
 
 void eng_peer_restarted(struct eng_tunnel *t, rwy_time now)
@@ -83,22 +116,53 @@ void eng_peer_restarted(struct eng_tunnel *t, rwy_time now)
 		t->peer.lost_at = now;
 		t->peer.cursor = 0;
 		t->peer.at = now + GRACE;
-		t->e->peer_at = rwy_time_min(t->e->peer_at, t->peer.at);
 	}
 	t->peer.settled = false;
+	t->peer.resets = 0;
+	eng_peer_up(t, now);
+}
+
+void eng_peer_up(struct eng_tunnel *t, rwy_time now)
+{
+	t->e->peer_at = rwy_time_min(t->e->peer_at, t->peer.owed ? now : t->peer.at);
 }
 
 /*
  * The near gateway's process ended, and may have promised something: it knew both QPNs. Of a
- * connection that CM opened, not even the flow may have come yet. A FAIL may not have arrived.
+ * connection that CM opened, not even the flow may have come yet. A FAIL may not have arrived. The
+ * process that was told may have ended, too.
  */
 static bool is_lost(const struct eng_requester *rq, const struct eng_tunnel *t)
 {
-	const bool flow = rq->flow == ENG_FLOW_LOST ||
-	                  (rq->flow == ENG_FLOW_NONE && !rq->requests && rq->side.learned == ENG_BY_CM &&
-	                      rq->side.last < t->peer.lost_at);
+	const bool before = rq->side.last < t->peer.lost_at;
+	const bool flow =
+	    rq->flow == ENG_FLOW_LOST || (rq->flow == ENG_FLOW_TOLD && before) ||
+	    (rq->flow == ENG_FLOW_NONE && !rq->requests && rq->side.learned == ENG_BY_CM && before);
 
-	return flow && rq->side.tunnel == t->idx && rq->remote_qpn && rq->side.state != ENG_Q_IDLE;
+	return flow && rq->side.tunnel == t->idx && rq->remote_qpn && rq->side.state != ENG_Q_IDLE &&
+	       !is_too_old(t);
+}
+
+static bool is_told_lately(const struct eng_requester *rq, rwy_time now)
+{
+	return rq->flow == ENG_FLOW_TOLD && now - rq->side.last < GRACE;
+}
+
+/* How long its host may wait before it sends again. */
+static rwy_dur patience(const struct eng_requester *rq)
+{
+	const unsigned n = rq->ack_timeout ? rq->ack_timeout - 1u : 0;
+	const rwy_dur d = n ? TIMEOUTS * ((rwy_dur)4096 << n) : 0; /* 4.096 us * 2^n */
+
+	return rwy_time_max(GRACE, rwy_time_min(d, AGAIN_MAX));
+}
+
+/* It is to be told now. */
+static bool is_due(const struct eng_requester *rq, const struct eng_tunnel *t, rwy_time now)
+{
+	if (rq->flow == ENG_FLOW_TOLD && rq->side.tunnel == t->idx && !is_told_lately(rq, now))
+		return true;
+	return is_lost(rq, t) && now - t->peer.lost_at >= patience(rq);
 }
 
 /* False: no memory. */
@@ -127,7 +191,7 @@ static bool tell_lost(struct eng_tunnel *t, struct eng_requester *rq, rwy_time n
 static bool tell_slot(struct eng_tunnel *t, uint32_t slot, unsigned *looked, rwy_time now)
 {
 	for (struct eng_side *side = t->e->table[slot]; side; side = side->chain, ++*looked)
-		if (side->is_requester && is_lost((struct eng_requester *)side, t) &&
+		if (side->is_requester && is_due((struct eng_requester *)side, t, now) &&
 		    !tell_lost(t, (struct eng_requester *)side, now))
 			return false;
 	return true;
@@ -145,7 +209,15 @@ bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roc
 	rq = (struct eng_requester *)eng_find(t->e, &k, true);
 	if (rq && is_lost(rq, t))
 		(void)tell_lost(t, rq, now); /* or later: CM repeats the DREQ */
-	return rq && (is_lost(rq, t) || (rq->flow == ENG_FLOW_TOLD && now - rq->side.last < GRACE));
+	return rq && !is_too_old(t) && (is_lost(rq, t) || is_told_lately(rq, now));
+}
+
+/* After the last slot it begins anew, for those that have not answered or have more patience. */
+static rwy_time after_step(const struct eng_tunnel *t, rwy_time now)
+{
+	if (t->peer.cursor)
+		return now + STEP_INTERVAL;
+	return now - t->peer.lost_at < AGAIN_MAX + GRACE ? now + GRACE : RWY_NEVER;
 }
 
 static void step(struct eng_tunnel *t, rwy_time now)
@@ -162,11 +234,15 @@ static void step(struct eng_tunnel *t, rwy_time now)
 		}
 		t->peer.cursor += (uint32_t)__builtin_ctzll(bits);
 		if ((t->peer.tx && wan_tx_queued(t->peer.tx) >= QUEUE_MAX) ||
-		    !tell_slot(t, t->peer.cursor, &looked, now))
-			break;
+		    !tell_slot(t, t->peer.cursor, &looked, now)) {
+			t->peer.at = now + STEP_INTERVAL;
+			return;
+		}
 		t->peer.cursor++;
 	}
-	t->peer.at = t->peer.cursor > e->table_mask ? RWY_NEVER : now + STEP_INTERVAL;
+	if (t->peer.cursor > e->table_mask)
+		t->peer.cursor = 0;
+	t->peer.at = after_step(t, now);
 }
 
 void eng_peer_step(struct eng *e, rwy_time now)
@@ -175,7 +251,7 @@ void eng_peer_step(struct eng *e, rwy_time now)
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
 		struct eng_tunnel *t = &e->tunnel[i];
 
-		if (!t->wan || t->removing)
+		if (!t->wan || t->removing || !t->up || is_too_old(t)) /* eng_peer_up() */
 			continue;
 		send_owed(t, now);
 		if (t->peer.at <= now)
@@ -190,7 +266,7 @@ void eng_peer_step(struct eng *e, rwy_time now)
  * This process knows more of the connection, for its host has sent requests; or the host's QPN is
  * another connection's by now.
  */
-static bool is_known(const struct eng *e, const struct eng_key *k, uint32_t qpn)
+static bool has_another(const struct eng *e, const struct eng_key *k, uint32_t qpn)
 {
 	const struct eng_key other = {k->dst, k->src, qpn, k->tenant};
 	const struct eng_requester *rq = (const struct eng_requester *)eng_find(e, &other, true);
@@ -208,7 +284,16 @@ static bool promises_early(const struct eng *e, const struct eng_key *k)
 	return m != ENG_ACK_FAR && m != ENG_ACK_END;
 }
 
-static void hear_lost(struct eng_tunnel *t, const struct eng_peer_msg *m, rwy_time now)
+/*
+ * What the process before promised is in the journal, so a connection without an entry lost
+ * nothing. One of a pair may have an old one: the other gateway may have served since.
+ */
+static bool has_journal(const struct eng *e)
+{
+	return e->cfg.journal_whole && !e->cfg.standby.on;
+}
+
+static void hear_lost(struct eng_tunnel *t, struct eng_peer_msg *m, rwy_time now)
 {
 	struct eng *e = t->e;
 	struct eng_key k = m->open.key;
@@ -224,10 +309,28 @@ static void hear_lost(struct eng_tunnel *t, const struct eng_peer_msg *m, rwy_ti
 		e->c.drop_tunnel_msg++;
 		return;
 	}
-	if (!eng_sb_serves(e) || is_known(e, &k, m->open.peer_qpn) || !promises_early(e, &k))
+	if (!eng_sb_serves(e))
 		return;
-	e->c.conns_forgotten++;
-	eng_responder_restore_lost(e, &k, m, now);
+	if (!has_another(e, &k, m->open.peer_qpn) && promises_early(e, &k) && !has_journal(e)) {
+		e->c.conns_forgotten += eng_responder_restore_lost(e, &k, m, now);
+		return;
+	}
+	m->type = ENG_PEER_KNOWN;
+	(void)send_message(t, m, now); /* else the far gateway tells again */
+}
+
+static void hear_known(const struct eng_tunnel *t, const struct eng_peer_msg *m)
+{
+	struct eng_key k = m->open.key;
+	const int tenant = eng_tenant_by_vni(t->e, m->open.vni);
+	struct eng_requester *rq;
+
+	if (tenant < 0)
+		return;
+	k.tenant = (uint32_t)tenant;
+	rq = (struct eng_requester *)eng_find(t->e, &k, true);
+	if (rq && rq->side.tunnel == t->idx && rq->flow == ENG_FLOW_TOLD)
+		rq->flow = ENG_FLOW_NONE;
 }
 
 void eng_peer_message(struct eng_tunnel *t, struct rwy_buf *b, rwy_time now)
@@ -238,12 +341,14 @@ void eng_peer_message(struct eng_tunnel *t, struct rwy_buf *b, rwy_time now)
 		t->e->c.drop_tunnel_msg++;
 	else if (m.type == ENG_PEER_LOST)
 		hear_lost(t, &m, now);
+	else if (m.type == ENG_PEER_KNOWN)
+		hear_known(t, &m);
 	else
 		t->peer.settled = m.type == ENG_PEER_SETTLED;
 	rwy_buf_free(&t->e->bufs, b);
 }
 
-/* --- flows ------------------------------------------------------------------------------------ */
+/* --- the two flows ---------------------------------------------------------------------------- */
 
 void eng_peer_opened(struct eng_tunnel *t, struct wan_rxflow *rx, rwy_time now)
 {
@@ -252,11 +357,28 @@ void eng_peer_opened(struct eng_tunnel *t, struct wan_rxflow *rx, rwy_time now)
 	t->peer.rx = rx;
 }
 
+void eng_peer_delivered(struct eng_tunnel *t)
+{
+	if (t->peer.unheard && is_told(t))
+		set_unheard(t, false);
+}
+
+void eng_peer_reset(struct eng_tunnel *t, rwy_time now)
+{
+	t->peer.tx = NULL;
+	t->peer.resets++;
+	t->peer.owed = t->peer.word;
+	if (is_too_old(t))
+		set_unheard(t, false);
+	eng_peer_up(t, now);
+}
+
 void eng_peer_end(struct eng_tunnel *t, rwy_time now)
 {
 	if (t->peer.tx)
 		wan_tx_abort(t->peer.tx, now);
 	if (t->peer.rx)
 		wan_rx_reset(t->peer.rx, now);
+	set_unheard(t, false);
 	t->peer = (struct eng_peer){.at = RWY_NEVER};
 }

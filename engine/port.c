@@ -11,7 +11,6 @@
 #include "engine/peer.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
-#include "engine/settle.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
 #include "roce/icrc.h"
@@ -193,6 +192,20 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 	}
 }
 
+/* What the end of a flow says of the connection. t->peer is of the process that ended. */
+static enum eng_flow flow_after(const struct eng_tunnel *t, enum wan_close_reason reason)
+{
+	switch (reason) {
+	case WAN_CLOSE_BY_SENDER:
+		return ENG_FLOW_LEFT;
+	case WAN_CLOSE_PEER_RESET:
+		return t->peer.settled ? ENG_FLOW_NONE : ENG_FLOW_LOST;
+	case WAN_CLOSE_TUNNEL:
+		return ENG_FLOW_NONE;
+	}
+	rwy_unreachable();
+}
+
 /*
  * The near gateway aborted its flow, or is gone. An unpaired side is freed then, for its turn holds
  * up others.
@@ -201,9 +214,7 @@ static void requests_end(
     const struct eng_tunnel *t, struct eng_requester *rq, enum wan_close_reason reason, rwy_time now)
 {
 	rq->requests = NULL;
-	rq->flow = reason == WAN_CLOSE_BY_SENDER                        ? ENG_FLOW_LEFT
-	           : reason == WAN_CLOSE_PEER_RESET && !t->peer.settled ? ENG_FLOW_LOST
-	                                                                : ENG_FLOW_NONE;
+	rq->flow = flow_after(t, reason);
 	/* Reports of what a flow had are for that flow: a standby's comes after it. */
 	if (reason == WAN_CLOSE_PEER_RESET)
 		eng_requester_forget_numbers(rq);
@@ -248,7 +259,7 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 	if (is_mgmt(t, user))
 		eng_mgmt_delivered(t, b);
 	else if (is_peer(t, user))
-		eng_settle_heard(t->e);
+		eng_peer_delivered(t);
 	else if (((struct eng_side *)user)->is_requester)
 		eng_requester_response_delivered(user, b, now);
 	else
@@ -285,9 +296,8 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 		eng_mgmt_ended(t);
 		return;
 	}
-	if (is_peer(t, user)) { /* an older gateway, which does not know such a flow */
-		t->peer.tx = NULL;
-		eng_settle_heard(t->e);
+	if (is_peer(t, user)) {
+		eng_peer_reset(t, now);
 		return;
 	}
 	if (rs->side.is_requester) {
@@ -322,7 +332,8 @@ static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 	}
 	if (up)
 		eng_sb_tunnel_up(e, t->idx, now);
-	eng_settle_heard(e);
+	if (up)
+		eng_peer_up(t, now);
 	if (e->ops->tunnel_state)
 		e->ops->tunnel_state(e->ctx, t->idx, up, now);
 }

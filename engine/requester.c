@@ -14,7 +14,7 @@
 #include "engine/responder.h"
 #include "engine/steer.h"
 
-#define CM_REPEATS 65536u /* PSNs of requests that pass while CM repeats a message */
+#define CM_REPEATS (1u << 20) /* PSNs of requests that may pass while CM repeats a message */
 
 struct eng_requester *eng_requester_get(struct eng *e, const struct eng_key *k, rwy_time now)
 {
@@ -223,6 +223,7 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 static bool opened_before(const struct eng_requester *rq, uint32_t rqpn, roce_psn psn)
 {
 	return rq->requests && rq->peer_named && rq->remote_qpn == rqpn && eng_requester_active(rq) &&
+	       rq->side.learned != ENG_BY_CM && rq->side.close_at == RWY_NEVER &&
 	       ((rq->reqr.una - psn) & ROCE_PSN_MASK) <= CM_REPEATS;
 }
 
@@ -240,8 +241,8 @@ void eng_requester_start_cm(
 	if (rq->requests) {
 		wan_rx_reset(rq->requests, now);
 		rq->requests = NULL;
-		rq->flow = ENG_FLOW_NONE;
 	}
+	rq->flow = ENG_FLOW_NONE;
 	rq->remote_qpn = rqpn;
 	eng_reservation_outdated(&rq->side);
 	rq->side.learned = ENG_BY_CM;

@@ -178,10 +178,10 @@ void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
 /* Takes up the tenant's connections of an earlier process and asks the far gateway about each. */
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now);
 /*
- * LOST (peer.h): nobody knows what the host has ACKs for. RESUME promises one request more than the
- * far gateway has, so that the connection ends at both hosts. Without memory nothing happens.
+ * LOST (peer.h): nobody knows what the host has ACKs for. RESUME promises more requests than the
+ * far gateway or its host can have, so that the connection ends at both hosts. False: no memory.
  */
-void eng_responder_restore_lost(
+bool eng_responder_restore_lost(
     struct eng *e, const struct eng_key *k, const struct eng_peer_msg *m, rwy_time now);
 
 /* --- replay.c: responses that the host lost on the LAN --- */

@@ -81,13 +81,12 @@ static bool resume_connection(
 	return true;
 }
 
-void eng_responder_restore_lost(
+bool eng_responder_restore_lost(
     struct eng *e, const struct eng_key *k, const struct eng_peer_msg *m, rwy_time now)
 {
-	struct eng_responder *rs = make_side(e, k, &m->open, roce_psn_add(m->psn, 1), now);
+	struct eng_responder *rs = make_side(e, k, &m->open, roce_psn_add(m->psn, ROCE_OUTSTANDING_MAX), now);
 
-	if (rs)
-		(void)resume(rs, now);
+	return rs && resume(rs, now);
 }
 
 /* No, if the connection has begun anew. That its remote host sends requests again says nothing. */
@@ -108,6 +107,7 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
 
 		/* Released: an old or invalid entry, or of a connection that exists no longer. */
+		e->cfg.journal_whole &= now < e->journal_until;
 		if (now >= e->journal_until || j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff ||
 		    !may_resume(e, &k, j) || !resume_connection(e, &k, j, now)) {
 			eng_journal_release(e, j);

@@ -14,13 +14,17 @@
 #include <assert.h>
 
 #include "engine/copy.h"
+#include "engine/peer.h"
 #include "engine/responder.h"
 
 #define STEP_INTERVAL RWY_MS
 #define STEP_SIDES    512 /* looked at in one step */
 /* Answered READs and ATOMICs in front of a flow that are looked through: as many as a host has. */
 #define ANSWERED_MAX ROCE_RESP_RD_MAX
-/* CLOSING lasts for this time and two round trips at most, so that no host gives up. */
+/*
+ * CLOSING lasts for this time and two round trips at most, so that no host gives up; and as long as
+ * it takes to tell the far gateways.
+ */
 #define CLOSING_MAX (20 * RWY_MS)
 #define AGAIN       4 /* times as long hosts are served after that */
 /* Times as long far gateways have to hear that nothing is owed: the message may be lost twice. */
@@ -76,7 +80,6 @@ static void settle_enter(struct eng *e, enum settle_event ev, rwy_time now)
 	s->marking = to == ENG_SETTLING;
 	if (s->told && (to == ENG_SERVING || to == ENG_SETTLING)) {
 		s->told = false;
-		s->unheard = true;
 		eng_peer_tell(e, false, now);
 	}
 	if (to == ENG_CLOSING)
@@ -166,14 +169,17 @@ static bool far_gateways_know(struct eng *e, rwy_time now)
 {
 	struct eng_settle *s = &e->settle;
 
-	if (!s->own)
+	if (!s->own && e->sb.state == ENG_SB_PAIRED)
 		return true;
 	if (!s->told) {
 		s->told = true;
 		s->turn_at = now + TELLING * longest_closing(e);
 		eng_peer_tell(e, true, now);
 	}
-	return eng_peer_told(e) || now >= s->turn_at;
+	if (!eng_peer_told(e) && now < s->turn_at)
+		return false;
+	eng_peer_log_untold(e);
+	return true;
 }
 
 static void pass_end(struct eng *e, rwy_time now)

@@ -17,21 +17,23 @@
 #define ENGINE_SETTLE_H
 
 #include "engine/eng.h"
-#include "engine/peer.h"
 
 /*
- * Acknowledging goes by the tenant's ack mode. After settling not before the far gateways know that
+ * Acknowledging goes by the tenant's ack mode. After settling not before the far gateway knows that
  * hosts are promised something again.
  */
-static inline bool eng_serving(const struct eng *e)
+static inline bool eng_serving(const struct eng_responder *rs)
 {
-	return e->settle.state == ENG_SERVING && !e->settle.unheard;
+	const struct eng *e = rs->side.e;
+
+	return e->settle.state == ENG_SERVING &&
+	       !(e->settle.unheard && e->tunnel[rs->side.tunnel].peer.unheard);
 }
 
 /* A host whose timer ran out gets a single ACK: others still wait for what was promised before. */
 static inline bool eng_settle_singles(const struct eng *e)
 {
-	return e->settle.state == ENG_SETTLING || e->settle.unheard;
+	return e->settle.state == ENG_SETTLING;
 }
 
 /* The request is a new one, and comes too late: dropped; the host sends it again. */
@@ -43,11 +45,5 @@ static inline bool eng_settle_refuses(const struct eng_responder *rs, const stru
 
 /* Looks at some connections, and changes the state after the last one. At e->settle.at. */
 void eng_settle_step(struct eng *e, rwy_time now);
-/* A far gateway has a message of peer.h, or is silent. */
-static inline void eng_settle_heard(struct eng *e)
-{
-	if (e->settle.unheard && eng_peer_told(e))
-		e->settle.unheard = false;
-}
 
 #endif

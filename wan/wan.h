@@ -83,8 +83,8 @@ struct wan_ops {
 	/* Sustained congestion of a path began or ended (congest.h); the engine may move tunnels to
 	 * another carrier. May be NULL. */
 	void (*congested)(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now);
-	/* The tunnel came up (handshake done; `restarted`: the peer has a new epoch) or the peer
-	 * fell silent. */
+	/* The tunnel came up (handshake done; `restarted`: the peer has a new epoch, and rx_close
+	 * was called for each flow of the old one) or the peer fell silent. */
 	void (*state)(void *ctx, bool up, bool restarted, rwy_time now);
 	/* The witness has confirmed the present claim (wan_claim_granted). Again after each change
 	 * of the claim, each restart of the witness and each silence. May be NULL. */

@@ -29,10 +29,18 @@ static void pair_put(struct ctlr_change *ch, const struct ctlr_pair *p)
 	ctlr_change_put(ch, key, ctlr_pair_json(p));
 }
 
+/* Two measurements of one kind of machine. Plans may be made with either. */
+static bool quic_same(const struct model_registration *a, const struct model_registration *b)
+{
+	const uint64_t x = a->capabilities.quic.bandwidth_bps, y = b->capabilities.quic.bandwidth_bps;
+
+	return x <= 2 * y && y <= 2 * x;
+}
+
 static bool common_same(const struct model_registration *a, const struct model_registration *b)
 {
 	json_t *x = ctlr_pair_common(a), *y = ctlr_pair_common(b);
-	const bool same = a->has_pair == b->has_pair && json_equal(x, y);
+	const bool same = a->has_pair == b->has_pair && quic_same(a, b) && json_equal(x, y);
 
 	json_decref(x);
 	json_decref(y);

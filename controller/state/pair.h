@@ -49,7 +49,7 @@ int ctlr_pair_by_lease(const struct ctlr_pair *p, uint64_t lease);
 int ctlr_pair_serving(const struct ctlr_pair *p);
 /* The part of a member's registration that documents and plans need, and that the other member has
  * too: without boot_id, version and member, and without the bandwidth of QUIC, which each process
- * measures for itself. The caller owns it. */
+ * measures for itself. The caller owns it; NULL: no memory. */
 json_t *ctlr_pair_common(const struct model_registration *reg);
 /* The pair as its record has it; the caller owns it. */
 json_t *ctlr_pair_json(const struct ctlr_pair *p);

@@ -36,6 +36,7 @@ struct head {
 	uint32_t workers, per_worker;
 	_Atomic uint64_t alive; /* CLOCK_BOOTTIME, ns: the process was alive */
 	_Atomic uint64_t term;  /* eng_cfg.term */
+	_Atomic uint32_t gap;   /* eng_cfg.journal_gap */
 };
 
 struct gw_jfile {
@@ -44,6 +45,7 @@ struct gw_jfile {
 	char name[CONF_NAME + 32]; /* in the directory */
 	int dir;
 	bool in_place; /* it has its name */
+	bool whole;    /* eng_cfg.journal_whole */
 	int fd;        /* locked: no other process takes it over */
 };
 
@@ -80,10 +82,11 @@ static bool usable(const struct head *h, size_t size)
 	       h->per_worker <= PER_MAX && size_of(h->workers, h->per_worker) == size && good_for(h);
 }
 
-/* Gives an entry to the worker that owns its flow now. */
-static void take_over(struct head *to, const struct head *from)
+/* Gives each entry to the worker that owns its flow now. False: some are missing. */
+static bool take_over(struct head *to, const struct head *from)
 {
 	uint32_t *used = calloc(to->workers, sizeof(*used));
+	bool whole = used && !atomic_load(&from->gap);
 
 	for (uint64_t i = 0; used && i < (uint64_t)from->workers * from->per_worker; i++) {
 		struct eng_journal_entry *j = &entries(from)[i];
@@ -94,10 +97,13 @@ static void take_over(struct head *to, const struct head *from)
 		w = gw_owner(j->vni, &j->src, &j->dst, to->workers);
 		if (used[w] < to->per_worker)
 			memcpy(&entries(to)[(size_t)w * to->per_worker + used[w]++], j, sizeof(*j));
+		else
+			whole = false;
 	}
 	free(used);
 	atomic_store(&to->term, atomic_load(&from->term));
 	atomic_store(&to->alive, atomic_load(&from->alive));
+	return whole;
 }
 
 static void log_failure(const struct conf *c, const char *name, const char *why)
@@ -160,14 +166,13 @@ static bool is_own(const struct stat *st)
 	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 && !(st->st_mode & 077);
 }
 
-static void map_old(struct head *to, int fd, size_t size)
+static void map_old(struct gw_jfile *f, int fd, size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
 		return;
-	if (usable(p, size))
-		take_over(to, p);
+	f->whole = usable(p, size) && take_over(f->head, p);
 	munmap(p, size);
 }
 
@@ -191,7 +196,7 @@ static int read_old(const struct conf *c, struct gw_jfile *f)
 	else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		why = "is in use: does another gateway of this name run?";
 	else if (st.st_size >= HEAD)
-		map_old(f->head, fd, (size_t)st.st_size);
+		map_old(f, fd, (size_t)st.st_size);
 	close(fd);
 	if (why)
 		log_failure(c, f->name, why);
@@ -270,6 +275,8 @@ void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *
 	left = good_for(f->head);
 	out->journal_n = f->head->per_worker;
 	out->journal_for = left ? left : 1; /* 0 is for ever */
+	out->journal_whole = f->whole;
+	out->journal_gap = &f->head->gap;
 	out->term = &f->head->term;
 	out->journal = entries(f->head) + (size_t)worker * f->head->per_worker;
 }

@@ -54,6 +54,7 @@ def test_numbers():
     assert lua_table("frame_types") == enum("wan/wire/pkt.h", "wan_frame_type", "WAN_F_")
     assert lua_table("open_types") == enum("engine/msg.h", "eng_open_type", "ENG_OPEN_")
     assert lua_table("ctrl_types") == enum("engine/msg.h", "eng_ctrl_type", "ENG_CTRL_")
+    assert lua_table("peer_types") == enum("engine/msg.h", "eng_peer_type", "ENG_PEER_")
     assert lua_table("ends") == enum("engine/msg.h", "eng_end", "ENG_END_")
 
 

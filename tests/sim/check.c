@@ -91,7 +91,7 @@ static bool mild(const struct run *r, uint64_t spare)
 /* F_CHANGES: a tenant of a pair whose mode was another one for a while. */
 static bool not_copied(const struct run *r, const struct side *s)
 {
-	return r->faults & F_STANDBY && r->faults & F_CHANGES && r->near >> s->tenant & 1;
+	return r->faults & F_STANDBY && r->faults & F_CHANGES && r->pair_hit && r->near >> s->tenant & 1;
 }
 
 static void check_side(struct run *r, struct side *s, struct side *p)

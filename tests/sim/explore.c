@@ -179,7 +179,7 @@ static uint64_t complete_faults(uint64_t faults)
 		faults &= ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND);
 	else
 		faults &= ~F_BOTH_DIE;
-	/* Both of a pair keep theirs. Connections begun anew tell nothing of what was lost before. */
+	/* Not drawn with pairs yet, nor where both sites lose theirs, or order matters. */
 	if (faults & F_STANDBY)
 		faults &= ~F_MACHINE;
 	else if (faults & (F_CRASH_BOTH | F_CAUSAL | F_DRAIN_CUT))

@@ -232,6 +232,8 @@ void sim_gateway_start(struct site *s)
 	if (!w->cfg.no_journal) {
 		c->journal = s->journal;
 		c->journal_n = SIM_JOURNAL;
+		c->journal_whole = s->journal_whole;
+		s->journal_whole = true;
 		c->term = &s->term;
 	}
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
@@ -265,6 +267,14 @@ void sim_gateway_start(struct site *s)
 	free(c);
 }
 
+static bool promised_anything(const struct site *s)
+{
+	for (unsigned i = 0; i < SIM_JOURNAL; i++)
+		if (s->journal[i].used)
+			return true;
+	return false;
+}
+
 /* The engine ends; another one begins `after` later. */
 void sim_gateway_stop(struct site *s, rwy_dur after)
 {
@@ -272,6 +282,7 @@ void sim_gateway_stop(struct site *s, rwy_dur after)
 	eng_free(s->e);
 	s->e = NULL;
 	s->replaced = false;
+	s->journal_whole &= promised_anything(s); /* gw_jfile_close: else the file goes */
 	sim_links_at(&s->w->links, s->w->now + after, SIM_START + s->idx + (s->second ? 2 : 0), NULL);
 }
 
@@ -289,6 +300,7 @@ void sim_gateway_poll(struct site *s, rwy_time now)
 	if (s->replaced) {
 		sim_gateway_stop(s, RESTART);
 		memset(s->journal, 0, sizeof(s->journal)); /* gw_jfile_close: the other one knows better */
+		s->journal_whole = false;
 		s->term = 0;
 		return;
 	}

@@ -172,6 +172,13 @@ static bool comes_in_time(const struct run *r)
 	return r->faults & ~(uint64_t)F_IDLE && !(r->faults & F_IDLE && r->faults & F_MACHINE);
 }
 
+/* The machine of an idle host's gateway may die in an outage, which has its time. */
+static bool outage_beside(const struct run *r, rwy_time now)
+{
+	return r->faults & F_OUTAGE && !comes_in_time(r) && !r->outage && now >= r->fault_at &&
+	       now < r->fault_end;
+}
+
 static void tick(void *ctx, rwy_time now)
 {
 	struct run *r = ctx;
@@ -191,6 +198,10 @@ static void tick(void *ctx, rwy_time now)
 				sim_pump(r, s);
 			}
 		}
+	if (outage_beside(r, now)) {
+		r->outage = true;
+		sim_wan_down(r->w, true);
+	}
 	if (comes_in_time(r) && !r->fault_done && now >= r->fault_at) {
 		r->fault_done = true;
 		r->fault_round = r->round;
@@ -247,7 +258,7 @@ static rwy_time next(void *ctx)
 	struct run *r = ctx;
 	rwy_time at = r->silent ? RWY_NEVER : r->due_known ? r->due_first : first_due(r);
 
-	if (comes_in_time(r) && !r->fault_done)
+	if (comes_in_time(r) ? !r->fault_done : r->faults & F_OUTAGE && sim_now(r->w) < r->fault_at)
 		at = rwy_time_min(at, r->fault_at);
 	else if (r->outage)
 		at = rwy_time_min(at, r->fault_end);

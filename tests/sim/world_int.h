@@ -35,7 +35,8 @@ struct site {
 	unsigned ring; /* packets that wait for the end of a pause */
 	struct sim_tenant tenant_at[SIM_TENANTS + 1];
 	uint8_t world_of[SIM_TENANT_IDX];              /* by engine index: the world's tenant */
-	struct eng_journal_entry journal[SIM_JOURNAL]; /* survives a crash, and so does `term` */
+	struct eng_journal_entry journal[SIM_JOURNAL]; /* survives a crash, and so do the next two */
+	bool journal_whole;
 	_Atomic uint64_t term;
 	bool stream;
 	unsigned detour; /* what is lost so often goes by the carrier; 0: nothing */

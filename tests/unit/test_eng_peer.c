@@ -14,6 +14,7 @@
 #define GRACE (5 * RWY_SEC) /* peer.c */
 
 static struct eng_journal_entry journal[64];
+static bool journal_whole;
 
 static void request(roce_psn psn)
 {
@@ -118,6 +119,35 @@ static void test_a_journal_knows(void **state)
 	assert_int_equal(site[0].requests, 0);
 }
 
+/* Of a connection that promised nothing the journal has no entry. It is whole, so nothing is lost. */
+static void test_no_entry(void **state)
+{
+	eng_cm_connect(0, 7, 7, 14);
+	eng_pair_cut(true);
+	eng_pair_run(RWY_SEC);
+	restart();
+	eng_pair_run(2 * GRACE);
+	assert_int_equal(forgotten(), 0);
+	assert_int_equal(site[0].requests, 0);
+	assert_int_equal(site[1].of[0].requests, 0);
+	request(CM_PSN_A);
+	assert_int_equal(site[1].psn, CM_PSN_A);
+}
+
+/* In mode `far` gateway B has all that host A has ACKs for. */
+static void test_mode_far(void **state)
+{
+	request(5);
+	answer(5, 0x1f);
+	restart();
+	eng_pair_run(2 * GRACE);
+	assert_int_equal(forgotten(), 0);
+	assert_int_equal(site[0].requests, 0);
+	request(6);
+	answer(6, 0x1f);
+	assert_int_equal(site[0].of[0].ack_psn, 6);
+}
+
 static void settle(enum eng_settle_state want)
 {
 	struct eng_settle_info i;
@@ -141,6 +171,20 @@ static void test_settled(void **state)
 	answer(6, 0x1f);
 	assert_int_equal(site[1].psn, 6);
 	assert_int_equal(site[0].of[0].ack_psn, 6);
+}
+
+/* Host A has not spoken since the last restart: there is nothing to settle, and B must know that. */
+static void test_settled_with_receivers(void **state)
+{
+	eng_cm_connect(0, 7, 7, 14);
+	for (unsigned i = 0; i < 2; i++) {
+		settle(ENG_SETTLED);
+		restart();
+	}
+	eng_pair_run(2 * GRACE);
+	assert_int_equal(forgotten(), 0);
+	assert_int_equal(site[0].requests, 0);
+	assert_int_equal(site[1].of[0].requests, 0);
 }
 
 /* It serves again, and dies: what it was then acknowledged counts. */
@@ -182,6 +226,19 @@ static void test_without_buffers(void **state)
 	assert_int_equal(forgotten(), 0);
 	site[1].starved = false;
 	eng_pair_run(RWY_SEC);
+	assert_int_equal(forgotten(), 1);
+}
+
+/* Gateway A has no buffer for RESUME: it is told again. */
+static void test_told_again(void **state)
+{
+	owing();
+	restart();
+	site[0].starved = true;
+	eng_pair_run(2 * RWY_SEC);
+	assert_int_equal(forgotten(), 0);
+	site[0].starved = false;
+	eng_pair_run(GRACE);
 	assert_int_equal(forgotten(), 1);
 }
 
@@ -247,7 +304,7 @@ static void test_messages(void **state)
 	assert_false(eng_peer_decode(&got, out, ENG_PEER_LEN));
 	for (unsigned type = 0; type < 256; type++) {
 		m.type = (uint8_t)type;
-		if (type == ENG_PEER_LOST)
+		if (type == ENG_PEER_LOST || type == ENG_PEER_KNOWN)
 			continue;
 		assert_int_equal(eng_peer_encode(out, &m), 8);
 		assert_int_equal(
@@ -261,17 +318,31 @@ static void with_journal(struct eng_cfg *c)
 	if (c->prefix[0].addr.b[13] == 2) { /* gateway A's */
 		c->journal = journal;
 		c->journal_n = 64;
+		c->journal_whole = journal_whole;
+		journal_whole = true;
 	}
+}
+
+static void with_mode_far(struct eng_cfg *c)
+{
+	c->ack_mode = ENG_ACK_FAR;
+}
+
+static int far_set_up(void **state)
+{
+	eng_pair_tune = with_mode_far;
+	return eng_pair_set_up(state);
 }
 
 static int journal_set_up(void **state)
 {
 	memset(journal, 0, sizeof(journal));
+	journal_whole = false;
 	eng_pair_tune = with_journal;
 	return eng_pair_set_up(state);
 }
 
-static int journal_tear_down(void **state)
+static int tuned_tear_down(void **state)
 {
 	eng_pair_tune = NULL;
 	return eng_pair_tear_down(state);
@@ -284,11 +355,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    CASE(test_both_hosts_are_told),
 	    CASE(test_a_host_that_speaks),
-	    cmocka_unit_test_setup_teardown(test_a_journal_knows, journal_set_up, journal_tear_down),
+	    cmocka_unit_test_setup_teardown(test_a_journal_knows, journal_set_up, tuned_tear_down),
+	    cmocka_unit_test_setup_teardown(test_no_entry, journal_set_up, tuned_tear_down),
+	    cmocka_unit_test_setup_teardown(test_mode_far, far_set_up, tuned_tear_down),
 	    CASE(test_settled),
+	    CASE(test_settled_with_receivers),
 	    CASE(test_serves_again),
 	    CASE(test_settled_without_a_wan),
 	    CASE(test_without_buffers),
+	    CASE(test_told_again),
 	    CASE(test_nothing_came),
 	    CASE(test_dreq),
 	    cmocka_unit_test(test_messages),

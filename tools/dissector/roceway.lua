@@ -24,8 +24,9 @@ for type = 0x11, 0x17 do
 end
 frame_names[0x1a] = "DGRAM"
 
-local open_types = { [1] = "REQ", [2] = "RSP", [3] = "MGMT", [4] = "COPY" }
+local open_types = { [1] = "REQ", [2] = "RSP", [3] = "MGMT", [4] = "COPY", [5] = "PEER" }
 local ctrl_types = { [1] = "SYNC", [2] = "REWIND", [3] = "FAIL", [4] = "RESUME" }
+local peer_types = { [1] = "LOST", [2] = "SETTLED", [3] = "SERVING", [4] = "KNOWN" }
 local ends = {
 	[0] = "UNKNOWN", [1] = "REFUSED", [2] = "SILENT", [3] = "NOT_READY", [4] = "LOST", [5] = "ANSWER_LOST",
 	[6] = "FORGOTTEN", [7] = "MALFORMED", [8] = "NO_MEMORY", [9] = "UNDELIVERED",
@@ -35,6 +36,7 @@ local claims = { [0] = "none", [1] = "hold", [2] = "take", [3] = "keep" }
 local datagram_types = { [0] = "frames", [1] = "HELLO" }
 
 local HEADER, HELLO, REPAIR, OPEN_INFO, CONTROL = 20, 68, 11, 56, 20
+local PEER = 8 -- and the open information of a flow, if it is about one
 local SEALED, TAG = 16, 16
 local DATA_OPEN, DATA_FRAG, DATA_AFTER = 1, 2, 4
 
@@ -104,6 +106,7 @@ local f = {
 	qpn = ProtoField.uint32("roceway.qpn", "QPN", base.HEX),
 	vni = ProtoField.uint32("roceway.vni", "VNI"),
 	ctrl = ProtoField.uint8("roceway.control", "Control message", base.DEC, ctrl_types),
+	peer = ProtoField.uint8("roceway.peer", "Message about a process", base.DEC, peer_types),
 	syndrome = ProtoField.uint8("roceway.control.syndrome", "AETH syndrome", base.HEX),
 	ended = ProtoField.uint8("roceway.control.end", "Reason", base.DEC, ends),
 	psn = ProtoField.uint32("roceway.psn", "PSN"),
@@ -326,7 +329,20 @@ local function open_info(tvb, tree)
 	tree:add(f.vni, tvb(52, 4))
 end
 
+local function peer(tvb, tree, state)
+	tree:add(f.peer, tvb(0, 1))
+	if tvb:len() > PEER then
+		tree:add(f.psn, tvb(4, 4))
+		open_info(tvb(PEER, OPEN_INFO), tree)
+	end
+	state.info[#state.info + 1] = peer_types[tvb(0, 1):uint()] or "peer"
+end
+
 local function control(tvb, tree, state)
+	if tvb:len() == PEER or tvb:len() == PEER + OPEN_INFO then
+		peer(tvb, tree, state)
+		return
+	end
 	if tvb:len() < CONTROL then
 		tree:add(f.payload, tvb)
 		return
