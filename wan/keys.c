@@ -108,13 +108,15 @@ static struct wan_key_set *place(struct wan_keys *k)
 
 /*
  * False: a set that is in use or offered has such an id, so datagrams could not be told apart, here
- * or at the peer.
+ * or at the peer; or an id is 0, which says that a datagram is in the clear.
  */
 static bool ids_free(struct wan_tunnel *t, const struct wan_secrets *secrets)
 {
 	const uint8_t rx = aead_secret_id(&secrets->rx), tx = aead_secret_id(&secrets->tx);
 	struct wan_keys *k = t->keys;
 
+	if (!rx || !tx)
+		return false;
 	for (unsigned i = 0; i < WAN_KEY_SETS; i++) {
 		struct wan_key_set *s = &k->set[i];
 

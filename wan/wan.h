@@ -374,7 +374,7 @@ RWY_MUST_CHECK int wan_retune_use(
  *
  * wan_keys_offer: a handshake with the peer gave these secrets, one for each direction, each known
  * to nobody else. The peer may use them from now on. RWY_EINVAL: the tunnel has no cfg.aead;
- * RWY_ENOMEM; RWY_EEXIST: do the handshake again (these cannot be told from a set in use).
+ * RWY_ENOMEM; RWY_EEXIST: do the handshake again (a set in use has such an id, or it is 0).
  * wan_keys_use: the peer has what was offered last: what is sent is sealed with it. An authentic
  * datagram of the peer says the same. What was used before still opens datagrams for some time.
  * wan_keys_reserve: the peer's active gateway made these secrets for its standby (wan_claim). The

@@ -289,6 +289,21 @@ static void test_ids(void **state)
 	end(&p);
 }
 
+/* An id of 0 says "in the clear": neither end takes such a set, in either direction. */
+static void test_id_zero(void **state)
+{
+	struct wan_secrets s[2];
+	struct wan_pair p;
+
+	start(&p, &perfect);
+	do
+		wan_pair_secrets(&p, s);
+	while (aead_secret_id(&s[0].tx) || !aead_secret_id(&s[0].rx));
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(wan_keys_offer(p.end[i].t, &s[i], p.now), RWY_EEXIST);
+	end(&p);
+}
+
 /* --- no keys -------------------------------------------------------------------------------------- */
 static void test_without(void **state)
 {
@@ -521,6 +536,7 @@ int main(void)
 	    cmocka_unit_test(test_offer_stays),
 	    cmocka_unit_test(test_reserved_stays),
 	    cmocka_unit_test(test_ids),
+	    cmocka_unit_test(test_id_zero),
 	    cmocka_unit_test(test_without),
 	    cmocka_unit_test(test_downgrade),
 	    cmocka_unit_test(test_attacks),
