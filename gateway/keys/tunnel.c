@@ -154,13 +154,30 @@ static void peer_is(struct keys_tun *t, struct gw_cert_peer *peer)
 	t->peer = *peer;
 }
 
+/*
+ * The handshake checked the certificate with the files of its time. A list that revokes it may have
+ * come since: false, and why.
+ */
+static bool is_still_good(
+    const struct gw_keys *k, const struct keys_tun *t, const struct gw_cert_peer *peer, char why[GW_CERT_WHY])
+{
+	return !k->cert ||
+	       gw_cert_peer_verify(k->cert, peer, conf_tunnel_peer_name(&t->conf), why, GW_CERT_WHY);
+}
+
 /* Client: the server's workers can open what ours seal. */
 static void install(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 {
 	struct keys_tun *t = c->t;
+	char why[GW_CERT_WHY];
 	struct gw_cert_peer peer;
 	int rc = gw_kx_peer(c->kx, &peer);
 
+	if (!rc && !is_still_good(k, t, &peer, why)) {
+		gw_cert_peer_drop(&peer);
+		tun_failed(k, c, why, now);
+		return;
+	}
 	if (!rc) {
 		peer_is(t, &peer);
 		rc = keys_workers_offer(k->app, t->idx, gw_kx_result(c->kx));
@@ -236,6 +253,7 @@ static void asked(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 	struct keys_tun *t = tun_asked(k, c);
 	struct gw_cert_peer peer = {0};
 	unsigned reason = GW_KX_R_TUNNEL;
+	char why[GW_CERT_WHY];
 	int rc;
 
 	if (t && gw_kx_peer(c->kx, &peer) != 0)
@@ -246,6 +264,11 @@ static void asked(struct gw_keys *k, struct keys_conn *c, rwy_time now)
 	if (reason) {
 		gw_cert_peer_drop(&peer);
 		refuse(k, c, reason, now);
+		return;
+	}
+	if (!is_still_good(k, t, &peer, why)) {
+		gw_cert_peer_drop(&peer);
+		tun_failed(k, c, why, now);
 		return;
 	}
 	if (gw_kx_offer(c->kx)->reserve) {
