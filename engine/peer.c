@@ -7,6 +7,7 @@
 #include "engine/responder.h"
 #include "engine/standby.h"
 #include "engine/steer.h"
+#include "engine/table.h"
 #include "engine/tenants.h"
 
 /*
@@ -225,14 +226,7 @@ static void step(struct eng_tunnel *t, rwy_time now)
 	const struct eng *e = t->e;
 	unsigned looked = 0;
 
-	while (looked < STEP_SIDES && t->peer.cursor <= e->table_mask) {
-		const uint64_t bits = e->occupied[t->peer.cursor / 64] >> t->peer.cursor % 64;
-
-		if (!bits) {
-			t->peer.cursor = (t->peer.cursor | 63) + 1;
-			continue;
-		}
-		t->peer.cursor += (uint32_t)__builtin_ctzll(bits);
+	while (looked < STEP_SIDES && (t->peer.cursor = eng_table_next(e, t->peer.cursor)) <= e->table_mask) {
 		if ((t->peer.tx && wan_tx_queued(t->peer.tx) >= QUEUE_MAX) ||
 		    !tell_slot(t, t->peer.cursor, &looked, now)) {
 			t->peer.at = now + STEP_INTERVAL;
@@ -285,7 +279,7 @@ static bool promises_early(const struct eng *e, const struct eng_key *k)
 }
 
 /*
- * What the process before promised is in the journal, so a connection without an entry lost
+ * The journal has all that the process before promised, so a connection without an entry lost
  * nothing. One of a pair may have an old one: the other gateway may have served since.
  */
 static bool has_journal(const struct eng *e)

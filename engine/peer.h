@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What two gateways tell each other of their processes, beside connections: one flow in each
+ * Two gateways tell each other of their processes, beside connections: by one flow in each
  * direction of a tunnel, opened with the first message (ENG_OPEN_PEER, msg.h).
  *
  * A gateway that dies takes with it what its hosts have ACKs for. The journal tells the next

@@ -192,7 +192,7 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 	}
 }
 
-/* What the end of a flow says of the connection. t->peer is of the process that ended. */
+/* Tells how its flow of requests ended. t->peer is of the process that ended. */
 static enum eng_flow flow_after(const struct eng_tunnel *t, enum wan_close_reason reason)
 {
 	switch (reason) {
@@ -330,10 +330,10 @@ static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 		eng_log(e, 2, "tunnel=%s peer=restarted", e->cfg.tunnel[t->idx].name);
 		eng_peer_restarted(t, now);
 	}
-	if (up)
+	if (up) {
 		eng_sb_tunnel_up(e, t->idx, now);
-	if (up)
 		eng_peer_up(t, now);
+	}
 	if (e->ops->tunnel_state)
 		e->ops->tunnel_state(e->ctx, t->idx, up, now);
 }

@@ -106,8 +106,8 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 	while ((j = eng_journal_next_orphan(e, vni, &cursor))) {
 		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
 
-		/* Released: an old or invalid entry, or of a connection that exists no longer. */
 		e->cfg.journal_whole &= now < e->journal_until;
+		/* Released: an old or invalid entry, or of a connection that exists no longer. */
 		if (now >= e->journal_until || j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff ||
 		    !may_resume(e, &k, j) || !resume_connection(e, &k, j, now)) {
 			eng_journal_release(e, j);

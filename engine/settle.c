@@ -16,6 +16,7 @@
 #include "engine/copy.h"
 #include "engine/peer.h"
 #include "engine/responder.h"
+#include "engine/table.h"
 
 #define STEP_INTERVAL RWY_MS
 #define STEP_SIDES    512 /* looked at in one step */
@@ -205,16 +206,8 @@ void eng_settle_step(struct eng *e, rwy_time now)
 	struct eng_settle *s = &e->settle;
 	unsigned looked = 0;
 
-	while (looked < STEP_SIDES && s->cursor <= e->table_mask) {
-		uint64_t bits = e->occupied[s->cursor / 64] >> s->cursor % 64;
-
-		if (!bits) {
-			s->cursor = (s->cursor | 63) + 1;
-			continue;
-		}
-		s->cursor += (uint32_t)__builtin_ctzll(bits);
+	while (looked < STEP_SIDES && (s->cursor = eng_table_next(e, s->cursor)) <= e->table_mask)
 		looked += look_at_slot(e, s->cursor++);
-	}
 	s->at = now + STEP_INTERVAL;
 	if (s->cursor > e->table_mask)
 		pass_end(e, now);

@@ -219,14 +219,7 @@ static void walk(struct eng *e, rwy_time now)
 {
 	unsigned looked = 0;
 
-	while (looked < WALK_SIDES && e->sb.cursor <= e->table_mask) {
-		uint64_t bits = e->occupied[e->sb.cursor / 64] >> e->sb.cursor % 64;
-
-		if (!bits) {
-			e->sb.cursor = (e->sb.cursor | 63) + 1;
-			continue;
-		}
-		e->sb.cursor += (uint32_t)__builtin_ctzll(bits);
+	while (looked < WALK_SIDES && (e->sb.cursor = eng_table_next(e, e->sb.cursor)) <= e->table_mask) {
 		for (struct eng_side *s = e->table[e->sb.cursor]; s; s = s->chain, looked++)
 			if (!s->is_requester && !look_at(e, (struct eng_responder *)s, now))
 				return;

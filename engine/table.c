@@ -42,6 +42,18 @@ struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_
 	return eng_find_hashed(e, k, eng_key_hash(e->hash_seed, k, is_requester), is_requester);
 }
 
+uint32_t eng_table_next(const struct eng *e, uint32_t slot)
+{
+	while (slot <= e->table_mask) {
+		const uint64_t bits = e->occupied[slot / 64] >> slot % 64;
+
+		if (bits)
+			return slot + (uint32_t)__builtin_ctzll(bits);
+		slot = (slot | 63) + 1;
+	}
+	return slot;
+}
+
 void eng_insert(struct eng *e, struct eng_side *side)
 {
 	struct eng_side **slot;

@@ -17,6 +17,8 @@ uint32_t eng_key_hash(uint64_t seed, const struct eng_key *k, bool is_requester)
 void eng_insert(struct eng *e, struct eng_side *side);
 /* Takes it out; the caller frees it. */
 void eng_remove(struct eng *e, struct eng_side *side);
+/* The first slot from `slot` on with a side; above e->table_mask: there is none. */
+uint32_t eng_table_next(const struct eng *e, uint32_t slot);
 /* A zeroed object; NULL: no memory. It never moves. */
 void *eng_slab_get(struct eng_slab *s);
 /* Gives it back to its slab. */

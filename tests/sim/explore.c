@@ -65,7 +65,7 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	}
 	if (faults & (F_CAUSAL | F_TOLD | F_RESET_ALL | F_CM))
 		r->cfg.ack_mode = faults & F_CAUSAL ? ENG_ACK_CAUSAL : ENG_ACK_NEAR;
-	/* What no journal has is executed after what came later, until the far gateway tells. */
+	/* Until the far gateway tells, later requests are executed although earlier ones are lost. */
 	if (faults & F_MACHINE && r->cfg.ack_mode == ENG_ACK_CAUSAL)
 		r->cfg.ack_mode = ENG_ACK_NEAR;
 	if (faults & F_STANDBY)

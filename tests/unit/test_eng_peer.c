@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What gateways tell each other of their processes (engine/peer.h), in two engines with a perfect
+ * Messages between gateways about their processes (engine/peer.h), in two engines with a perfect
  * WAN: gateway A loses what host A has ACKs for, and its journal with it.
  */
 #include "engine/msg.h"
@@ -119,7 +119,7 @@ static void test_a_journal_knows(void **state)
 	assert_int_equal(site[0].requests, 0);
 }
 
-/* Of a connection that promised nothing the journal has no entry. It is whole, so nothing is lost. */
+/* The journal is whole, and has no entry of a connection that promised nothing: nothing is lost. */
 static void test_no_entry(void **state)
 {
 	eng_cm_connect(0, 7, 7, 14);
