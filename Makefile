@@ -346,9 +346,12 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 
 $(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(call fuzz_parts,$(f)))))
 
-# PART=plain|sanitized|component: those that a stage of make check runs; see tests/run-unit.
+# PART=quick|quick-component|again-component|plain|sanitized|component: those that a stage of tests/check runs; see tests/run-unit.
 SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwyperf $(BUILD)/tests/sim/rwystall
 PLAIN_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(shell grep -l -e 'long_case();' -e long_rounds $(UNIT_SRC)))
+UNIT_quick := $(UNIT_BIN)
+UNIT_quick-component := $(GWTEST_BIN)
+UNIT_again-component := $(GWTEST_BIN)
 UNIT_plain := $(PLAIN_TESTS)
 UNIT_sanitized := $(UNIT_BIN)
 UNIT_component := $(GWTEST_BIN)
@@ -356,6 +359,8 @@ UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
 # Scripts run these two to get packets for tshark.
 EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
 WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(BUILD)/tests/wan_attack $(BUILD)/tests/tls_storm $(BUILD)/tests/quic_peer $(BUILD)/tests/captures $(EMITTERS) all
+WITH_quick-component := $(WITH_component)
+WITH_again-component := $(WITH_component)
 WITH_plain := $(SIM_PROGS) $(SHIM_LIBS) $(BUILD)/bin/roceway-run $(BUILD)/bin/roceway-host-agent
 UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit
@@ -441,11 +446,14 @@ bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
 $(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwysim $(BUILD)/tests/rc_veth $(BUILD)/tests/unit/test_plan_grid
 	@tests/bench/run-$* $(BUILD)
 
-.PHONY: check check-long
-check: ## everything a change must pass; FULL=1: also what has passed with the same inputs
+.PHONY: check check-ci check-long
+check: ## what a change must pass first, in minutes; FULL=1: also what has passed with the same inputs
 	@tools/setup/install
 	@tests/check
-check-long: ## what make check has no time for: every test both ways, 20,000 seeds, all of clang-tidy, every real-host test, packages
+check-ci: ## what CI runs: make check, then sanitizers, clang-tidy, all scripts, more real hosts and seeds
+	@tools/setup/install
+	@tests/check --ci
+check-long: ## what these have no time for: every test both ways, 20,000 seeds, all of clang-tidy, every real-host test, packages
 	@tools/setup/install --long
 	@tests/check --long
 
@@ -454,8 +462,8 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 .PHONY: format lint
 format: ## clang-format every C file in place
 	clang-format -i $(C_FILES)
-lint: all ## formatting, forbidden tokens, SPDX lines, layers, columns, circles, clang-tidy; DEEP=1, FULL=1: of all files, SHARD=I/N: of a part
-	@tests/lint/lint $(if $(DEEP),--deep) $(if $(FULL),--full) $(if $(SHARD),--shard $(SHARD))
+lint: all ## formatting, forbidden tokens, SPDX lines, layers, columns, circles, clang-tidy; FEW=1: of a few files, DEEP=1, FULL=1: of all, SHARD=I/N: of a part
+	@tests/lint/lint $(if $(FEW),--few) $(if $(DEEP),--deep) $(if $(FULL),--full) $(if $(SHARD),--shard $(SHARD))
 
 # put MODE,FILE,NAME under the prefix
 put = install -D -m $(1) $(2) $(DESTDIR)$(PREFIX)/$(3)

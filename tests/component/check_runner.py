@@ -105,7 +105,7 @@ def test_second_run():
     assert not c.is_second(None, was)
     assert c.is_second(was, {**was, "engine/1.c": "2", "engine/new.c": "1"})
     assert not c.is_second(was, {**was, **{f"engine/{i}.c": "2" for i in range(c.FEW + 1)}})
-    names = [s.name for s in c.STAGES]
+    names = [s.name for s in [*c.CHECK, *c.CI]]
     assert len(names) == len(set(names)) and {"lint", "plain", "asan", "tsan", "sim", "e2e"} <= set(names)
 
 
@@ -113,7 +113,7 @@ def lanes(stages):
     """(results by name, what was printed) of made-up stages."""
     c = check()
     made = [c.Stage(name, ["sh", "-c", script], 60, lane=getattr(c, lane), after=after) for name, script, lane, after in stages]
-    c.STAGES[:] = made
+    c.BUILT = made[0]
     runner, out = c.Runner(None, False, True), io.StringIO()
     with contextlib.redirect_stdout(out):
         runner.run(made)
@@ -150,14 +150,16 @@ def test_failures_are_in_the_summary():
 
 
 def test_real_hosts():
-    """Each area has a test on real hosts in make check; few run again."""
+    """Each area has a test on real hosts in make check or CI; few run again."""
     sys.path.insert(0, str(ROOT / "tests/e2e"))
     from lab import runner
     tests = runner.discover()
-    short, again = {t.name for t in tests if t.short}, {t.name for t in tests if t.again}
-    for area in ("tenant", "carrier", "controller", "gateway_killed", "outage", "rping", "bw"):
+    short, again, ci = ({t.name for t in tests if s in t.sets} for s in ("short", "again", "ci"))
+    for area in ("tenant", "carrier", "controller", "gateway_killed", "rping", "bw", "relay", "security"):
         assert [n for n in short if n.startswith(area)], area
-    assert again and again < short < {t.name for t in tests} and len(again) <= 4, again
+    for area in ("capture", "outage", "custody_lost", "plan", "bw"):
+        assert [n for n in ci if n.startswith(area)], area
+    assert again and again < short < {t.name for t in tests} and len(again) <= 4 and not ci & short, again
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 
-from lab import BAD_WAN, TIMEOUT, each, needs, short
+from lab import BAD_WAN, TIMEOUT, ci, each, needs
 from lab.paths import ROOT
 from lab.proc import wait_for
 
@@ -41,7 +41,7 @@ class Both:
             self.captures = [Capture(f) for f in self.files]
 
 
-@short(only="write")
+@ci(only="write")
 @needs(gateway=True)
 @each(op=["write", "read", "send"])
 def test_capture(lab, op):

@@ -4,7 +4,7 @@
 # after some 9 s.
 import time
 
-from lab import each, needs, short
+from lab import ci, each, needs, short
 
 EXACT, QP_ERROR = 0, 3  # exit codes of rwy_ncclish
 
@@ -51,7 +51,7 @@ def test_gateway_killed(lab, which):
     exact_or_error(lab, t)
 
 
-@short(only="near")
+@ci(only="near")
 @needs(gateway=True, timeout=120)
 @each(which=["near", "both", "machine"])
 def test_custody_lost(lab, which):
@@ -83,7 +83,7 @@ def test_both_gateways_killed(lab):
     exact_or_error(lab, t)
 
 
-@short
+@ci
 @needs(timeout=120)
 def test_outage(lab):
     """3 s without WAN during a transfer: shorter than the hosts' retries, so the transfer

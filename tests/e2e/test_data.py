@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that check their data: rping, rcopy, ibv_rc_pingpong, over a bad WAN.
-from lab import BAD_WAN, CM_TIMER, PINGPONG_TIMER, TIMEOUT, each, needs, short
+from lab import BAD_WAN, CM_TIMER, PINGPONG_TIMER, TIMEOUT, ci, each, needs, short
 
 
 def quiet(lab, timer=None):
@@ -52,7 +52,7 @@ def test_nccl(lab, qps):
     nccl(lab, qps, "--bidir")
 
 
-@short(only="one-port")
+@ci(only="one-port")
 @needs(timeout=90)
 @each(port=["own-ports", "one-port"])
 def test_equal_psn_64(lab, port):

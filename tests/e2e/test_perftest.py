@@ -2,7 +2,7 @@
 # perftest programs over a bad WAN: every operation, size, QP count, MTU, address family and
 # bootstrap. The tests assert that they finish and that no host had to retransmit; benchmarks have
 # the figures.
-from lab import BAD_WAN, TIMEOUT, each, needs, short
+from lab import BAD_WAN, TIMEOUT, ci, each, needs, short
 
 OPS = ["send", "write", "read", "atomic"]
 
@@ -19,7 +19,8 @@ def sized(op, size):
     return {} if op == "atomic" else {"size": size}
 
 
-@short
+@ci
+@short(only="write")
 @each(op=OPS)
 def test_bw(lab, op):
     """ib_OP_bw, one QP, TCP bootstrap."""
@@ -56,7 +57,7 @@ def test_bidirectional(lab, op, qps):
     finishes(lab, f"ib_{op}_bw", qps=qps, iters=100 // qps + 6, bidir=True, size=32768)
 
 
-@short
+@ci
 @needs(mtu=4200)
 @each(op=["write"])
 def test_mtu4096(lab, op):
@@ -77,7 +78,7 @@ def test_mtu(lab, mtu):
     finishes(lab, "ib_write_bw", size=16384, iters=50, mtu=mtu)
 
 
-@short(only="write")
+@ci(only="write")
 @each(op=["write", "read"])
 def test_ipv6(lab, op):
     """IPv6 GIDs, TCP bootstrap."""

@@ -4,7 +4,7 @@
 import re
 import time
 
-from lab import needs, proc, short
+from lab import ci, needs, proc
 from lab.fleet import fleet, host_addresses
 from lab.net import IP
 from lab.perftest import options
@@ -112,7 +112,7 @@ def rates_hold(lab, below):
             p.kill()
 
 
-@short
+@ci
 @needs(native=True, timeout=400)
 def test_plan_rates(lab):
     """Three jobs' hosts get the planned rates, alone and beside a fourth pair that would take all;

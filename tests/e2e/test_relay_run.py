@@ -2,7 +2,7 @@
 # roceway-run: hosts A and B have no route to each other, and the program on A names host B. No port of the relay is mapped.
 from collections import Counter
 
-from lab import TIMEOUT, each, needs, perftest, short, tcp
+from lab import TIMEOUT, ci, each, needs, perftest, tcp
 from lab.copy import Copy
 from test_proxy import RELAY, apart
 
@@ -15,7 +15,7 @@ def counters(relay):
     return Counter({c["name"]: c["value"] for c in relay.ask("counters")["counters"]})
 
 
-@short(only=4)
+@ci(only=4)
 @each(ip=[4, 6])
 @needs(gateway=True, relay=OTHER)
 def test_relay_run_rping(lab, ip):
@@ -143,7 +143,7 @@ def test_relay_run_perftest_cm(lab, tool):
     assert counters(lab.gwa)["asks"] - asks >= 1
 
 
-@short(only=("ib_write_bw", 1))
+@ci(only=("ib_write_bw", 1))
 @each(tool=TOOLS)
 @needs(gateway=True, relay=OTHER, timeout=120)
 def test_relay_run_perftest(lab, tool):

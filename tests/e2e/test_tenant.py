@@ -63,7 +63,7 @@ def clash(lab, red=3, blue=6):
     quiet(lab)
 
 
-@short(again=True)
+@short
 @needs(gateway=True, timeout=180, tenants=(Tenant("red", 5001, more=SLOW), Tenant("blue", 5002, hosts=("c", "d"), more=SLOW)))
 def test_tenant_same_addresses(lab):
     """Two tenants on VTEPs with the same addresses and QPNs at the same time."""

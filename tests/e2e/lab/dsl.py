@@ -20,14 +20,20 @@ def needs(mtu=1500, gateway=False, native=False, timeout=60, if_accepted=False, 
     return mark
 
 
-def short(f=None, *, again=False, only=None):
-    """Marks a test that `make check` runs. again: also when it runs again after a small change.
-    only: those of its cases."""
+def ci(f=None, *, only=None, sets=("ci",)):
+    """Marks a test that CI runs. only: that of its cases. Above @short(only=...): the other
+    cases."""
     if f is None:
-        return lambda g: short(g, again=again, only=only)
-    f.short = (lambda **case: only in case.values()) if only is not None else True
-    f.again = again
+        return lambda g: ci(g, only=only, sets=sets)
+    before = getattr(f, "sets", lambda **case: ())
+    f.sets = lambda **case: before(**case) or (sets if only is None or only in case.values() else ())
     return f
+
+
+def short(f=None, *, again=False, only=None):
+    """Marks a test that `make check` runs, and so does CI. again: also when it runs again after a
+    small change. only: that of its cases."""
+    return ci(f, only=only, sets=("short", "again") if again else ("short",))
 
 
 def each(**lists):

@@ -45,8 +45,7 @@ class Test:
     func: object
     kwargs: dict
     needs: dict
-    short: bool
-    again: bool = False
+    sets: tuple = ()  # that it belongs to: names of options, see parse()
     log: list = field(default_factory=list)
 
     @property
@@ -71,14 +70,13 @@ def discover():
 
 def _test(func, name, case):
     label = ",".join(str(v) if isinstance(v, str) else f"{k}={v}" for k, v in case.items())
-    case_short = getattr(func, "short", False)
-    case_short = case_short(**case) if callable(case_short) else case_short
     needs = getattr(func, "needs", DEFAULT_NEEDS)
     options = {k: v(**case) if callable(v) else v for k, v in needs["options"].items()}
-    return Test(f"{name}[{label}]" if case else name, func, case, dict(needs, options=options), case_short,
-                case_short and getattr(func, "again", False))
+    return Test(f"{name}[{label}]" if case else name, func, case, dict(needs, options=options),
+                func.sets(**case) if hasattr(func, "sets") else ())
 
 
+MARKS = ("short", "again", "ci")  # options, and marks of tests (dsl.py)
 # Words that stand for others in a pattern: `make e2e T=proxy` is all that goes through relays.
 SETS = {"proxy": "relay"}
 
@@ -325,6 +323,7 @@ def parse(argv):
     p.add_argument("-k", metavar="PATTERN", help="only tests whose name contains (or matches) it; several: 'a|b'; `proxy`: all with relays")
     p.add_argument("--short", action="store_true", help="the set that `make check` runs")
     p.add_argument("--again", action="store_true", help="those that it runs again after a small change")
+    p.add_argument("--ci", action="store_true", help="what CI runs besides")
     p.add_argument("--list", action="store_true", help="print the tests and stop")
     p.add_argument("--native", action="store_true", help="without gateways and impairments: checks the tests themselves")
     p.add_argument("--impair", action="store_true", help="with --native: keep the tests' WAN impairments")
@@ -342,10 +341,10 @@ def parse(argv):
 
 def main(argv):
     args = parse(argv)
-    tests = [t for t in discover() if (not args.k or matches(t, args.k)) and (not args.short or t.short) and (not args.again or t.again)]
+    tests = [t for t in discover() if (not args.k or matches(t, args.k)) and all(s in t.sets for s in MARKS if getattr(args, s))]
     if args.list:
         for t in tests:
-            print(f"{t.name:<52} {'again' if t.again else 'short' if t.short else '     '} {t.doc}")
+            print(f"{t.name:<52} {t.sets[-1] if t.sets else '':<5} {t.doc}")
         return 0
     need_root()
     exit_on_signals()
