@@ -4,6 +4,7 @@
 #define ENGINE_STEER_H
 
 #include "engine/eng.h"
+#include "engine/steering.h"
 
 #define ENG_NO_TUNNEL ENG_TUNNELS_MAX
 

@@ -10,6 +10,7 @@
 #ifndef GATEWAY_CONTROL_RESERVATIONS_H
 #define GATEWAY_CONTROL_RESERVATIONS_H
 
+#include "engine/steering.h"
 #include "gateway/app.h"
 
 RWY_MUST_CHECK int gw_reservations_new(struct gw_app *app); /* RWY_ENOMEM */

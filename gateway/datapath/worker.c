@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "engine/steering.h"
 #include "gateway/capture/capture.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/datapath/edge.h"

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/steering.h"
 #include "gateway/control/change_lock.h"
 #include "gateway/control/tunnels.h"
 #include "rwy/endian.h"

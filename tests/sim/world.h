@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/engine.h"
+#include "engine/steering.h"
 #include "rwy/time.h"
 #include "tests/sim/links.h"
 

@@ -6,6 +6,7 @@
 #include "tests/lib/eng_pair.h"
 
 #include "tests/lib/eng_cm.h"
+#include "engine/steering.h"
 
 static void set_mode(unsigned at, enum eng_admission m)
 {
