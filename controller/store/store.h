@@ -3,7 +3,7 @@
  * The controller's storage: an ordered map from keys to values with revisions, in SQLite (embedded,
  * one controller) or in etcd v3 (several). Revisions grow over all keys, one for each transaction.
  * Leases delete keys whose owner is gone. A watch reports changes in their order. One test suite
- * runs over both kinds (tests/unit/test_store.c).
+ * runs over both kinds (tests/lib/store/suite.c).
  *
  * Thread: any. Calls block, so they belong on a thread that can wait. Calls on one store run one at
  * a time, except store_watch(), which has a connection of its own.
