@@ -252,14 +252,15 @@ $(BUILD)/tests/unit/test_gw_recorder: $(call obj,gateway/datapath/jfile.c gatewa
 $(BUILD)/tests/unit/test_gw_recorder_log: $(call obj,gateway/control/recorder_log.c)
 $(BUILD)/tests/unit/test_gw_reservations: $(call obj,gateway/control/reservations.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
-$(BUILD)/tests/unit/test_gw_quic: $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c)
+QUIC_TEST_BIN := $(filter $(BUILD)/tests/unit/test_gw_quic%,$(UNIT_BIN))
+$(QUIC_TEST_BIN): $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c tests/lib/quic/lab.c)
+$(QUIC_TEST_BIN): LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls)
+# A client without a certificate is made by the test.
+$(BUILD)/tests/unit/test_gw_quic_certificates: LDFLAGS_ALL += -Wl,--wrap=gnutls_certificate_set_x509_key_file
 $(BUILD)/tests/unit/test_gw_rdma: $(call obj,$(addprefix gateway/carrier/rdma_,flow.c seal.c setup.c))
 $(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/tls/bytes.c gateway/keys/exchange.c gateway/keys/exchange_tls.c tests/lib/cert/cert.c)
 $(BUILD)/tests/unit/test_gw_keys: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
 $(BUILD)/tests/unit/test_gw_keys_pair: $(call obj,gateway/keys/follow.c)
-# A client without a certificate is made by the test: tests/unit/test_gw_quic.c.
-$(BUILD)/tests/unit/test_gw_quic: LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) \
-    -Wl,--wrap=gnutls_certificate_set_x509_key_file
 $(BUILD)/tests/unit/test_base_sandbox: LDFLAGS_ALL += $(shell $(PC) --libs libseccomp) -lpthread
 $(BUILD)/tests/unit/test_cap_write: $(call obj,tools/roceway/capture_write.c)
 CAP_WRITE_WRAP := pwrite aio_write aio_error aio_return aio_suspend
@@ -331,6 +332,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(PROXY_LIB) $
 
 $(BUILD)/tests/bench/bench_quic: $(call obj,tests/lib/link.c)
 $(filter $(BUILD)/tests/component/test_gw_carrier%,$(GWTEST_BIN)): $(call obj,tests/component/carrier/lab.c tests/lib/cert/cert.c tests/lib/rdma/fake.c)
+$(filter $(BUILD)/tests/component/test_gw_sibling%,$(GWTEST_BIN)): $(call obj,tests/component/sibling/lab.c)
 $(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(PROXY_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
