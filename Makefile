@@ -361,6 +361,7 @@ UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
 # Scripts run these two to get packets for tshark.
 EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
 WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/rc_veth $(BUILD)/tests/wan_attack $(BUILD)/tests/tls_storm $(BUILD)/tests/quic_peer $(BUILD)/tests/captures $(EMITTERS) all
+WITH_quick := $(SHIM_LIBS) $(BUILD)/bin/roceway-run
 WITH_quick-component := $(WITH_component)
 WITH_again-component := $(WITH_component)
 WITH_plain := $(SIM_PROGS) $(SHIM_LIBS) $(BUILD)/bin/roceway-run $(BUILD)/bin/roceway-host-agent
@@ -455,7 +456,7 @@ check: ## what a change must pass first, in minutes; FULL=1: also what has passe
 check-ci: ## what CI runs: make check, then sanitizers, clang-tidy, all scripts, more real hosts and seeds
 	@tools/setup/install
 	@tests/check --ci
-check-long: ## what these have no time for: every test both ways, 20,000 seeds, all of clang-tidy, every real-host test, packages
+check-long: ## everything: every test both ways, 20,000 seeds, all of clang-tidy, every real-host test, packages
 	@tools/setup/install --long
 	@tests/check --long
 

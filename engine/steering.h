@@ -9,8 +9,8 @@
 #include "engine/engine.h"
 
 /*
- * Tunnels are assigned to flows; prefixes decide for the others. An assignment is for packets
- * of local host src to dst, with dqpn only for those to that QP. Connections stay in their tunnel.
+ * Tunnels are assigned to flows; prefixes decide for the others. An assignment is for packets of
+ * local host src to dst, with dqpn only for those to that QP. Connections stay in their tunnel.
  * Each one also admits its pair (ENG_ADMIT_CONTROLLER); ENG_STEER_ANY does only that.
  *
  * An assignment may have a reservation: a share of the tunnel for what src sends to dst, requests

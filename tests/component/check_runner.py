@@ -98,6 +98,17 @@ def check():
     return module
 
 
+def test_cases_of_quick_scripts():
+    """Each part of a name that make check chooses cases by is in the name of one."""
+    loader = importlib.machinery.SourceFileLoader("run_unit", str(ROOT / "tests/run-unit"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_unit", loader))
+    loader.exec_module(module)
+    for script, parts in module.QUICK.items():
+        names = re.findall(r"^def (\w+)\(", "".join((ROOT / d / script).read_text() for d in ("tests/unit", "tests/component") if (ROOT / d / script).exists()), re.M)
+        for part in parts:
+            assert [n for n in names if n.startswith("test_") and part in n], (script, part)
+
+
 def test_second_run():
     """Short after changes of a few files; complete after many changes, or if no run has passed."""
     c = check()
@@ -129,7 +140,7 @@ def test_lanes():
                               ("lint", meet("b", "a"), "COMPUTES", ""), ("make", f"touch {d}/c", "COMPUTES", "")])
     assert all(r.code == 0 for r in results.values()) and len(results) == 5, out
     assert results["hosts"].totals == [2, 0, 0] and results["whole"].totals == [1, 0, 0], out
-    assert out.splitlines()[-1] == "7 passed, 0 failed" and "hosts      2 passed, 0 failed" in out.splitlines(), out
+    assert out.splitlines()[-1] == "7 passed, 0 failed" and "hosts       2 passed, 0 failed" in out.splitlines(), out
 
 
 def test_stages_that_fail():

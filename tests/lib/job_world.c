@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the planner asks of three sites, answered from a struct job_world. */
+/* Three sites' answers to the planner, from a struct job_world. */
 #include "tests/lib/job_world.h"
 
 #include <setjmp.h>

@@ -22,7 +22,7 @@
 	} while (0)
 
 /*
- * How many of n rounds, each with its seed, a case runs: all; where a long case is
- * left out the first quarter.
+ * How many of n rounds, each with its seed, a case runs: all; where a long case is left out the
+ * first quarter.
  */
 #define long_rounds(n) (LONG_CASE_SKIPS ? ((n) + 3u) / 4 : (n) + 0u)

@@ -124,7 +124,7 @@ static void test_carrier(void **state)
 	plan_job_free(r);
 }
 
-/* What a network promises of a path is for all jobs together, and is free again after one of
+/* A network's promise of a path is for all jobs together, and is free again after one of
  * them. */
 static void test_promise(void **state)
 {

@@ -31,7 +31,7 @@ struct rwy_ip sl_sibling(unsigned i);
 
 /* --- the list, changed while the gateways run ------------------------------------------------- */
 
-/* What a thread does; it sets `done` at its end, and rc to 0 or an error. */
+/* A thread's job; it sets `done` at its end, and rc to 0 or an error. */
 struct sl_job {
 	const struct gw_siblings_say *say;
 	int rc;

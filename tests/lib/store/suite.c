@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds for every kind of store: keys, transactions, leases, and watches. */
+/* Tests of every kind of store: keys, transactions, leases, and watches. */
 #include "tests/lib/store/suite.h"
 
 #include <pthread.h>
