@@ -6,7 +6,8 @@
  *
  *   startup   2.77 x the model until three rounds bring less than a quarter more
  *   drain     the inverse, until the queue is gone
- *   probe     eight phases of one RTT: 1.25, 0.75, then 1 x 6; while sharing see shared_step
+ *   probe     1.25 for a part of an RTT, 0.75 until the queue of that is gone, six RTTs of 1, again
+ *             (auto_probe.c; while sharing see shared_step)
  *   rtt       half a window for a moment, when the smallest RTT was not confirmed for five seconds
  *   compete   as one more CUBIC flow (auto_tcp.h)
  *

@@ -178,8 +178,10 @@ def test_tcp_models():
 
 def test_stream_repairs():
     """While a flow has new data, lost data is repeated once, not twice."""
-    row = json.loads(run("rate=10G rtt=25ms loss=0.1 cc=auto queue=20MiB arrival=back rtts=100 skip=40", "--json").stdout)
-    assert row["needless"] <= 0.005 and row["goodput_share"] >= 0.97 and row["extra"] < 0.13, row
+    rows = [json.loads(run(f"seed={s} rate=10G rtt=25ms loss=0.1 cc=auto queue=20MiB arrival=back rtts=100 skip=40", "--json").stdout)
+            for s in (1, 2, 3)]
+    assert all(r["needless"] <= 0.005 and r["extra"] < 0.13 for r in rows), rows
+    assert sum(r["goodput_share"] for r in rows) / len(rows) >= 0.97, rows
 
 
 def test_detour():

@@ -19,16 +19,16 @@ struct row {
 	const struct cc_ops *ops;
 	uint64_t max_Bps; /* configured: fixed and dcqcn get the path's rate, the others find it */
 	double at_least;
-	rwy_dur queue_mean; /* at most */
+	rwy_dur queue_mean, queue_most; /* at most */
 };
 
 static const struct row rows[] = {
-    {&cc_fixed, GBIT, 0.97, RWY_MS},
-    {&cc_auto, 10 * GBIT, 0.95, 5 * RWY_MS},
-    {&cc_bbr, 10 * GBIT, 0.95, 3 * RWY_MS},
-    {&cc_swift, 10 * GBIT, 0.95, 3 * RWY_MS},
-    {&cc_cubic, 10 * GBIT, 0.95, 20 * RWY_MS},
-    {&cc_dcqcn, GBIT, 0.97, RWY_MS},
+    {&cc_fixed, GBIT, 0.97, RWY_MS, RWY_MS},
+    {&cc_auto, 10 * GBIT, 0.95, RWY_MS / 4, 3 * RWY_MS / 2},
+    {&cc_bbr, 10 * GBIT, 0.95, 3 * RWY_MS, 10 * RWY_MS},
+    {&cc_swift, 10 * GBIT, 0.95, 3 * RWY_MS, 10 * RWY_MS},
+    {&cc_cubic, 10 * GBIT, 0.95, 20 * RWY_MS, 20 * RWY_MS},
+    {&cc_dcqcn, GBIT, 0.97, RWY_MS, RWY_MS},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -72,6 +72,7 @@ static void test_fill(void **state)
 		report(&b, "fill");
 		assert_true(cc_bn_total(&b) >= rows[i].at_least);
 		assert_true(cc_bn_queue_mean(&b) <= rows[i].queue_mean);
+		assert_true(cc_bn_queue_most(&b) <= rows[i].queue_most);
 		invariants(&b);
 		cc_bn_fini(&b);
 	}
