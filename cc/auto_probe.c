@@ -7,9 +7,9 @@
 #define CYCLE_LEN   8
 #define FAST_MAX    (32 * RWY_MS)
 #define FAST_LEAST  (2 * RWY_MS)
-#define FAST_PKTS   64
+#define FAST_PKTS   64 /* datagrams of a fast phase, at least */
 #define VAIN_MAX    3
-#define GREW        32u /* part of the rate by which a fast phase must raise it */
+#define GREW        32u /* a fast phase that found more raised the rate by 1 / GREW */
 
 static const uint16_t cycle_gain[CYCLE_LEN] = {320, 192, 256, 256, 256, 256, 256, 256};
 

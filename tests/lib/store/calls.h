@@ -27,7 +27,7 @@ struct st_seen {
 int st_on_kv(void *ctx, const struct store_kv *kv);
 /* All keys that begin with prefix. */
 struct st_seen st_all(struct store *s, const char *prefix);
-/* That key. want: 0, or RWY_ENOENT or an error of the store. */
+/* Reads the key. want: 0, or RWY_ENOENT or an error of the store. */
 struct st_seen st_one(struct store *s, const char *key, int want);
 
 /* A watch of keys that begin with w/, in its own thread. */
