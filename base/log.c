@@ -2,6 +2,9 @@
 /* The logger. DPDK's messages come here as well (gateway/port/eal.c). */
 #include "base/log.h"
 
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,6 +15,7 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 1024
+#define LINE_ROOM      (LINE_MAX_BYTES * 2 + 160) /* as JSON */
 
 static _Atomic int log_level = GW_LOG_INFO;
 static bool log_journal, log_json;
@@ -110,22 +114,15 @@ static int json_line(char *out, size_t size, int level, const char *module, cons
 	return n;
 }
 
-void gw_log(int level, const char *module, const char *fmt, ...)
+/* The line of a message, with its end. Returns its length. */
+static size_t line_make(char line[LINE_ROOM], int level, const char *module, const char *message)
 {
-	char line[LINE_MAX_BYTES * 2 + 160], message[LINE_MAX_BYTES];
-	va_list ap;
 	int n;
 
-	if (!gw_log_on(level))
-		return;
-	va_start(ap, fmt);
-	if (vsnprintf(message, sizeof(message), fmt, ap) < 0)
-		*message = 0;
-	va_end(ap);
 	if (log_json) {
-		n = json_line(line, sizeof(line), level, module, message);
+		n = json_line(line, LINE_ROOM, level, module, message);
 	} else {
-		n = prefix(line, sizeof(line), level, module);
+		n = prefix(line, LINE_MAX_BYTES, level, module);
 		n += snprintf(line + n, LINE_MAX_BYTES - 1 - (size_t)n, "%s", message);
 		if (n > LINE_MAX_BYTES - 2)
 			n = LINE_MAX_BYTES - 2;
@@ -135,6 +132,62 @@ void gw_log(int level, const char *module, const char *fmt, ...)
 		if ((unsigned char)line[i] < ' ')
 			line[i] = ' ';
 	line[n++] = '\n';
-	if (write(STDERR_FILENO, line, (size_t)n) < 0)
-		return; /* there is no place to report this */
+	return (size_t)n;
+}
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+static pthread_mutex_t out_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t lost; /* lines since the last one that was written */
+
+/* A pipe, a terminal or a socket of journald that says so takes a whole line without waiting. */
+static bool has_room(void)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+static void say_lost(void)
+{
+	char line[LINE_ROOM], message[96];
+
+	snprintf(message, sizeof(message), "%" PRIu64 " lines are missing here: nobody read the log", lost);
+	lost = 0;
+	(void)!write(STDERR_FILENO, line, line_make(line, GW_LOG_WARNING, "log", message));
+}
+
+/*
+ * A thread that carries packets does not wait for whoever reads the log: while that has no room,
+ * lines are lost and counted.
+ */
+static void line_put(const char *line, size_t n)
+{
+	bool room;
+
+	pthread_mutex_lock(&out_lock);
+	room = has_room();
+	if (room && lost) {
+		say_lost();
+		room = has_room();
+	}
+	if (room)
+		(void)!write(STDERR_FILENO, line, n);
+	else
+		lost++;
+	pthread_mutex_unlock(&out_lock);
+}
+
+void gw_log(int level, const char *module, const char *fmt, ...)
+{
+	char line[LINE_ROOM], message[LINE_MAX_BYTES];
+	va_list ap;
+
+	if (!gw_log_on(level))
+		return;
+	va_start(ap, fmt);
+	if (vsnprintf(message, sizeof(message), fmt, ap) < 0)
+		*message = 0;
+	va_end(ap);
+	line_put(line, line_make(line, level, module, message));
 }

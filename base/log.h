@@ -2,7 +2,8 @@
 /*
  * Log lines on standard error, one event per line: level, UTC time, module, then a sentence or
  * key=value pairs. Under journald the level is written as its "<n>" prefix and the journal adds the
- * time. Any thread; a line is one write().
+ * time. Any thread; a line is one write(). Nobody waits for the reader: while standard error has no
+ * room, lines are lost, and the next one comes behind a line that tells how many.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

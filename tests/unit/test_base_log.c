@@ -79,9 +79,42 @@ static void json(void **state)
 	gw_log_json(false);
 }
 
+/* Nobody reads: no thread waits, and the next line comes behind one that tells what is missing. */
+static void unread(void **state)
+{
+	char fill[4096] = {0}, said[8192];
+	int p[2], old = dup(STDERR_FILENO);
+	ssize_t n;
+
+	gw_log_init(GW_LOG_INFO);
+	assert_int_equal(pipe(p), 0);
+	assert_int_equal(fcntl(p[1], F_SETPIPE_SZ, sizeof(fill)), sizeof(fill));
+	assert_int_equal(write(p[1], fill, sizeof(fill)), sizeof(fill));
+	dup2(p[1], STDERR_FILENO);
+	for (unsigned i = 0; i < 3; i++)
+		gw_log(GW_LOG_WARNING, "port", "a line that nobody has room for");
+	assert_int_equal(read(p[0], fill, sizeof(fill)), sizeof(fill));
+	gw_log(GW_LOG_WARNING, "port", "another line");
+	assert_int_equal(fcntl(p[1], F_SETPIPE_SZ, 4 * sizeof(fill)), 4 * sizeof(fill));
+	gw_log(GW_LOG_WARNING, "port", "the next one");
+	dup2(old, STDERR_FILENO);
+	close(old);
+	close(p[1]);
+	n = read(p[0], said, sizeof(said) - 1);
+	close(p[0]);
+	assert_true(n > 0);
+	said[n] = 0;
+	assert_non_null(strstr(said, " warning log: 3 lines are missing here: nobody read the log\n"));
+	assert_null(strstr(said, "has room for"));
+	/* the page of the pipe had room for one line, or for both */
+	assert_true(strstr(said, "another line") || strstr(said, "1 lines are missing here"));
+	assert_non_null(strstr(said, "the next one\n"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(text), cmocka_unit_test(json)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(text), cmocka_unit_test(json), cmocka_unit_test(unread)};
 
 	unsetenv("JOURNAL_STREAM");
 	return cmocka_run_group_tests(tests, NULL, NULL);
