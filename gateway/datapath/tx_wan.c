@@ -190,18 +190,19 @@ static struct rte_mbuf *sealed(struct gw_worker *w, const struct gw_tun_path *t,
 static void udp6_checksum(struct rte_mbuf *m, uint32_t l2_len)
 {
 	struct rte_ipv6_hdr *ip = rte_pktmbuf_mtod_offset(m, struct rte_ipv6_hdr *, l2_len);
-	uint32_t off = l2_len + IP6_LEN;
-	uint16_t raw, sum;
-	uint32_t all;
+	uint8_t *udp = (uint8_t *)(ip + 1);
+	uint64_t all = rte_be_to_cpu_16(rte_ipv6_phdr_cksum(ip, 0));
+	uint32_t skip = l2_len + IP6_LEN, at = 0;
+	uint16_t sum;
 
-	if (rte_raw_cksum_mbuf(m, off, m->pkt_len - off, &raw) != 0)
-		return;
-	all = (uint32_t)raw + rte_ipv6_phdr_cksum(ip, 0);
-	all = (all & 0xffff) + (all >> 16);
-	sum = (uint16_t)~all;
-	if (sum == 0)
-		sum = 0xffff;
-	memcpy((uint8_t *)(ip + 1) + 6, &sum, 2); /* in network order already */
+	for (const struct rte_mbuf *s = m; s; s = s->next, skip = 0) {
+		const uint32_t len = s->data_len - skip;
+
+		all = rwy_csum_part(all, at, rte_pktmbuf_mtod_offset(s, const uint8_t *, skip), len);
+		at += len;
+	}
+	sum = (uint16_t)~rwy_csum_fold(all);
+	rwy_put16(udp + 6, sum ? sum : 0xffff);
 }
 
 void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)

@@ -38,6 +38,14 @@ static inline uint16_t rwy_csum(const uint8_t *p, uint32_t len)
 	return __builtin_bswap16(rwy_csum_fold(sum + w));
 }
 
+/* Adds a part of what is summed, which begins `at` bytes behind the beginning; at may be odd. */
+static inline uint64_t rwy_csum_part(uint64_t sum, uint32_t at, const uint8_t *p, uint32_t len)
+{
+	const uint16_t part = rwy_csum(p, len);
+
+	return sum + (at & 1 ? __builtin_bswap16(part) : part); /* RFC 1071 2 (B) */
+}
+
 /* Sets the 16-bit word at an even offset of an IPv4 header and updates the checksum (RFC 1624,
  * equation 3). */
 static inline void rwy_ip4_set16(uint8_t *ip, unsigned at, uint16_t v)
