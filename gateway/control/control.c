@@ -262,7 +262,8 @@ void gw_control_run(struct gw_app *app)
 		neighs_learn(app);
 		c->quit |= gw_drain_tick(app, gw_now());
 		if (gw_now() >= next) {
-			next += TICK;
+			/* Late ones do not come in a row: they look for changes. */
+			next = gw_now() + TICK;
 			control_tick(app);
 		}
 	}

@@ -206,12 +206,17 @@ static int read_old(const struct conf *c, struct gw_jfile *f)
 static int map_new(struct gw_jfile *f, const char *name, uint32_t workers, uint32_t per)
 {
 	void *p;
+	int rc;
 
 	f->size = size_of(workers, per);
 	unlinkat(f->dir, name, 0); /* left by a process that died before the rename */
 	f->fd = openat(f->dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (f->fd < 0 || flock(f->fd, LOCK_EX | LOCK_NB) != 0 || ftruncate(f->fd, (off_t)f->size) != 0)
+	if (f->fd < 0 || flock(f->fd, LOCK_EX | LOCK_NB) != 0)
 		return -errno;
+	/* All pages now: a write to one that cannot be had later is a SIGBUS. */
+	rc = posix_fallocate(f->fd, 0, (off_t)f->size);
+	if (rc)
+		return -rc;
 	p = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;

@@ -285,6 +285,24 @@ def test_command_line(folder):
     assert code == 0 and "mtu" in out
 
 
+def test_full_journal(folder):
+    """A file system without room for the journal: one line that says so."""
+    small = os.path.join(folder, "small")
+    os.mkdir(small, 0o700)
+    subprocess.run(("mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs", small), check=True)
+    try:
+        g = Gateway(folder, "a")
+        with open(g.config) as f:
+            text = f.read()
+        with open(g.config, "w") as f:
+            f.write(text.replace("journal_dir: " + folder, "journal_dir: " + small, 1))
+        g.start()
+        assert g.proc.wait(READY) == 1, g.text()
+        assert re.search(r" error .*journal.*No space left on device", g.text()), g.text()
+    finally:
+        subprocess.run(("umount", "-l", small), check=True)
+
+
 def test_start_failures(folder):
     """A gateway that cannot start prints the reason, exits with 1 and leaves nothing."""
     before = links(GA)
@@ -590,7 +608,7 @@ def test_reload(folder):
 
 
 def main():
-    tests = [test_command_line, test_start_failures, test_alone, test_tunnel_told, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
+    tests = [test_command_line, test_full_journal, test_start_failures, test_alone, test_tunnel_told, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
              test_pair_vlan, test_pair_priority_tags]
     passed = failed = 0
     try:
