@@ -163,6 +163,8 @@ void gw_quic_close(struct gw_quic_conn *c, const char *reason);
 /* The caller's pointer; NULL for a peer's connection until it is set. */
 void *gw_quic_user(const struct gw_quic_conn *c);
 void gw_quic_user_set(struct gw_quic_conn *c, void *user);
+/* The end that it belongs to. */
+struct gw_quic_end *gw_quic_end_of(const struct gw_quic_conn *c);
 /* The peer's present address. */
 struct gw_quic_addr gw_quic_remote(const struct gw_quic_conn *c);
 /* Streams that this end may send on: the lesser of both ends' numbers; 0 before `opened`. */

@@ -328,6 +328,11 @@ void gw_quic_user_set(struct gw_quic_conn *c, void *user)
 	c->user = user;
 }
 
+struct gw_quic_end *gw_quic_end_of(const struct gw_quic_conn *c)
+{
+	return c->end;
+}
+
 struct gw_quic_addr gw_quic_remote(const struct gw_quic_conn *c)
 {
 	return c->remote;

@@ -322,10 +322,22 @@ struct gw_quic_port *gw_quic_port_get(struct gw_carriers *cs, struct gw_carrier_
 	return p;
 }
 
+/* Peers that have not said which tunnel they are of: none is here any more. */
+static void end_unknown(struct gw_carriers *cs, const struct gw_quic_port *p, rwy_time now)
+{
+	for (unsigned i = 0; i < cs->top; i++) {
+		struct gw_conn *c = &cs->conn[i];
+
+		if (c->state != GW_CONN_FREE && c->quic && !c->t && gw_quic_end_of(c->quic) == p->end)
+			cs->conn_ops->lost(cs, c, "the tunnel was removed", now);
+	}
+}
+
 void gw_quic_port_put(struct gw_carriers *cs, struct gw_quic_port *p)
 {
 	if (!p || --p->users)
 		return;
+	end_unknown(cs, p, gw_now());
 	gw_quic_write(p->end, gw_now()); /* peers learn what was closed */
 	(void)!epoll_ctl(cs->epoll_fd, EPOLL_CTL_DEL, p->fd, NULL);
 	gw_quic_end_free(p->end);

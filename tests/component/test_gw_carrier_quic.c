@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gateway/carrier/speed.h"
 #include "tests/component/carrier/lab.h"
@@ -77,6 +78,97 @@ static void test_quic_refused(void **state)
 	cl_check_hosts();
 }
 
+/* --- a peer that is authenticated and never says which tunnel it is of ------------------------ */
+
+static struct {
+	int fd;
+	struct gw_quic_end *end;
+	struct gw_quic_conn *conn;
+} silent;
+
+static bool silent_output(void *ctx, const struct gw_quic_out *o)
+{
+	return gw_quic_sock_send(silent.fd, o);
+}
+
+static const char *silent_name(void *ctx, const struct gw_quic_addr *remote)
+{
+	return "site-b";
+}
+
+static void silent_opened(void *ctx, struct gw_quic_conn *c, rwy_time now)
+{
+}
+
+static void silent_received(
+    void *ctx, struct gw_quic_conn *c, unsigned stream, const uint8_t *p, size_t n, rwy_time now)
+{
+	gw_quic_consumed(c, stream, n);
+}
+
+static void silent_closed(void *ctx, struct gw_quic_conn *c, const char *why, rwy_time now)
+{
+	silent.conn = NULL;
+}
+
+static const struct gw_quic_ops silent_ops = {
+    silent_output, silent_name, silent_opened, silent_received, silent_closed};
+
+static void silent_begin(void)
+{
+	const struct conf_tunnel_keys *k = &cl.fp.gw[FP_A].conf.keys;
+	const struct gw_quic_addr to = {CL_LO(2), cl.port};
+	struct gw_quic_tls *tls;
+	struct gw_quic_cfg cfg;
+	char why[GW_CERT_WHY];
+
+	gw_quic_cfg_default(&cfg);
+	cfg.local = (struct gw_quic_addr){CL_LO(1), 0};
+	silent.fd = gw_quic_sock_new(&cfg.local, 0);
+	assert_true(silent.fd >= 0);
+	assert_int_equal(gw_quic_tls_new(&tls, &(struct gw_cert_files){k->certificate, k->key, k->ca, NULL},
+	                     why, sizeof(why)),
+	    0);
+	assert_int_equal(gw_quic_end_new(&silent.end, &cfg, tls, &silent_ops, NULL), 0);
+	gw_quic_tls_free(tls);
+	assert_int_equal(gw_quic_connect(silent.end, &to, "site-b", NULL, &silent.conn, gw_now()), 0);
+}
+
+static unsigned unknown_at_b(void)
+{
+	struct gw_carriers *cs = cl_app(FP_B)->carriers;
+	unsigned n;
+
+	gw_carriers_lock(cs);
+	n = cs->unknown;
+	pthread_mutex_unlock(&cs->lock);
+	return n;
+}
+
+static bool b_has_it(void)
+{
+	gw_quic_write(silent.end, gw_now());
+	gw_quic_sock_read(silent.fd, silent.end, gw_now());
+	return unknown_at_b() == 1;
+}
+
+/* Its connection ends with the last tunnel of its port. */
+static void test_quic_silent_peer(void **state)
+{
+	cl_ask(FP_A, WAN_CARRIER_NATIVE);
+	cl_until(cl_both_native, true);
+	cl_until(cl_both_closed, true);
+	silent_begin();
+	cl_until(b_has_it, true);
+	assert_int_equal(gw_carrier_tunnel(cl_app(FP_B), 0, NULL), 0);
+	assert_int_equal(unknown_at_b(), 0);
+	assert_int_equal(gw_carrier_tunnel(cl_app(FP_B), 0, &cl.fp.gw[FP_B].conf.tunnel[0]), 0);
+	cl_carry(1000);
+	gw_quic_end_free(silent.end);
+	close(silent.fd);
+	cl_check_hosts();
+}
+
 /* The control center is told a rate, measured with our own certificate, or why there is none. */
 static void test_quic_speed(void **state)
 {
@@ -107,6 +199,7 @@ static int tests(void)
 	    cmocka_unit_test(test_quic),
 	    cmocka_unit_test(test_quic_tcp),
 	    cmocka_unit_test(test_quic_refused),
+	    cmocka_unit_test(test_quic_silent_peer),
 	    cmocka_unit_test(test_quic_speed),
 	    cmocka_unit_test(cl_test_end),
 	};
