@@ -98,7 +98,7 @@ static int apply(void *ctx, const json_t *doc, const char *text, char why[AGENT_
 	if (!rc) {
 		rc = peers_note(k, d.conf, d.peer);
 		if (!rc)
-			rc = gw_network_apply(app, d.conf, GW_SIDE_CONTROLLER, &done, &err);
+			rc = gw_network_apply(app, d.conf, GW_SIDE_CONTROLLER, NULL, &done, &err);
 		if (!rc)
 			rc = assign(app, &d);
 		if (!rc)

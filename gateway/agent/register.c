@@ -96,18 +96,28 @@ static json_t *rdma_of(const struct conf *conf, uint64_t bps)
 	    RDMA_QPS, "window_bytes", (json_int_t)window);
 }
 
+/* The present ones: a reload may name other files. */
+static void keys_get(struct gw_app *app, struct conf_tunnel_keys *out)
+{
+	gw_tunnels_read(app);
+	*out = app->conf->keys;
+	gw_tunnels_read_end(app);
+}
+
 /* Returns the rate of QUIC: as configured, or as measured once in the life of the program. */
 static uint64_t quic_bps(struct gw_ctrl *k, uint64_t bps)
 {
 	const struct conf *conf = k->app->conf;
 	const uint64_t says = conf->controller.quic_bandwidth_Bps;
+	struct conf_tunnel_keys keys;
 	char why[GW_CERT_WHY];
 
 	if (says)
 		return 8 * says;
 	if (!k->quic_asked) {
 		k->quic_asked = true;
-		k->quic_Bps = gw_quic_speed(&conf->keys, &conf->quic, why, sizeof(why));
+		keys_get(k->app, &keys);
+		k->quic_Bps = gw_quic_speed(&keys, &conf->quic, why, sizeof(why));
 		if (k->quic_Bps)
 			gw_log(GW_LOG_INFO, "controller", "QUIC measured: %" PRIu64 " Mbit/s",
 			    k->quic_Bps * 8 / 1000000);
@@ -121,9 +131,12 @@ static uint64_t quic_bps(struct gw_ctrl *k, uint64_t bps)
 /* Tells of QUIC, if there are certificates for it. */
 static void quic_add(struct gw_ctrl *k, uint64_t bps, json_t *o)
 {
-	const uint64_t most = *k->app->conf->keys.certificate ? quic_bps(k, bps) : 0;
+	struct conf_tunnel_keys keys;
+	uint64_t most;
 	json_t *quic;
 
+	keys_get(k->app, &keys);
+	most = *keys.certificate ? quic_bps(k, bps) : 0;
 	if (!most)
 		return;
 	quic = json_pack("{s:I}", "bandwidth_bps", (json_int_t)most);

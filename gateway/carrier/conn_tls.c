@@ -147,9 +147,9 @@ static int session_new(struct gw_conn_tls *t, int fd)
 
 int gw_conn_tls_new(struct gw_carriers *cs, struct gw_conn *c, const char *name)
 {
-	struct gw_conn_tls *t = calloc(1, sizeof(*t));
+	struct gw_conn_tls *t = cs->tls ? calloc(1, sizeof(*t)) : NULL;
 
-	if (!t)
+	if (!t) /* the gateway has no certificates, or no memory */
 		return RWY_ENOMEM;
 	t->self = c->accepted ? GW_CERT_SERVER : GW_CERT_CLIENT;
 	t->cert = gw_cert_ref(gw_quic_tls_cert(cs->tls));

@@ -63,11 +63,8 @@ static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_e
 		return rc;
 	rc = gw_keys_read(&cert, c, err->msg, sizeof(err->msg));
 	if (!rc)
-		rc = gw_network_apply(app, c, GW_SIDE_OWN, &done->network, err);
-	if (!rc)
-		gw_keys_take(app, c, cert);
-	else
-		gw_cert_free(cert);
+		rc = gw_network_apply(app, c, GW_SIDE_OWN, &cert, &done->network, err);
+	gw_cert_free(cert); /* of a reload that was refused */
 	if (!rc)
 		rc = gw_siblings_own(app, c);
 	if (!rc) {

@@ -23,6 +23,7 @@ struct change {
 	const struct conf *c;                        /* every tunnel at its number */
 	uint64_t next, own, added, removed, retuned; /* sets of tunnels */
 	bool tenants;                                /* c contains tenants */
+	struct gw_cert **cert;                       /* as in gw_network_apply */
 	struct gw_network_done *done;
 	struct conf_error *err;
 };
@@ -161,20 +162,51 @@ static void carrier_retune(
 		gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s detour: %s", t->name, why);
 }
 
-/* Applies keys and carriers. A carrier that is impossible is logged and shown, and the tunnel is
- * native. */
+/*
+ * The file's certificates are the gateway's, before a carrier of a new tunnel asks for them. The
+ * names of these files are part of each configuration that is checked later; other keys of `keys`
+ * change only with a restart.
+ */
+static void certificates_take(const struct change *x)
+{
+	struct gw_tunnels *g = x->app->tunnels;
+	struct conf_tunnel_keys now;
+
+	if (!x->cert)
+		return;
+	gw_keys_take(x->app, x->c, *x->cert);
+	*x->cert = NULL;
+	now = x->c->keys;
+	now.alg = g->conf->keys.alg;
+	now.rekey = g->conf->keys.rekey;
+	now.lifetime = g->conf->keys.lifetime;
+	pthread_rwlock_wrlock(&g->lock);
+	g->conf->keys = now;
+	pthread_rwlock_unlock(&g->lock);
+}
+
+static void keys_and_carrier(const struct change *x, unsigned i, const struct conf_tunnel *t)
+{
+	(void)!gw_keys_tunnel(x->app, i, t);
+	(void)!gw_carrier_tunnel(x->app, i, t);
+}
+
+/*
+ * Applies keys and carriers. A carrier that is impossible is logged and shown, and the tunnel is
+ * native. What is removed goes first: a new tunnel may use its ports and addresses.
+ */
 static void carriers_apply(const struct change *x, const struct conf_tunnel *was)
 {
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		if (x->removed >> i & 1)
+			keys_and_carrier(x, i, NULL);
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
 		const struct conf_tunnel *t = &x->c->tunnel[i];
-		const uint64_t bit = (uint64_t)1 << i;
 
-		if (x->removed & bit || x->added & bit) {
-			(void)!gw_keys_tunnel(x->app, i, x->added & bit ? t : NULL);
-			(void)!gw_carrier_tunnel(x->app, i, x->added & bit ? t : NULL);
-		} else if (x->retuned & bit) {
+		if (x->added >> i & 1)
+			keys_and_carrier(x, i, t);
+		else if (x->retuned >> i & 1)
 			carrier_retune(x->app, i, &was[i], t);
-		}
 	}
 }
 
@@ -191,8 +223,10 @@ static int change_commit(struct change *x)
 	rc = tunnels_build(x);
 	if (!rc)
 		rc = tenants_apply(x, was, wases);
-	if (!rc)
+	if (!rc) {
+		certificates_take(x);
 		carriers_apply(x, was);
+	}
 	free(was);
 	if (rc)
 		return rc;
@@ -246,10 +280,10 @@ static int names_note(struct gw_tunnels *g, const struct conf *c, unsigned n)
 	return 0;
 }
 
-int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side, struct gw_network_done *done,
-    struct conf_error *err)
+int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side, struct gw_cert **cert,
+    struct gw_network_done *done, struct conf_error *err)
 {
-	struct change x = {.app = app, .c = c, .tenants = true, .done = done, .err = err};
+	struct change x = {.app = app, .c = c, .tenants = true, .cert = cert, .done = done, .err = err};
 	const unsigned said = c->tenants;
 	int rc;
 

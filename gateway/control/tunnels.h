@@ -42,13 +42,17 @@ struct gw_network_done {
 	rwy_dur took;
 };
 
-/* Replaces all tunnels and tenants of one side. c: those of GW_SIDE_OWN from conf_reload, those of
+struct gw_cert;
+/*
+ * Replaces all tunnels and tenants of one side. c: those of GW_SIDE_OWN from conf_reload, those of
  * GW_SIDE_CONTROLLER from conf_network_parse with gw_tunnels_own's as `own`. Uses up the contents
- * of c, which the caller still frees. On error nothing changed: RWY_EINVAL and RWY_EEXIST with
- * *err; RWY_EAGAIN: a worker was not reached, or too many tunnels are still being removed;
- * RWY_ENOMEM. */
+ * of c, which the caller still frees. cert: the certificates of c->keys (gw_keys_read), which the
+ * gateway has from then on; *cert becomes NULL. cert NULL: its certificates stay. On error nothing
+ * changed: RWY_EINVAL and RWY_EEXIST with *err; RWY_EAGAIN: a worker was not reached, or too many
+ * tunnels are still being removed; RWY_ENOMEM.
+ */
 RWY_MUST_CHECK int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side,
-    struct gw_network_done *done, struct conf_error *err);
+    struct gw_cert **cert, struct gw_network_done *done, struct conf_error *err);
 /* Copies the gateway's own tunnels without gaps; at most CONF_TUNNELS_MAX. Returns their number. */
 unsigned gw_tunnels_own(struct gw_app *app, struct conf_tunnel *out);
 

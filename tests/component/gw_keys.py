@@ -313,6 +313,39 @@ def test_renewed(folder):
             assert g.text().count("state=up") == 1 and "state=down" not in g.text(), g.text()
 
 
+def test_first_by_reload(folder):
+    """A reload names the first certificates, and a carrier that needs them; later changes know them."""
+    def give(gateway, side, *, peer=None):
+        with open(gateway.config) as f:
+            text = f.read().split("\nkeys: ")[0]
+        text = re.sub("security: none|peer_name: [a-z-]+", "peer_name: " + (peer or NAMES["b" if side == "a" else "a"]), text)
+        if "carrier: " not in text:
+            text = text.replace("peer_name: ", "carrier: quic\n    peer_name: ")
+        here = os.path.join(folder, "ca")
+        with open(gateway.config, "w") as f:
+            f.write(text.rstrip() + "\nkeys: {certificate: %s/%s.pem, key: %s/%s.key, ca: %s/ca.pem}\n" % (here, NAMES[side], here, NAMES[side], here))
+        had = gateway.text().count("notice reload: ")
+        gateway.proc.send_signal(signal.SIGHUP)
+        until("reload in " + gateway.text(), lambda: gateway.text().count("notice reload: ") > had)
+
+    def by_quic():
+        return all(tunnel(folder, s)["carrier"]["sending"] == "quic" for s in "ab")
+
+    with world(folder, clear=True, workers=2) as (a, b, _):
+        give(a, "a")
+        give(b, "b")
+        until("keys", lambda: all(tunnel(folder, s)["keys"]["state"] == "used" for s in "ab"))
+        until("QUIC", by_quic)
+        # another name of the peer makes another tunnel, by the same QUIC port
+        for name in ("gw-x", "gw-y", "gw-b"):
+            give(a, "a", peer=name)
+            assert tunnel(folder, "a")["carrier"]["wanted"] == "quic", tunnel(folder, "a")
+        until("QUIC again", by_quic)
+        r = subprocess.run((os.path.join(drain.BIN, "roceway"), "--socket", os.path.join(folder, "a.sock"), "tunnel", "set", "far", "rate=2Gbps"),
+                           capture_output=True, text=True, timeout=60)
+        assert r.returncode == 0, r.stderr
+
+
 def refused(folder, said_by_a, said_by_b, of_a=None, of_b=None):
     with world(folder, up=False, of_a=of_a, of_b=of_b) as (a, b, _):
         for g, said in ((a, said_by_a), (b, said_by_b)):

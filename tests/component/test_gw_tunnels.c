@@ -383,7 +383,7 @@ static int controller_says(struct gw_app *app, const char *text, struct conf_err
 	assert_non_null(own);
 	rc = conf_network_parse(&c, app->conf, own, gw_tunnels_own(app, own), text, strlen(text), err);
 	if (!rc)
-		rc = gw_network_apply(app, c, GW_SIDE_CONTROLLER, &done, err);
+		rc = gw_network_apply(app, c, GW_SIDE_CONTROLLER, NULL, &done, err);
 	if (c)
 		conf_free(c);
 	free(own);
@@ -453,7 +453,7 @@ static int reload(struct gw_app *app, enum fp_site s, struct conf_error *err)
 	for (unsigned i = 0; i < OV_TENANTS && !rc; i++, c->tenants++)
 		rc = conf_tenant_copy(&c->tenant[i], &lab.fp.gw[s].conf.tenant[i]);
 	if (!rc)
-		rc = gw_network_apply(app, c, GW_SIDE_OWN, &done, err);
+		rc = gw_network_apply(app, c, GW_SIDE_OWN, NULL, &done, err);
 	conf_free(c);
 	return rc;
 }
