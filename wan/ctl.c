@@ -22,7 +22,7 @@ static void note(struct wan_tunnel *t, struct wan_out *o, enum wan_log_kind kind
 
 rwy_time wan_ctl_next(const struct wan_tunnel *t)
 {
-	if (t->ctl_head || t->resets_n || t->credit_dirty || t->rate_head)
+	if (t->ctl_head || t->resets_n || t->resets_left || t->credit_dirty || t->rate_head)
 		return 0;
 	return t->dirty_head ? t->dirty_at : RWY_NEVER;
 }
@@ -86,6 +86,8 @@ static void put_tx_ctl(struct wan_tunnel *t, struct wan_out *o)
 
 static void put_resets(struct wan_tunnel *t, struct wan_out *o)
 {
+	if (!t->resets_n && t->resets_left)
+		wan_ctl_resets_find(t);
 	while (t->resets_n && room(o) >= WAN_RESET_LEN && o->s.log_n < UINT8_MAX) {
 		uint32_t id = t->resets[--t->resets_n];
 
@@ -176,9 +178,14 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 			if (f)
 				wan_tx_on_ctl_acked(f, l->kind == WAN_LOG_ABORT);
 			break;
+		case WAN_LOG_RATE:
+			/* A later one was sent meanwhile, and this one may have come behind it. */
+			r = wan_rx_find(t, l->id);
+			if (r && (uint32_t)r->window_reported != l->count)
+				wan_ctl_rate_dirty(r);
+			break;
 		case WAN_LOG_RESET:
 		case WAN_LOG_CREDIT:
-		case WAN_LOG_RATE:
 			break;
 		}
 	}

@@ -63,8 +63,24 @@ void wan_ctl_reset(struct wan_tunnel *t, uint32_t id)
 {
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
 
-	if (s->reset_due || t->resets_n == sizeof(t->resets) / sizeof(t->resets[0]))
-		return; /* the queue is full: the peer's next datagram asks again */
+	if (s->reset_due)
+		return;
+	if (t->resets_n == WAN_RESETS_MAX) { /* found again when the queue is empty */
+		t->resets_from = 0;
+		t->resets_left = true;
+		return;
+	}
 	s->reset_due = true;
 	t->resets[t->resets_n++] = id;
+}
+
+void wan_ctl_resets_find(struct wan_tunnel *t)
+{
+	for (; t->resets_from < t->rx_cap && t->resets_n < WAN_RESETS_MAX; t->resets_from++) {
+		struct wan_rxslot *s = &t->rx[t->resets_from];
+
+		if (s->refused)
+			wan_ctl_reset(t, t->resets_from | (uint32_t)s->use << WAN_SLOT_BITS);
+	}
+	t->resets_left = t->resets_from < t->rx_cap;
 }

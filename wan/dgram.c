@@ -8,7 +8,7 @@
 
 static void drop_head(struct wan_tunnel *t)
 {
-	t->dgram_off = 0;
+	t->dgram_off = t->dgram_frag = 0;
 	t->c.drop_dgram_queue++;
 	rwy_buf_free(&t->cfg.bufs, rwy_bufq_pop(&t->dgrams));
 }

@@ -14,15 +14,17 @@ void wan_ecn_restart(struct wan_path *p)
 {
 	p->ecn = p->t->cfg.ecn && !wan_path_is_stream(p) ? WAN_ECN_TRYING : WAN_ECN_OFF;
 	p->ecn_acked = 0;
+	p->ect0_from = p->ect0_seen;
+	p->ce_from = p->ce_seen;
 }
 
 void wan_ecn_on_ack(struct wan_path *p, const struct wan_f_ack *a)
 {
-	uint32_t seen = a->has_ecn ? a->ect0 + a->ce : 0;
+	const uint32_t ce = a->ce - p->ce_from, seen = a->has_ecn ? a->ect0 - p->ect0_from + ce : 0;
 
 	if (p->ecn != WAN_ECN_TRYING || p->ecn_acked < ENOUGH)
 		return;
-	p->ecn = !seen || a->ce >= p->ecn_acked ? WAN_ECN_OFF : WAN_ECN_ON;
+	p->ecn = !seen || ce >= p->ecn_acked ? WAN_ECN_OFF : WAN_ECN_ON;
 }
 
 void wan_ecn_on_pto(struct wan_path *p)

@@ -450,4 +450,5 @@ void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time no
 		t->rx[i] = (struct wan_rxslot){0};
 	}
 	t->resets_n = 0;
+	t->resets_left = false;
 }

@@ -373,9 +373,19 @@ void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now)
 void wan_tx_broken(struct wan_tunnel *t, rwy_time now)
 {
 	t->broken = false;
-	for (uint32_t i = 0; i < t->tx_cap; i++)
-		if (t->tx[i].f && t->tx[i].f->broken)
-			wan_tx_on_reset(t, t->tx[i].f->id, now);
+	for (uint32_t i = 0; i < t->tx_cap; i++) {
+		struct wan_txflow *f = t->tx[i].f;
+
+		if (!f || !f->broken)
+			continue;
+		const bool tell = !muted(f);
+
+		f->broken = false;
+		f->aborted = true;
+		if (tell && t->cfg.ops->tx_reset)
+			t->cfg.ops->tx_reset(t->cfg.ctx, f->user, now);
+		wan_tx_abort(f, now); /* the peer may have it open */
+	}
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */

@@ -349,7 +349,10 @@ static uint32_t take_ecn(struct wan_path *p, const struct wan_f_ack *f, rwy_time
 	uint32_t ce;
 
 	wan_ecn_on_ack(p, f);
-	if (!f->has_ecn || f->ce <= p->ce_seen)
+	if (f->has_ecn && (int32_t)(f->ect0 - p->ect0_seen) > 0)
+		p->ect0_seen = f->ect0;
+	/* The counts are of the whole session, modulo 2^32. */
+	if (!f->has_ecn || (int32_t)(f->ce - p->ce_seen) <= 0)
 		return 0;
 	ce = f->ce - p->ce_seen;
 	p->ce_seen = f->ce;

@@ -161,7 +161,7 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->loss_timer = p->ack_at = p->asked = RWY_NEVER;
 	wan_ack_restart(p);
 	p->reverse_at = 0;
-	p->ect0 = p->ect1 = p->ce = p->ce_seen = 0;
+	p->ect0 = p->ect1 = p->ce = p->ect0_seen = p->ce_seen = 0;
 	p->reorder = (struct wan_reorder){.round_end = p->next_pn};
 	wan_ecn_restart(p);
 	p->last_rx = now;

@@ -162,10 +162,11 @@ struct wan_path {
 	rwy_time silent_at; /* the last probe timeout */
 	/* no PTO before this: the process was late, answers may be unread */
 	rwy_time pto_not_before;
-	uint64_t loss_fp; /* smoothed share of losses, 1/65536 ppm */
-	uint32_t ce_seen;
-	uint8_t ecn;        /* enum wan_ecn */
-	uint32_t ecn_acked; /* acknowledged datagrams that were sent with ECT(0) */
+	uint64_t loss_fp;            /* smoothed share of losses, 1/65536 ppm */
+	uint32_t ect0_seen, ce_seen; /* by the peer, as it said last */
+	uint32_t ect0_from, ce_from; /* the same when the path was judged anew */
+	uint8_t ecn;                 /* enum wan_ecn */
+	uint32_t ecn_acked;          /* acknowledged datagrams that were sent with ECT(0) */
 
 	struct wan_congest congest;
 	struct wan_measure measure;

@@ -206,11 +206,18 @@ static struct wan_class *class_get(struct wan_sched *s, uint32_t id)
 	return c;
 }
 
+/* Most that a class's key is ahead of vtime: after a turn, whose last datagram may exceed it. */
+static uint64_t ahead_max(const struct wan_class *c)
+{
+	return 2ull * TURN * c->weight_inv;
+}
+
 static void enter(struct wan_sched *s, struct wan_class *c)
 {
 	if (!c->head || c->place[WAN_HEAP_SHARE] || c->place[WAN_HEAP_PARKED])
 		return;
-	if ((int64_t)(c->key[WAN_HEAP_SHARE] - s->vtime) < 0)
+	/* Farther ahead: it was idle for so long that vtime is half of all numbers away. */
+	if (c->key[WAN_HEAP_SHARE] - s->vtime > ahead_max(c))
 		c->key[WAN_HEAP_SHARE] = s->vtime;
 	heap_add(s, c, WAN_HEAP_SHARE);
 	c->fresh = true;
@@ -470,6 +477,9 @@ void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
 	struct wan_class *c = f->class;
 
 	f->deficit -= (int32_t)bytes;
+	/* What went ahead of bulk flows is no debt to them: they could not send. */
+	if (f->deficit < -WAN_DRR_QUANTUM)
+		f->deficit = -WAN_DRR_QUANTUM;
 	c->sent += bytes;
 	if (c->limit.ns_fp)
 		rwy_pace_sent(&c->limit, bytes);
@@ -486,6 +496,8 @@ void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
 	}
 	c->turn -= bytes < c->turn ? bytes : c->turn;
 	c->key[WAN_HEAP_SHARE] += (uint64_t)bytes * c->weight_inv;
+	if ((int64_t)(c->key[WAN_HEAP_SHARE] - s->vtime - ahead_max(c)) > 0)
+		c->key[WAN_HEAP_SHARE] = s->vtime + ahead_max(c);
 	if (!c->turn)
 		heap_moved(s, c, WAN_HEAP_SHARE);
 }

@@ -123,7 +123,7 @@ static struct wan_path *via(const struct wan_tunnel *t, struct wan_path *p)
 		return wan_stream_path(t);
 	if (p->state == WAN_PATH_OFF)
 		return t->first;
-	return wan_path_is_stream(p) && !wan_detour_open(t) ? &t->path[0] : p;
+	return wan_path_is_stream(p) && !wan_detour_open(t) ? t->first : p;
 }
 
 static bool may_send(const struct wan_tunnel *t)
@@ -166,7 +166,7 @@ static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *
 /* An unproven carrier carries no answers: they may not arrive. */
 static struct wan_path *answer_by(const struct wan_tunnel *t, struct wan_path *p)
 {
-	return wan_path_is_stream(p) && !t->st.on && !t->detour.proven ? &t->path[0] : via(t, p);
+	return wan_path_is_stream(p) && !t->st.on && !t->detour.proven ? t->first : via(t, p);
 }
 
 static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)

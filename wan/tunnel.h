@@ -17,6 +17,7 @@
 /* Most header bytes in front of a payload when control frames are added: they fit the headroom. */
 #define WAN_PIGGY_MAX   72
 #define WAN_DGRAMS_MAX  512 /* best-effort packets waiting */
+#define WAN_RESETS_MAX  256 /* RESETs that wait to be sent */
 #define WAN_DGRAM_PARTS 64  /* best-effort packets being reassembled */
 
 /* Control frames in flight are logged, so that lost ones can be repeated. */
@@ -185,8 +186,9 @@ struct wan_tunnel {
 	/* Flows that wait for one that is not open yet; those that need not wait any longer. */
 	struct wan_rxflow *strangers, *woken;
 	struct wan_rxflow *rx_retired;
-	uint32_t resets[256];
-	uint32_t resets_n;
+	uint32_t resets[WAN_RESETS_MAX];
+	uint32_t resets_n, resets_from; /* resets_left: the slot where the search goes on */
+	bool resets_left;               /* some found no room in `resets` */
 	struct wan_part part[WAN_DGRAM_PARTS];
 
 	struct wan_stream_tx st;
@@ -308,6 +310,8 @@ void wan_ctl_tx_dirty(struct wan_txflow *f);
 void wan_ctl_rate_dirty(struct wan_rxflow *f);
 /* A RESET of this flow number is due. */
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
+/* The queue of RESETs is empty, and had no room for all: fills it again. */
+void wan_ctl_resets_find(struct wan_tunnel *t);
 
 /* reasm.c: reassembles fragments into one buffer */
 struct rwy_buf *wan_reasm_new(struct wan_tunnel *t, const struct wan_f_data *d);
