@@ -42,6 +42,7 @@ static void serve_response(
 
 void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
+	const roce_psn acked = rs->resp.acked;
 	struct eng *e = rs->side.e;
 	struct roce_pkt pkt;
 
@@ -69,6 +70,9 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 		if (!rs->local_qpn)
 			rs->local_qpn = pkt.dqpn;
 		eng_copy_answered(rs, pkt.psn);
+		/* The last response of a READ, or to an ATOMIC, acknowledges it and all before. */
+		if (rs->resp.acked != acked && e->journal_free)
+			eng_journal_note(rs);
 		serve_response(rs, &pkt, b, now);
 		eng_ack_served(rs);
 		break;

@@ -287,6 +287,7 @@ struct eng_requester {
 	bool owes_control; /* `owed` waits for a buffer */
 	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
 	uint8_t end;
+	bool host_ended; /* state FAILED: the host's QP refused a request, or got the fatal one */
 	struct roce_reqr reqr;
 	struct eng_requester *wheel_next, *wheel_prev;
 	rwy_time wheel_at; /* 0: not in the wheel */

@@ -27,9 +27,14 @@ static void leave_tunnel(struct eng_side *side, rwy_time now)
 	 * Acknowledged requests may be lost with the tunnel: the host's next request gets an error.
 	 * With nothing in custody the connection goes on in another tunnel as if it were new.
 	 */
-	if (side->state != ENG_R_FAILED && rs->custody)
+	if (side->state != ENG_R_FAILED && rs->custody) {
+		const bool asked = side->state == ENG_R_RESUMING; /* and nobody answers any more */
+
 		eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    ENG_CAUSE_NO_TUNNEL, now);
+		if (asked)
+			eng_responder_note_loss(rs, true);
+	}
 	if (side->state != ENG_R_FAILED) {
 		eng_responder_free(rs, now);
 		return;

@@ -22,6 +22,11 @@
 #define QUEUE_MAX     256 /* messages that wait for the tunnel */
 #define RESETS_MAX    3   /* a gateway that resets so many flows is too old to know them */
 
+static bool queue_full(const struct eng_tunnel *t)
+{
+	return t->peer.tx && wan_tx_queued(t->peer.tx) >= QUEUE_MAX;
+}
+
 /* --- sending ---------------------------------------------------------------------------------- */
 
 size_t eng_peer_open_info(uint8_t *out)
@@ -227,8 +232,7 @@ static void step(struct eng_tunnel *t, rwy_time now)
 	unsigned looked = 0;
 
 	while (looked < STEP_SIDES && (t->peer.cursor = eng_table_next(e, t->peer.cursor)) <= e->table_mask) {
-		if ((t->peer.tx && wan_tx_queued(t->peer.tx) >= QUEUE_MAX) ||
-		    !tell_slot(t, t->peer.cursor, &looked, now)) {
+		if (queue_full(t) || !tell_slot(t, t->peer.cursor, &looked, now)) {
 			t->peer.at = now + STEP_INTERVAL;
 			return;
 		}
@@ -310,7 +314,8 @@ static void hear_lost(struct eng_tunnel *t, struct eng_peer_msg *m, rwy_time now
 		return;
 	}
 	m->type = ENG_PEER_KNOWN;
-	(void)send_message(t, m, now); /* else the far gateway tells again */
+	if (!queue_full(t))
+		(void)send_message(t, m, now); /* else the far gateway tells again */
 }
 
 static void hear_known(const struct eng_tunnel *t, const struct eng_peer_msg *m)

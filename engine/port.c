@@ -101,8 +101,8 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 			e->c.drop_tunnel_msg++;
 			return NULL;
 		}
-		/* A late flow of an earlier incarnation must not replace this one's. */
-		if (rs->responses && o.incarnation != rs->incarnation) {
+		/* Responses to an earlier incarnation are not this one's, whatever their PSNs. */
+		if (o.incarnation != rs->incarnation) {
 			e->c.drop_old_response++;
 			return NULL;
 		}

@@ -262,7 +262,7 @@ bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time
 
 	if (!rq && rs->local_qpn && (rq = requester_of(rs, &k, now)))
 		eng_pair_join(rs, rq, ENG_BY_PEER);
-	if (!rq || rq->side.state == ENG_Q_ENDING || rq->side.state == ENG_Q_FAILED)
+	if (!rq || rq->side.state == ENG_Q_ENDING || (rq->side.state == ENG_Q_FAILED && rq->host_ended))
 		return rq || !rs->local_qpn;
 	if (rq->side.state == ENG_Q_RUNNING && !rq->reqr.resumed)
 		return end_lost_connection(rq, rq->reqr.tail, why);

@@ -12,13 +12,18 @@
 
 #define ON_ITS_WAY RWY_SEC /* time that responses may wait in the receive queue of a slow host */
 
-/* Sets the IP and UDP lengths of a packet, and recomputes the IPv4 header checksum. */
+/*
+ * Sets the IP and UDP lengths of a packet, and recomputes the IPv4 header checksum. There is no UDP
+ * checksum: that of the host was for other bytes, and the ICRC covers these.
+ */
 static void set_packet_length(uint8_t *ip, uint32_t len)
 {
-	uint32_t hlen = ip[0] >> 4 == 6 ? 40 : (ip[0] & 15u) * 4;
+	const bool is6 = ip[0] >> 4 == 6;
+	uint32_t hlen = is6 ? 40 : (ip[0] & 15u) * 4;
 
 	rwy_put16(ip + hlen + 4, (uint16_t)(len - hlen));
-	if (hlen == 40) {
+	rwy_put16(ip + hlen + 6, 0);
+	if (is6) {
 		rwy_put16(ip + 4, (uint16_t)(len - 40));
 		return;
 	}
@@ -60,7 +65,7 @@ bool eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uin
 	c->data[head - ROCE_BTH_LEN] = op;
 	set_packet_length(c->data, old.len + grow);
 	if (roce_parse(c->data, c->len, &pkt) != ROCE_PARSE_OK) {
-		rwy_buf_free(&e->bufs, c);
+		eng_drop(e, c, &e->c.drop_tunnel_msg);
 		return true;
 	}
 	roce_icrc_store(&pkt);

@@ -119,10 +119,8 @@ void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now)
 	}
 	if (rq->requests)
 		wan_rx_reset(rq->requests, now);
-	if (rq->responses)
-		wan_tx_abort(rq->responses, now);
+	abort_responses(rq, now);
 	rq->requests = NULL;
-	rq->responses = NULL;
 	rq->flow = ENG_FLOW_NONE;
 	eng_side_move(&rq->side, ENG_NO_TUNNEL);
 }
@@ -292,6 +290,21 @@ bool eng_requester_waits_for(struct eng_requester *rq, roce_psn psn, uint64_t se
 	return false;
 }
 
+/*
+ * The queue has what an earlier flow brought, and that flow's credit was given back: a near gateway
+ * that ends and opens flows without end must not fill the memory.
+ */
+static bool holds_too_much(const struct eng_requester *rq)
+{
+	const struct eng *e = rq->side.e;
+	uint64_t credit = 0;
+
+	for (unsigned i = 0; rq->received && i < e->cfg.tunnels; i++)
+		credit += e->tunnel[i].wan ? e->cfg.tunnel[i].wan.rx_bytes : 0;
+	return rq->received && (rq->received >= e->cfg.tunnel[rq->side.tunnel].wan.rx_bytes ||
+	                           e->mem.kind[ENG_MEM_RECEIVED] > 2 * credit);
+}
+
 void eng_requester_open(
     struct eng_requester *rq, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now)
 {
@@ -305,6 +318,9 @@ void eng_requester_open(
 		forget_requests(rq);
 	if (rq->incarnation != o->incarnation)
 		eng_requester_connected_anew(rq);
+	if (eng_requester_answered(rq) && holds_too_much(rq))
+		eng_requester_fail(
+		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 	if (rq->requests)
 		wan_rx_reset(rq->requests, now);
 	/*
@@ -452,6 +468,8 @@ void eng_requester_fail(
 	        .kind = ENG_REC_FAIL, .psn = psn & ROCE_PSN_MASK, .to = syndrome, .value = end},
 	    now);
 	eng_log_failure(&rq->side);
+	/* A QP that is only not ready, or that nobody could ask, goes on (recover.c). */
+	rq->host_ended = end == ENG_END_REFUSED || rq->side.state == ENG_Q_ENDING;
 	forget_requests(rq); /* their buffers are free before one is needed */
 	send_control(rq,
 	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,

@@ -202,6 +202,9 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 		drop_kept_and_parked(rs);
 		roce_resp_fini(&rs->resp);
 	}
+	if (rs->responses) /* those of the incarnation before may still be under way */
+		wan_rx_reset(rs->responses, now);
+	rs->responses = NULL;
 	eng_journal_forget(rs);
 	roce_resp_init(&rs->resp, first, pmtu);
 	rs->resp.seen = &rs->side.e->seen.resp;
@@ -243,7 +246,7 @@ void eng_responder_start_cm(
 }
 
 /* lost: requests are that the host has ACKs for. CM has told a host that is disconnected. */
-static void note_loss(struct eng_responder *rs, bool lost)
+void eng_responder_note_loss(struct eng_responder *rs, bool lost)
 {
 	rs->untold = lost && roce_resp_error_unsaid(&rs->resp) && rs->side.close_at == RWY_NEVER;
 }
@@ -275,13 +278,14 @@ void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome
 	roce_resp_fail(&rs->resp, psn, syndrome);
 	if (roce_resp_error_unsaid(&rs->resp) && rs->local_qpn && e->journal_free)
 		eng_journal_note(rs);
-	note_loss(rs, lost);
+	eng_responder_note_loss(rs, lost);
 	eng_dirty(&rs->side);
 }
 
-void eng_responder_refused(struct eng_responder *rs, rwy_time now)
+/* asked: by RESUME, whether requests are lost that the host has ACKs for; there is no answer. */
+static void refused(struct eng_responder *rs, bool asked, rwy_time now)
 {
-	bool nothing_lost = !wan_tx_queued(rs->requests), owes = eng_responder_owes(rs);
+	bool nothing_lost = !wan_tx_queued(rs->requests), owes = asked || eng_responder_owes(rs);
 
 	eng_record_side(&rs->side, &(struct eng_record){.kind = ENG_REC_REFUSED_FLOW}, now);
 
@@ -302,11 +306,16 @@ void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 	}
 	eng_responder_fail(
 	    rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_REFUSED, now);
-	note_loss(rs, owes);
+	eng_responder_note_loss(rs, owes);
+}
+
+void eng_responder_refused(struct eng_responder *rs, rwy_time now)
+{
+	refused(rs, false, now);
 }
 
 void eng_responder_not_taken_up(struct eng_responder *rs, rwy_time now)
 {
 	eng_responder_enter(rs, ENG_R_WAITING);
-	eng_responder_refused(rs, now);
+	refused(rs, true, now);
 }

@@ -36,6 +36,11 @@ void eng_responder_start_cm(
  */
 void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now);
 /*
+ * It has failed. lost: requests that the host has ACKs for are lost, or may be; an idle host is
+ * told, unless its next request brings the error.
+ */
+void eng_responder_note_loss(struct eng_responder *rs, bool lost);
+/*
  * Opens the flow of requests, in a new tunnel if the old one is gone. False: no memory, no tunnel.
  */
 bool eng_responder_open(struct eng_responder *rs, rwy_time now);

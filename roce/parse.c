@@ -14,6 +14,7 @@
 #define IP6_MAX_EXT  8
 
 #define MAX_PAYLOAD 4096 /* the largest path MTU (IBA 9.2, "PMTU") */
+#define MAX_HEADERS 64   /* of an unknown operation: more than any known one has behind the BTH */
 
 /* Ones' complement sum of an IPv4 header of `words` 32-bit words; 0xffff when its checksum is right
  * (RFC 791 3.1). */
@@ -196,6 +197,8 @@ enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pk
 		room -= info->ext_len;
 		if (!payload_fits(info, room, pkt->pad))
 			return ROCE_PARSE_BAD_LENGTH;
+	} else if (room > MAX_PAYLOAD + MAX_HEADERS) {
+		return ROCE_PARSE_BAD_LENGTH;
 	} else {
 		pkt->pad = 0;
 	}

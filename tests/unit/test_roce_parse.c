@@ -6,6 +6,7 @@
 #include "roce/icrc.h"
 #include "roce/parse.h"
 #include "roce/wire.h"
+#include "rwy/checksum.h"
 
 static const uint8_t reth[16] = {
     0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0xaa, 0xbb, 0xcc, 0xdd, 0, 0, 2, 0};
@@ -126,6 +127,22 @@ static void test_ext_behind_others(void **state)
 	assert_int_equal(roce_aeth_msn(&p), 0xabcd);
 	assert_int_equal(roce_aeth_type(roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP)), ROCE_AETH_NAK);
 	assert_int_equal(roce_aeth_value(roce_aeth_make(ROCE_AETH_RNR, 17)), 17);
+}
+
+/* A jumbo frame is as bad with an unknown operation as with a known one. */
+static void test_jumbo(void **state)
+{
+	static uint8_t b[9000];
+
+	for (unsigned c = 0; c < 256; c++) {
+		struct tp t = {.opcode = (uint8_t)c};
+		struct roce_pkt p;
+
+		tp_make(b, &t);
+		rwy_ip4_set16(b, 2, sizeof(b));
+		rwy_put16(b + 24, sizeof(b) - 20);
+		assert_int_equal(roce_parse(b, sizeof(b), &p), ROCE_PARSE_BAD_LENGTH);
+	}
 }
 
 /* Every valid opcode with just its headers, and with payload where it may have some. */
@@ -508,6 +525,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_fields),
 	    cmocka_unit_test(test_ext_behind_others),
+	    cmocka_unit_test(test_jumbo),
 	    cmocka_unit_test(test_every_opcode),
 	    cmocka_unit_test(test_offsets),
 	    cmocka_unit_test(test_every_truncation),
