@@ -443,7 +443,7 @@ demo: ## build, boot the lab, print native RoCE beside Roceway
 	@$(MAKE) --no-print-directory all guest
 	@tests/e2e/demo
 
-BENCHES := distance paths reads fastpath proxy wan tenants modes carriers control failover workloads capture
+BENCHES := distance paths reads fastpath scale proxy wan tenants modes carriers control failover workloads capture
 .PHONY: bench $(addprefix bench-,$(BENCHES))
 bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
 $(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwysim $(BUILD)/tests/rc_veth $(BUILD)/tests/unit/test_plan_grid

@@ -392,7 +392,7 @@ int main(int argc, char **argv)
 		if (o == 'p')
 			cfg.payload = fp_number(optarg, 4, 4096) & ~3u;
 		else if (o == 'q')
-			cfg.qps = fp_number(optarg, 1, 4096);
+			cfg.qps = fp_number(optarg, 1, 65536);
 		else if (o == 'b')
 			cfg.batch = fp_number(optarg, BURST, FP_RING / 2);
 		else if (o == 'd')

@@ -45,6 +45,7 @@ struct fp_hosts {
 	uint32_t front;                           /* bytes before an IP packet on the LANs */
 	struct qp *qp;
 	unsigned next, window;
+	unsigned phase; /* queue pair i sends only if i % fp_cfg.message is at least this */
 	bool verify;
 	struct fp_stats st;
 };
@@ -175,13 +176,19 @@ void fp_hosts_window(struct fp_hosts *h, unsigned packets)
 	h->window = packets;
 }
 
-/* The next queue pair with room in its window; NULL: none has any. */
+void fp_hosts_phase(struct fp_hosts *h, unsigned phase)
+{
+	h->phase = phase;
+}
+
+/* The next queue pair that may send; NULL: none may. */
 static struct qp *next_qp(struct fp_hosts *h)
 {
 	for (unsigned i = 0; i < h->l->cfg.qps; i++) {
 		struct qp *q = &h->qp[h->next];
+		const bool room = !h->window || ((q->psn - q->acked - 1) & ROCE_PSN_MASK) < h->window;
 
-		if (!h->window || ((q->psn - q->acked - 1) & ROCE_PSN_MASK) < h->window)
+		if (room && (!h->phase || h->next % h->l->cfg.message >= h->phase))
 			return q;
 		h->next = h->next + 1 == h->l->cfg.qps ? 0 : h->next + 1;
 	}

@@ -107,7 +107,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	c->keys.rekey = 60 * RWY_SEC;
 	/* The other values are those of conf/samples/gateway.yaml. */
 	c->ack_mode = CONF_ACK_NEAR;
-	c->conns_max = 100000;
+	c->conns_max = RTE_MAX(100000u, 4 * cfg->qps);
 	c->half_open_max = 4096;
 	c->idle_expiry = 600 * RWY_SEC;
 	c->rnr_retry = c->retry = 7;

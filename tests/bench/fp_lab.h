@@ -113,6 +113,8 @@ struct fp_hosts;
 struct fp_hosts *fp_hosts_new(struct fp_lab *l);
 /* The requester sends the next n packets, of all queue pairs in turn. */
 void fp_hosts_send(struct fp_hosts *h, unsigned n);
+/* Only queue pairs i with i % fp_cfg.message >= phase send from now on; 0: all. */
+void fp_hosts_phase(struct fp_hosts *h, unsigned phase);
 /* The requester reads what gateway A sent to it; the responder reads what B sent, and
  * acknowledges. */
 void fp_hosts_read(struct fp_hosts *h, enum fp_site site);

@@ -8,6 +8,8 @@
 
 #define WARM_PACKETS (1u << 16)
 #define BURST        32
+#define STAGGER      4096 /* queue pairs above which their messages do not begin together */
+#define TOGETHER     128  /* queue pairs that begin together: fewer than a host's unpaired flows may be */
 
 long fp_switches(void)
 {
@@ -24,23 +26,25 @@ bool fp_before(uint64_t end)
 
 /* --- the wire ----------------------------------------------------------------------------------- */
 
-static void wire_take(struct fp_run *r, enum fp_site from)
+unsigned fp_run_wire_take(struct fp_run *r, enum fp_site from)
 {
 	struct fp_wire *w = &r->wire[1 - from];
 	struct rte_ring *tx = r->lab.gw[from].port[FP_WAN].tx;
 	struct rte_mbuf *m[BURST];
-	unsigned n;
+	unsigned n, large = 0;
 
 	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
 		for (unsigned i = 0; i < n; i++) {
 			if (w->tail - w->head == FP_WIRE)
 				fp_die("the wire is full");
+			large += fp_run_is_large(r, m[i]);
 			w->due[w->tail % FP_WIRE] = r->batch_no + r->lab.cfg.delay;
 			w->q[w->tail++ % FP_WIRE] = fp_carry(&r->lab, m[i]);
 		}
+	return large;
 }
 
-static void wire_give(struct fp_run *r, enum fp_site to)
+void fp_run_wire_give(struct fp_run *r, enum fp_site to)
 {
 	struct fp_wire *w = &r->wire[to];
 	struct fp_port *p = &r->lab.gw[to].port[FP_WAN];
@@ -92,37 +96,67 @@ void fp_run_batch(struct fp_run *r)
 		fp_hosts_repeat(r->hosts, r->lab.cfg.batch);
 	else if (r->harmed)
 		fp_hostile_send(&r->lab, r->way, r->lab.cfg.batch);
-	wire_give(r, FP_A);
+	fp_run_wire_give(r, FP_A);
 	do
 		fp_run_turn(r, FP_A);
 	while (fp_waiting(&r->lab.gw[FP_A]));
 	fp_hosts_read(r->hosts, FP_A);
-	wire_take(r, FP_A);
-	wire_give(r, FP_B);
+	fp_run_wire_take(r, FP_A);
+	fp_run_wire_give(r, FP_B);
 	do {
 		fp_run_turn(r, FP_B);
 		fp_hosts_read(r->hosts, FP_B);
 	} while (fp_waiting(&r->lab.gw[FP_B]));
-	wire_take(r, FP_B);
+	fp_run_wire_take(r, FP_B);
 	fp_capture_drain();
 	r->batch_no++;
 }
 
 /* --- begin and end ------------------------------------------------------------------------------- */
 
+static void pair_all(struct fp_run *r)
+{
+	const uint64_t end = rte_rdtsc() + 60 * rte_get_tsc_hz();
+	const unsigned qps = r->lab.cfg.qps;
+
+	for (unsigned begun = 0, n; begun < qps; begun += n) {
+		n = RTE_MIN(qps - begun, (unsigned)TOGETHER);
+		r->lab.cfg.batch = n;
+		fp_run_batch(r);
+		r->lab.cfg.batch = 0;
+		while (fp_before(end) && eng_counters(r->lab.gw[FP_A].w->eng)->conns_paired < begun + n)
+			fp_run_batch(r);
+	}
+}
+
+/*
+ * A run has few messages of so many queue pairs: they begin at different times, so that messages
+ * end all the time.
+ */
+static void stagger(struct fp_run *r)
+{
+	const unsigned qps = r->lab.cfg.qps, message = r->lab.cfg.message, full = r->lab.cfg.batch;
+
+	for (unsigned phase = 1; qps > STAGGER && phase < message; phase++) {
+		fp_hosts_phase(r->hosts, phase);
+		for (unsigned left = qps / message * (message - phase); left; left -= r->lab.cfg.batch) {
+			r->lab.cfg.batch = RTE_MIN(left, full);
+			fp_run_batch(r);
+		}
+	}
+	r->lab.cfg.batch = full;
+	fp_hosts_phase(r->hosts, 0);
+}
+
 void fp_run_warm_up(struct fp_run *r)
 {
-	uint64_t end = rte_rdtsc() + 20 * rte_get_tsc_hz();
 	const struct fp_stats *st = fp_hosts_stats(r->hosts);
 	unsigned full = r->lab.cfg.batch;
 
-	r->lab.cfg.batch = r->lab.cfg.qps;
-	fp_run_batch(r);
-	r->lab.cfg.batch = 0;
-	while (fp_before(end) && eng_counters(r->lab.gw[FP_A].w->eng)->conns_paired < r->lab.cfg.qps)
-		fp_run_batch(r);
+	pair_all(r);
 	r->lab.cfg.batch = full;
-	for (unsigned n = 0; n < WARM_PACKETS; n += full)
+	stagger(r);
+	for (unsigned n = 0; n < RTE_MAX(WARM_PACKETS, 2 * r->lab.cfg.qps); n += full)
 		fp_run_batch(r);
 	fp_hosts_verify(r->hosts, false);
 	if (st->received + 4096 * 4 < st->sent)

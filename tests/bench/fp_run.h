@@ -34,13 +34,23 @@ void fp_run_turn(struct fp_run *r, enum fp_site s);
 /* cfg.batch packets of the host at A, until both gateways have nothing to do. */
 void fp_run_batch(struct fp_run *r);
 /*
- * Sends one packet of each queue pair, and waits for up to 20 s until the gateways have paired all
- * of them; then 65,536 packets. From then on hosts do not check ICRCs.
+ * Sends one packet of each queue pair, and waits for up to a minute until the gateways have paired
+ * all of them; then 65,536 packets, and two of each at least. From then on hosts do not check ICRCs.
  */
 void fp_run_warm_up(struct fp_run *r);
 /* Batches without packets until everything is delivered and acknowledged, for 5 s at most. Hosts
  * check ICRCs again. */
 void fp_run_drain(struct fp_run *r);
+
+/* The datagram has a packet of the requester: all others are shorter. */
+static inline bool fp_run_is_large(const struct fp_run *r, const struct rte_mbuf *m)
+{
+	return m->pkt_len >= r->lab.cfg.payload;
+}
+/* All that this site has sent goes on the wire. Returns how many of these datagrams are large. */
+unsigned fp_run_wire_take(struct fp_run *r, enum fp_site from);
+/* What is due arrives at this site. */
+void fp_run_wire_give(struct fp_run *r, enum fp_site to);
 
 /* Something waits at a port of the gateway. */
 bool fp_waiting(const struct fp_gw *g);
