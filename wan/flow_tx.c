@@ -84,9 +84,12 @@ int wan_tx_open(
 	return 0;
 }
 
-/* Removes the flow from the table: its id becomes invalid. The memory is freed when no list holds
- * it. */
-static void die(struct wan_txflow *f)
+/*
+ * Removes the flow from the table: its id becomes invalid. The memory is freed when no list holds
+ * it. known: the peer may have heard of this id, and gets another one of the slot's next flow. Else
+ * the ids would run away from what the peer knows, and seem to be old ones (wan_use_later).
+ */
+static void forget(struct wan_txflow *f, bool known)
 {
 	struct wan_tunnel *t = f->t;
 	struct wan_txslot *s = &t->tx[WAN_SLOT(f->id)];
@@ -94,12 +97,17 @@ static void die(struct wan_txflow *f)
 	f->dead = true;
 	wan_sched_ahead_remove(&t->sched, f);
 	s->f = NULL;
-	s->use = (s->use + 1) & WAN_USE_MASK;
+	s->use = (s->use + known) & WAN_USE_MASK;
 	s->next_free = t->tx_free;
 	t->tx_free = WAN_SLOT(f->id) + 1;
 	t->tx_flows--;
 	f->retired_next = t->tx_retired;
 	t->tx_retired = f;
+}
+
+static void die(struct wan_txflow *f)
+{
+	forget(f, true);
 }
 
 static bool was_sent(const struct wan_txflow *f, uint64_t seq)
@@ -240,7 +248,7 @@ void wan_tx_abort(struct wan_txflow *f, rwy_time now)
 	if (peer_knows)
 		wan_ctl_tx_dirty(f);
 	else
-		die(f);
+		forget(f, false);
 }
 
 /* --- reports of the peer ---------------------------------------------------------------------- */

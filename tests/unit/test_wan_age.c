@@ -313,6 +313,36 @@ static void test_broken_flow(void **state)
 	wan_pair_fini(&p);
 }
 
+/* More flows end unsent in one slot than there are numbers of its uses: the next one is heard. */
+static void test_unsent_flows(void **state)
+{
+	const struct wan_link_cfg l = {.delay = 5 * RWY_MS, .rate_Bps = 1250000000};
+	struct wan_stream *s;
+	struct wan_cfg cfg;
+	uint8_t info[12] = {0};
+
+	wan_cfg_default(&cfg);
+	wan_pair_init(&p, &cfg, &l, &l, 7);
+	streams(1, 5, 100, 5);
+	s = &p.stream[0];
+	s->close_after = true;
+	wan_pair_settle(&p, RWY_SEC); /* the slot was used, and its flow has ended */
+	assert_int_equal(s->got, 5);
+	for (unsigned i = 0; i < 2100; i++) {
+		struct wan_txflow *f;
+
+		assert_int_equal(wan_tx_open(p.end[0].t, &f, info, sizeof(info), NULL, p.now), 0);
+		wan_tx_abort(f, p.now);
+	}
+	s->got = s->sent = s->delivered = s->acked = 0;
+	s->tx_closed = false;
+	s->rx = NULL;
+	assert_int_equal(wan_tx_open(p.end[0].t, &s->tx, info, sizeof(info), s, p.now), 0);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(s->got, 5);
+	wan_pair_fini(&p);
+}
+
 /* The first of the best-effort packets is dropped when a part of it is on its way. */
 static void test_cut_datagram(void **state)
 {
@@ -345,6 +375,7 @@ int main(void)
 	    cmocka_unit_test(test_marks_wrap),
 	    cmocka_unit_test(test_marks_elsewhere),
 	    cmocka_unit_test(test_broken_flow),
+	    cmocka_unit_test(test_unsent_flows),
 	    cmocka_unit_test(test_cut_datagram),
 	};
 

@@ -320,12 +320,14 @@ static void test_abort(void **state)
 	for (rwy_dur at = 0; at < 60 * RWY_MS; at += 3 * RWY_MS) {
 		struct wan_pair p;
 		struct wan_txflow *again;
+		bool known = true; /* the peer may know all flows of end 0 */
 
 		start(&p, 100000);
 		p.deliver_delay = 5 * RWY_MS;
 		wan_pair_streams(&p, 4, 400, 100, 3000, 300);
 		wan_pair_settle(&p, at);
 		for (int i = 0; i < 4; i++) {
+			known &= i % 2 || p.stream[i].tx->next_send > 0;
 			wan_tx_abort(p.stream[i].tx, p.now);
 			p.stream[i].tx = NULL;
 		}
@@ -338,7 +340,7 @@ static void test_abort(void **state)
 			assert_int_equal(p.end[i].t->tx_out, 0);
 		}
 		assert_int_equal(wan_tx_open(p.end[0].t, &again, (const uint8_t *)"x", 1, NULL, p.now), 0);
-		assert_true(WAN_USE(again->id) >= 1 || at == 0);
+		assert_true(WAN_USE(again->id) >= 1 || !known);
 		assert_true(wan_pair_finish(&p));
 	}
 }
