@@ -143,8 +143,7 @@ static int message_begin(struct an_flow *f, const struct roce_pkt *pkt, uint64_t
 	return message_push(q, &m);
 }
 
-/* The message that the packet with this PSN belongs to, among those that are known; NULL: none. */
-static struct an_message *message_of(const struct an_requester *q, uint64_t psn)
+struct an_message *an_message_of(const struct an_requester *q, uint64_t psn)
 {
 	for (uint32_t i = q->message_tail; i != q->message_head; i--) {
 		struct an_message *m = &q->message[(i - 1) & q->message_mask];
@@ -175,7 +174,7 @@ static int message_mend(struct an_flow *f, const struct roce_pkt *pkt, uint64_t 
 			*a = t;
 		}
 	}
-	if (roce_op_ends(pkt->info) && (m = message_of(q, psn)) && !m->end)
+	if (roce_op_ends(pkt->info) && (m = an_message_of(q, psn)) && !m->end)
 		m->end = psn + 1;
 	return 0;
 }
@@ -384,7 +383,7 @@ static void see_payload(struct an_flow *f, const struct roce_pkt *pkt)
 static void begin_anew(struct an_requester *q, roce_psn first)
 {
 	q->origin = first;
-	q->una = q->nxt = q->read_open = q->read_expect = 0;
+	q->una = q->nxt = q->read_open = q->read_expect = q->read_seen = 0;
 	q->message_head = q->message_tail = q->reads_out = q->atomics_out = 0;
 	q->bytes_out = 0;
 	q->back = false;

@@ -90,6 +90,7 @@ struct an_requester {
 	uint32_t may_begin;   /* messages that need a receive, by the credits of the latest ACK */
 	bool granted;         /* it allows some, and before it none was left */
 	uint64_t read_expect; /* next READ response, unwrapped */
+	uint64_t read_seen;   /* after the last READ response seen, also behind a gap */
 	uint32_t acked_len;   /* largest payload of a packet that was acknowledged */
 };
 
@@ -104,6 +105,9 @@ void an_point_add(struct an_flow *f, uint64_t psn, enum an_mark mark, rwy_time n
 
 /* plot.c: bytes of payload at a moment. */
 void an_bins_add(struct an_flow *f, uint32_t bytes, bool again, rwy_time now);
+
+/* The message that the packet with this PSN belongs to, among those that are known; NULL: none. */
+struct an_message *an_message_of(const struct an_requester *q, uint64_t psn);
 
 struct an_requester *an_requester_new(size_t points);
 void an_requester_free(struct an_requester *q);

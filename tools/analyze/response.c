@@ -232,9 +232,21 @@ static void take_aeth(struct an_flow *f, const struct roce_pkt *pkt, uint64_t ps
 	}
 }
 
+/* How many responses this one shows to be missing that none before it did. */
+static uint64_t missing(const struct an_requester *q, uint64_t psn)
+{
+	const struct an_message *m = psn > q->read_seen ? an_message_of(q, psn) : NULL;
+
+	if (psn <= q->read_seen)
+		return 0;
+	/* What is between two READs has no responses. */
+	return psn - (m && m->begin > q->read_seen ? m->begin : q->read_seen);
+}
+
 static void take_read(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
 {
 	struct an_requester *q = f->rq;
+	uint64_t lost;
 
 	if (pkt->payload_len > f->pmtu && pkt->info->pos != ROCE_POS_LAST && pkt->info->pos != ROCE_POS_ONLY)
 		f->pmtu = pkt->payload_len;
@@ -243,10 +255,13 @@ static void take_read(struct an_flow *f, const struct roce_pkt *pkt, uint64_t ps
 		return;
 	}
 	if (roce_op_starts(pkt->info))
-		q->read_expect = psn;
+		q->read_expect = q->read_seen = psn;
+	lost = missing(q, psn);
+	if (psn >= q->read_seen)
+		q->read_seen = psn + 1;
 	if (psn > q->read_expect) {
 		/* The rest waits for the requester, who asks again for what is missing. */
-		f->c.responses_lost += psn - q->read_expect;
+		f->c.responses_lost += lost;
 		q->nak_at = now;
 		return;
 	}
