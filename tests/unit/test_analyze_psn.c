@@ -117,11 +117,91 @@ static void test_lost_first_response(void **state)
 	an_free(l.an);
 }
 
+/* --- READs of many PSNs ---------------------------------------------------------------------- */
+
+/* n READs of `psns` PSNs, `depth` of them outstanding, on a line that loses nothing. */
+static void read_all(struct line *l, uint64_t n, uint64_t depth, uint32_t psns)
+{
+	for (uint64_t k = 0; k < depth; k++)
+		ask(l, ROCE_RC_READ_REQ, k * psns, psns * MTU);
+	for (uint64_t k = 0; k < n; k++) {
+		for (uint32_t i = 0; i < psns; i++)
+			respond(l, k * psns, i, psns);
+		if (k + depth < n)
+			ask(l, ROCE_RC_READ_REQ, (k + depth) * psns, psns * MTU);
+	}
+}
+
+static void check_reads(const struct line *l, uint64_t n, uint32_t depth, uint32_t psns)
+{
+	const struct an_flow *f = flow(l);
+
+	assert_int_equal(f->c.reads, n);
+	assert_int_equal(f->c.messages, n);
+	assert_int_equal(f->c.bytes, n * psns * MTU);
+	assert_int_equal(f->c.responses_lost, 0);
+	assert_int_equal(f->c.responses_repeated, 0);
+	assert_int_equal(f->c.resent_packets, 0);
+	assert_int_equal(f->c.not_captured, 0);
+	assert_int_equal(an_totals(l->an)->unpaired, 0);
+	assert_int_equal(f->most_reads, depth);
+	assert_int_equal(f->most_bytes, (uint64_t)depth * psns * MTU);
+}
+
+/* More PSNs are outstanding than packets are kept. */
+static void test_many_psns_outstanding(void **state)
+{
+	struct line l = line_new();
+
+	read_all(&l, 12, 8, 40960);
+	check_reads(&l, 12, 8, 40960);
+	an_free(l.an);
+}
+
+/* The path MTU is not known before the first response. */
+static void test_long_reads_of_unknown_mtu(void **state)
+{
+	struct line l = line_new();
+
+	read_all(&l, 4, 4, 102400);
+	check_reads(&l, 4, 4, 102400);
+	an_free(l.an);
+}
+
+/* --- no answers ------------------------------------------------------------------------------ */
+
+/* What is outstanding has a bound, also behind a READ and beyond what PSNs can tell apart. */
+static void test_no_answer_is_captured(void **state)
+{
+	enum { LEN = 4, MOST = 1 << 18, PSNS = 1 << 21 };
+	struct line l = line_new();
+	const struct an_flow *f;
+	uint64_t psn = 0;
+
+	for (uint32_t i = 0; i < 3 * MOST / 2; i++)
+		ask(&l, ROCE_RC_SEND_ONLY, psn++, LEN);
+	for (uint32_t i = 0; i < 20; i++, psn += PSNS)
+		ask(&l, ROCE_RC_READ_REQ, psn, 256 * (PSNS - 1));
+	for (uint32_t i = 0; i < 3 * MOST / 2; i++)
+		ask(&l, ROCE_RC_SEND_ONLY, psn++, LEN);
+	f = flow(&l);
+	assert_int_equal(f->c.packets, 3 * MOST + 20);
+	assert_int_equal(f->c.sends, 3 * MOST);
+	assert_int_equal(f->c.reads, 20);
+	assert_int_equal(f->c.resent_packets, 0);
+	assert_in_range(f->most_messages, MOST, MOST + 1);
+	assert_in_range(f->most_bytes, MOST * LEN, (uint64_t)6 * 256 * PSNS);
+	an_free(l.an);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one_lost_response_is_one),
 	    cmocka_unit_test(test_lost_first_response),
+	    cmocka_unit_test(test_many_psns_outstanding),
+	    cmocka_unit_test(test_long_reads_of_unknown_mtu),
+	    cmocka_unit_test(test_no_answer_is_captured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

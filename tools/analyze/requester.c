@@ -1,50 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Follows one requester. PSNs are unwrapped to 64 bits from the first one seen. Packets from una to
- * nxt are outstanding and lie in a ring; messages likewise. A packet below nxt that was seen before
- * is a repeat; one that was not is late, or lost before the place of the capture and repeated.
+ * nxt are outstanding (outstanding.c). A packet below nxt that was seen before is a repeat; one
+ * that was not is late, or lost before the place of the capture and repeated.
  */
 #include "tools/analyze/requester.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define SENT_MIN      64u
-#define SENT_MAX      (1u << 18)
-#define MESSAGES_MIN  16u
 #define LATE_ROW      4             /* packets: who sends so many again repeats them */
 #define LATE_PAUSE    (50 * RWY_US) /* before a repeat there is a longer one */
 #define HEADERS       96            /* bytes on the wire besides the payload, about */
 #define LATE_IS_ORDER 3             /* PSNs: a packet not more late than that was reordered */
-
-struct an_requester *an_requester_new(size_t points)
-{
-	struct an_requester *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		return NULL;
-	q->sent = calloc(SENT_MIN, sizeof(*q->sent));
-	q->message = calloc(MESSAGES_MIN, sizeof(*q->message));
-	q->sent_mask = SENT_MIN - 1;
-	q->message_mask = MESSAGES_MIN - 1;
-	q->points_max = points;
-	q->point_stride = 1;
-	q->may_begin = UINT32_MAX;
-	if (q->sent && q->message)
-		return q;
-	an_requester_free(q);
-	return NULL;
-}
-
-void an_requester_free(struct an_requester *q)
-{
-	if (!q)
-		return;
-	free(q->sent);
-	free(q->message);
-	free(q);
-}
 
 static uint64_t unwrap(const struct an_requester *q, roce_psn psn)
 {
@@ -52,56 +19,6 @@ static uint64_t unwrap(const struct an_requester *q, roce_psn psn)
 	int32_t d = roce_psn_diff(psn, roce_psn_add(q->origin, (uint32_t)(base & ROCE_PSN_MASK)));
 
 	return d < 0 && (uint64_t)-d > base ? UINT64_MAX : base + (uint64_t)(int64_t)d;
-}
-
-static struct an_sent *sent_at(const struct an_requester *q, uint64_t psn)
-{
-	return &q->sent[psn & q->sent_mask];
-}
-
-/* Room for PSNs from una to before `end`. */
-static int sent_grow(struct an_requester *q, uint64_t end)
-{
-	uint64_t size = q->sent_mask + 1;
-	struct an_sent *s;
-
-	if (end - q->una <= size)
-		return 0;
-	while (end - q->una > size && size < SENT_MAX)
-		size *= 2;
-	if (end - q->una > size)
-		q->una = end - size; /* acknowledgements were not captured: forget the oldest */
-	s = calloc(size, sizeof(*s));
-	if (!s)
-		return RWY_ENOMEM;
-	for (uint64_t p = q->una; p < q->nxt; p++)
-		s[p & (size - 1)] = *sent_at(q, p);
-	free(q->sent);
-	q->sent = s;
-	q->sent_mask = size - 1;
-	return 0;
-}
-
-static int message_push(struct an_requester *q, const struct an_message *m)
-{
-	uint32_t size = q->message_mask + 1, n = q->message_tail - q->message_head;
-
-	assert(q->message);
-	if (n == size) {
-		struct an_message *ring = calloc((size_t)size * 2, sizeof(*ring));
-
-		if (!ring)
-			return RWY_ENOMEM;
-		for (uint32_t i = 0; i < n; i++)
-			ring[i] = q->message[(q->message_head + i) & q->message_mask];
-		free(q->message);
-		q->message = ring;
-		q->message_mask = size * 2 - 1;
-		q->message_head = 0;
-		q->message_tail = n;
-	}
-	q->message[q->message_tail++ & q->message_mask] = *m;
-	return 0;
 }
 
 static void count_begin(struct an_flow *f, const struct roce_pkt *pkt)
@@ -128,9 +45,9 @@ static int message_begin(struct an_flow *f, const struct roce_pkt *pkt, uint64_t
 
 	if (m.op == ROCE_OP_READ_REQ) {
 		m.read_bytes = roce_reth_len(pkt);
+		q->read_open = psn + roce_read_packets(m.read_bytes, f->pmtu ? f->pmtu : 256);
 		if (f->pmtu)
-			m.end = psn + roce_read_packets(m.read_bytes, f->pmtu);
-		q->read_open = psn + roce_read_packets(m.read_bytes, 256);
+			an_message_end(q, &m, q->read_open);
 		q->reads_out++;
 		q->bytes_out += m.read_bytes;
 	} else if (roce_op_ends(pkt->info) || roce_op_is_atomic(pkt->info)) {
@@ -140,25 +57,20 @@ static int message_begin(struct an_flow *f, const struct roce_pkt *pkt, uint64_t
 	if (q->may_begin && q->may_begin != UINT32_MAX)
 		q->may_begin--;
 	count_begin(f, pkt);
-	return message_push(q, &m);
+	return an_message_push(q, &m);
 }
 
-struct an_message *an_message_of(const struct an_requester *q, uint64_t psn)
+/* A last packet has this PSN. It is none of m's if m is complete, or a READ. */
+static void message_ends(struct an_message *m, uint64_t psn)
 {
-	for (uint32_t i = q->message_tail; i != q->message_head; i--) {
-		struct an_message *m = &q->message[(i - 1) & q->message_mask];
-
-		if (m->begin <= psn)
-			return m;
-	}
-	return NULL;
+	if (m && !m->end && m->op != ROCE_OP_READ_REQ)
+		m->end = psn + 1;
 }
 
 /* A packet that was lost before this place begins or ends a message after all. */
 static int message_mend(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
 {
 	struct an_requester *q = f->rq;
-	struct an_message *m;
 	int rc;
 
 	if (roce_op_starts(pkt->info) || roce_op_is_atomic(pkt->info)) {
@@ -174,43 +86,35 @@ static int message_mend(struct an_flow *f, const struct roce_pkt *pkt, uint64_t 
 			*a = t;
 		}
 	}
-	if (roce_op_ends(pkt->info) && (m = an_message_of(q, psn)) && !m->end)
-		m->end = psn + 1;
+	if (roce_op_ends(pkt->info))
+		message_ends(an_message_of(q, psn), psn);
 	return 0;
-}
-
-static struct an_message *newest(const struct an_requester *q)
-{
-	return q->message_head == q->message_tail ? NULL
-	                                          : &q->message[(q->message_tail - 1) & q->message_mask];
 }
 
 /* A packet with a PSN that was not sent before. */
 static int take_new(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
 {
 	struct an_requester *q = f->rq;
-	struct an_message *m = newest(q);
+	struct an_message *m = an_message_newest(q);
 	uint64_t span = 1;
 	uint32_t n;
 	int rc;
 
 	/* A READ whose path MTU was not known ends where the next request begins. */
 	if (m && m->op == ROCE_OP_READ_REQ && !m->end && psn <= q->read_open)
-		m->end = psn;
+		an_message_end(q, m, psn);
 	if (roce_op_starts(pkt->info) || pkt->info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(pkt->info)) {
 		if ((rc = message_begin(f, pkt, psn, now)) != 0)
 			return rc;
-		m = newest(q);
+		m = an_message_newest(q);
 		if (m->op == ROCE_OP_READ_REQ && m->end)
 			span = m->end - m->begin;
-	} else if (m && roce_op_ends(pkt->info)) {
-		m->end = psn + 1;
+	} else if (roce_op_ends(pkt->info)) {
+		message_ends(m, psn);
 	}
-	if ((rc = sent_grow(q, psn + span)) != 0)
+	if ((rc = an_sent_room(q, psn + span)) != 0)
 		return rc;
-	for (uint64_t p = q->nxt; p < psn + span; p++)
-		*sent_at(q, p) = (struct an_sent){0};
-	*sent_at(q, psn) = (struct an_sent){now, now, pkt->payload_len, 1};
+	an_sent_put(q, psn, pkt->payload_len, now);
 	q->nxt = psn + span;
 	f->c.packets++;
 	f->c.bytes += pkt->payload_len;
@@ -231,7 +135,7 @@ static int take_new(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn,
 static void go_back(struct an_flow *f, uint64_t psn, rwy_time quiet, rwy_time now)
 {
 	struct an_requester *q = f->rq;
-
+	const struct an_sent *s = an_sent_find(q, psn);
 	bool mixed = f->c.reordered && f->c.naks_sequence && rwy_since(quiet, now) <= LATE_PAUSE;
 
 	/*
@@ -259,9 +163,9 @@ static void go_back(struct an_flow *f, uint64_t psn, rwy_time quiet, rwy_time no
 		f->c.resends_needless++;
 		q->timer_needless += q->by_timer;
 		q->by_timer = false;
-	} else if (q->by_timer && sent_at(q, psn)->copies == 1) {
+	} else if (q->by_timer && s && s->copies == 1) {
 		q->timer_psn = psn;
-		q->timer_first = sent_at(q, psn)->first;
+		q->timer_first = s->first;
 	}
 	f->stalled_resends++;
 	q->rnr_at = 0;
@@ -281,6 +185,7 @@ static bool goes_back(const struct an_requester *q, uint64_t psn)
 static bool left_out(const struct an_requester *q, uint64_t psn, const struct roce_pkt *pkt, rwy_time now)
 {
 	uint64_t end = q->back ? q->back_at : q->nxt;
+	const struct an_sent *s = an_sent_find(q, psn);
 
 	/* PSNs inside a READ have no packet. */
 	if (psn >= end || pkt->info->op == ROCE_OP_READ_REQ ||
@@ -288,16 +193,16 @@ static bool left_out(const struct an_requester *q, uint64_t psn, const struct ro
 		return false;
 	if (psn < q->una)
 		return rwy_since(q->last_sent, now) <= LATE_PAUSE;
-	return q->back ? sent_at(q, psn)->last < q->back_since : !sent_at(q, psn)->first;
+	return !s || (q->back && s->last < q->back_since);
 }
 
 static int count_old(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
 {
 	struct an_requester *q = f->rq;
-	struct an_sent *s = psn >= q->una ? sent_at(q, psn) : NULL;
+	struct an_sent *s = an_sent_find(q, psn);
 
-	if (s && !s->first && pkt->info->op != ROCE_OP_READ_REQ) {
-		*s = (struct an_sent){now, now, pkt->payload_len, 1};
+	if (!s && psn >= q->una && pkt->info->op != ROCE_OP_READ_REQ) {
+		an_sent_put(q, psn, pkt->payload_len, now);
 		f->c.packets++;
 		f->c.bytes += pkt->payload_len;
 		return message_mend(f, pkt, psn, now);
@@ -328,7 +233,7 @@ static int take_late(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn
 	}
 	q->late_row = q->late_n > 1 && psn == q->late_end ? q->late_row + 1 : 1;
 	q->late_end = psn + 1;
-	q->late_lost += psn >= q->una && !sent_at(q, psn)->first;
+	q->late_lost += psn >= q->una && !an_sent_find(q, psn);
 	return count_old(f, pkt, psn, now);
 }
 
@@ -362,7 +267,7 @@ static int take_old(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn,
 
 	if (goes_back(q, psn))
 		go_back(f, psn, rwy_time_max(q->last_progress, q->last_sent), now);
-	else if (psn >= q->una && !sent_at(q, psn)->first && pkt->info->op != ROCE_OP_READ_REQ)
+	else if (psn >= q->una && !an_sent_find(q, psn) && pkt->info->op != ROCE_OP_READ_REQ)
 		f->c.lost_before++;
 	q->back_at = psn + 1;
 	return count_old(f, pkt, psn, now);
@@ -380,18 +285,17 @@ static void see_payload(struct an_flow *f, const struct roce_pkt *pkt)
 }
 
 /* The QPN is used again: another connection, of which nothing is known. */
-static void begin_anew(struct an_requester *q, roce_psn first)
+static int begin_anew(struct an_requester *q, roce_psn first)
 {
 	q->origin = first;
-	q->una = q->nxt = q->read_open = q->read_expect = q->read_seen = 0;
-	q->message_head = q->message_tail = q->reads_out = q->atomics_out = 0;
-	q->bytes_out = 0;
+	q->read_open = q->read_expect = q->read_seen = 0;
 	q->back = false;
 	q->nak_at = q->rnr_at = 0;
 	memset(q->nak, 0, sizeof(q->nak));
 	q->last_sent = 0;
 	q->may_begin = UINT32_MAX;
 	q->late_n = q->late_lost = 0;
+	return an_outstanding_clear(q);
 }
 
 int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
@@ -411,8 +315,9 @@ int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 	f->last = now;
 	if (psn == UINT64_MAX)
 		return 0; /* before the capture began */
-	if (psn > q->nxt + ROCE_OUTSTANDING_MAX) {
-		begin_anew(q, pkt->psn);
+	if (psn > an_known_end(q) + ROCE_OUTSTANDING_MAX) {
+		if ((rc = begin_anew(q, pkt->psn)) != 0)
+			return rc;
 		psn = 0;
 	}
 	late = left_out(q, psn, pkt, now);

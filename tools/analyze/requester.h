@@ -5,11 +5,14 @@
 
 #include "tools/analyze/analyze.h"
 
+#define AN_SENT_MAX (1u << 18)
+
 /* A request packet that is outstanding, at its PSN in a ring. */
 struct an_sent {
 	rwy_time first, last; /* first and last time it was seen; first 0: never seen */
 	uint32_t len;         /* payload */
 	uint16_t copies;      /* times seen */
+	uint16_t lap;         /* its PSN / AN_SENT_MAX, the low bits */
 };
 
 /* A message that is outstanding. */
@@ -37,6 +40,7 @@ struct an_requester {
 	struct an_message *message; /* ring */
 	uint32_t message_mask, message_head, message_tail;
 	uint32_t reads_out, atomics_out;
+	uint64_t read_inside; /* PSNs of outstanding READs that have no packet */
 	uint64_t bytes_out;
 	/* Repeats. */
 	bool back;         /* it is sending again */
@@ -106,11 +110,43 @@ void an_point_add(struct an_flow *f, uint64_t psn, enum an_mark mark, rwy_time n
 /* plot.c: bytes of payload at a moment. */
 void an_bins_add(struct an_flow *f, uint32_t bytes, bool again, rwy_time now);
 
-/* The message that the packet with this PSN belongs to, among those that are known; NULL: none. */
-struct an_message *an_message_of(const struct an_requester *q, uint64_t psn);
-
+/* outstanding.c: packets and messages that are outstanding. */
 struct an_requester *an_requester_new(size_t points);
 void an_requester_free(struct an_requester *q);
+/* Nothing is outstanding any more; una and nxt are 0. RWY_ENOMEM. */
+int an_outstanding_clear(struct an_requester *q);
+/*
+ * Room for packets from una to before `end`. Where that is too much, acknowledgements were not
+ * captured: una moves, and what is before it is forgotten. RWY_ENOMEM.
+ */
+int an_sent_room(struct an_requester *q, uint64_t end);
+/* A packet of an_sent_room() is seen for the first time. */
+void an_sent_put(struct an_requester *q, uint64_t psn, uint32_t len, rwy_time now);
+void an_sent_drop(struct an_requester *q, struct an_sent *s);
+int an_message_push(struct an_requester *q, const struct an_message *m);
+/* The message that the packet with this PSN belongs to, among those that are known; NULL: none. */
+struct an_message *an_message_of(const struct an_requester *q, uint64_t psn);
+struct an_message *an_message_newest(const struct an_requester *q); /* NULL: there is none */
+/* The oldest message, if it ends before psn; else NULL. */
+struct an_message *an_message_before(struct an_requester *q, uint64_t psn);
+/* It is known where m ends, which it was not before. */
+void an_message_end(struct an_requester *q, struct an_message *m, uint64_t end);
+/* The oldest message is outstanding no more. */
+void an_message_pop(struct an_requester *q);
+
+/* What is known of an outstanding packet; NULL: it was not seen, or is inside a READ. */
+static inline struct an_sent *an_sent_find(const struct an_requester *q, uint64_t psn)
+{
+	struct an_sent *s = &q->sent[psn & q->sent_mask];
+
+	return psn >= q->una && s->first && s->lap == (uint16_t)(psn / AN_SENT_MAX) ? s : NULL;
+}
+
+/* After the highest PSN that a request seen so far may have taken. */
+static inline uint64_t an_known_end(const struct an_requester *q)
+{
+	return q->read_open > q->nxt ? q->read_open : q->nxt;
+}
 
 /*
  * gap.c: why a requester that goes back to psn does so now. A requester answers a NAK at once; one

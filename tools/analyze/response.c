@@ -12,11 +12,6 @@ static uint64_t unwrap_answer(const struct an_requester *q, roce_psn psn)
 	return d < 0 && (uint64_t)-d > q->una ? UINT64_MAX : q->una + (uint64_t)(int64_t)d;
 }
 
-static uint64_t end_of_known(const struct an_requester *q)
-{
-	return q->read_open > q->nxt ? q->read_open : q->nxt;
-}
-
 bool an_answers(const struct an_flow *f, roce_psn psn)
 {
 	const struct an_requester *q = f->rq;
@@ -25,7 +20,7 @@ bool an_answers(const struct an_flow *f, roce_psn psn)
 	if (!q || !q->started)
 		return false;
 	p = unwrap_answer(q, psn);
-	return p != UINT64_MAX && p >= q->una && p < end_of_known(q);
+	return p != UINT64_MAX && p >= q->una && p < an_known_end(q);
 }
 
 static void complete(struct an_flow *f, const struct an_message *m, rwy_time now)
@@ -34,23 +29,15 @@ static void complete(struct an_flow *f, const struct an_message *m, rwy_time now
 
 	f->c.messages++;
 	an_hist_add(&f->completion, rwy_since(m->first, now));
-	if (m->op == ROCE_OP_CMP_SWAP || m->op == ROCE_OP_FETCH_ADD) {
-		q->atomics_out--;
-		q->read_done = true;
-	}
-	if (m->op != ROCE_OP_READ_REQ)
-		return;
-	q->reads_out--;
-	q->read_done = true;
-	q->bytes_out -= m->read_bytes < q->bytes_out ? m->read_bytes : q->bytes_out;
+	q->read_done |= m->op == ROCE_OP_READ_REQ || m->op == ROCE_OP_CMP_SWAP || m->op == ROCE_OP_FETCH_ADD;
 }
 
 /* The first transmission of a packet that was seen once; 0: it is not known. */
 static rwy_time sent_once(const struct an_requester *q, uint64_t psn)
 {
-	const struct an_sent *s = &q->sent[psn & q->sent_mask];
+	const struct an_sent *s = an_sent_find(q, psn);
 
-	return psn >= q->una && psn - q->una <= q->sent_mask && s->copies == 1 ? s->first : 0;
+	return s && s->copies == 1 ? s->first : 0;
 }
 
 /*
@@ -94,33 +81,27 @@ static void advance(struct an_flow *f, uint64_t end, rwy_time now)
 {
 	struct an_requester *q = f->rq;
 	uint32_t reads = q->reads_out + q->atomics_out;
+	const struct an_message *m;
 
 	if (end <= q->una)
 		return;
 	sample(f, end, now);
 	q->was_full = q->bytes_out * 10 >= f->most_bytes * 9 || (reads && reads == f->most_reads);
 	for (uint64_t p = q->una; p < end && p < q->nxt; p++) {
-		struct an_sent *e = &q->sent[p & q->sent_mask];
+		struct an_sent *e = an_sent_find(q, p);
 
-		q->bytes_out -= e->len < q->bytes_out ? e->len : q->bytes_out;
-		if (e->len > q->acked_len)
-			q->acked_len = e->len;
 		/* PSNs inside a READ have no packet; the message says so. */
-		if (!e->first && !q->reads_out)
+		if (!e && !q->reads_out)
 			f->c.not_captured++;
-		*e = (struct an_sent){0};
+		if (e && e->len > q->acked_len)
+			q->acked_len = e->len;
+		if (e)
+			an_sent_drop(q, e);
 	}
 	q->una = end;
-	while (q->message_head != q->message_tail) {
-		struct an_message *m = &q->message[q->message_head & q->message_mask];
-
-		/* Its last packet is not in the capture: it ends where the next one begins. */
-		if (!m->end && q->message_tail - q->message_head > 1)
-			m->end = q->message[(q->message_head + 1) & q->message_mask].begin;
-		if (!m->end || m->end > end)
-			break;
+	while ((m = an_message_before(q, end)) != NULL) {
 		complete(f, m, now);
-		q->message_head++;
+		an_message_pop(q);
 	}
 	if (q->nxt < end)
 		q->nxt = end;
@@ -273,7 +254,7 @@ static void take_read(struct an_flow *f, const struct roce_pkt *pkt, uint64_t ps
 		struct an_message *m = &q->message[q->message_head & q->message_mask];
 
 		if (m->op == ROCE_OP_READ_REQ && !m->end)
-			m->end = psn + 1;
+			an_message_end(q, m, psn + 1);
 	}
 	advance(f, psn + 1, now);
 }
@@ -286,7 +267,7 @@ void an_response(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 	if (!q || !q->started)
 		return;
 	psn = unwrap_answer(q, pkt->psn);
-	if (psn == UINT64_MAX || psn >= end_of_known(q))
+	if (psn == UINT64_MAX || psn >= an_known_end(q))
 		return;
 	f->last = now;
 	if (pkt->ecn == 3)
