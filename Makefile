@@ -227,7 +227,7 @@ TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tena
 # Without file.c, which needs libpcap.
 $(BUILD)/tests/unit/test_analyze $(BUILD)/tests/unit/test_analyze_psn $(BUILD)/tests/fuzz/fuzz_analyze: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c)
 FUZZ_LIBS_analyze = $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
-$(BUILD)/tests/unit/test_replay $(BUILD)/tests/fuzz/fuzz_replay: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c) $(REPLAY_LIB)
+$(BUILD)/tests/unit/test_replay $(BUILD)/tests/unit/test_replay_psn $(BUILD)/tests/fuzz/fuzz_replay: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c) $(REPLAY_LIB)
 $(BUILD)/tests/unit/test_replay_cm: $(call obj,tools/replay/live/cm.c $(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c) $(REPLAY_LIB)
 FUZZ_LIBS_replay = $(BUILD)/fuzz/lib/librwyreplay.a $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
 # With libpcap.

@@ -56,10 +56,8 @@ static int tape_add(
 	if (!v)
 		return RWY_ENOMEM;
 	t->v = v;
-	if (!t->n)
-		t->origin = pkt->psn;
 	v += t->n;
-	*v = (struct rp_raw){.at = now, .seq = s->seq, .psn = roce_psn_diff(pkt->psn, t->origin)};
+	*v = (struct rp_raw){.at = now, .seq = s->seq, .psn = pkt->psn};
 	if (keep(s, pkt, captured, &v->pkt) != 0)
 		return RWY_ENOMEM;
 	t->n++;

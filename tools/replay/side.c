@@ -6,7 +6,7 @@
 #include "tools/replay/tape.h"
 
 /* A jump in PSNs that no host has outstanding: another connection. */
-#define JUMP ((int32_t)ROCE_OUTSTANDING_MAX)
+#define JUMP ((int64_t)ROCE_OUTSTANDING_MAX)
 /* Answers that may be missing in the capture. */
 #define ANSWERS_SPARE (1u << 20)
 
@@ -18,7 +18,7 @@ struct maker {
 	uint32_t answers_room;
 	struct rp_msg open; /* the message under way; psns 0: none */
 	bool begun;         /* `next` is set */
-	int32_t next, open_psn;
+	int64_t next, open_psn;
 	uint64_t psns, served_seq;
 	rwy_time served;
 };
@@ -54,9 +54,8 @@ static void answers_get(struct maker *m, struct rp_msg *msg)
 
 	msg->answer = d->answers;
 	for (uint32_t i = 0; i < msg->psns; i++) {
-		roce_psn psn = roce_psn_add(m->requests->origin, (uint32_t)m->open_psn + i);
-		const struct rp_raw *r =
-		    m->answers ? rp_tape_find(m->answers, roce_psn_diff(psn, m->answers->origin)) : NULL;
+		const struct rp_raw *r = m->answers ? rp_tape_find(m->answers, m->open_psn + i) : NULL;
+
 		if (r && !answer_fits(m, msg, i, r))
 			r = NULL;
 		struct rp_pkt *to = &m->d->answer[m->d->answers++];
@@ -100,7 +99,7 @@ static void commit(struct maker *m)
 		msg->arrived = rwy_time_max(msg->arrived, msg[-1].arrived);
 		msg->arrived_seq = max64(msg->arrived_seq, msg[-1].arrived_seq);
 	} else {
-		m->d->first = roce_psn_add(m->requests->origin, (uint32_t)m->open_psn);
+		m->d->first = (uint32_t)m->open_psn & ROCE_PSN_MASK;
 	}
 	if (is_rd(msg->op))
 		answers_get(m, msg);
@@ -125,7 +124,7 @@ static void begin(struct maker *m, const struct rp_raw *r, const struct roce_pkt
 		m->open.len = roce_reth_len(pkt);
 		m->open.psns = roce_read_packets(m->open.len, m->c->pmtu);
 	}
-	m->next = r->psn + (int32_t)m->open.psns - 1;
+	m->next = r->psn + m->open.psns - 1;
 }
 
 /* The next packet in the order of PSNs. False: what follows belongs to another connection. */
@@ -138,7 +137,7 @@ static bool take(struct maker *m, const struct rp_raw *r)
 	if (m->begun && r->psn > m->next) {
 		if (r->psn - m->next > JUMP)
 			return false;
-		m->d->lost.missing += (uint32_t)(r->psn - m->next);
+		m->d->lost.missing += (uint64_t)(r->psn - m->next);
 		give_up(m);
 	}
 	m->begun = true;
@@ -196,9 +195,7 @@ int rp_side_make(
 
 	if (!requests || !requests->n)
 		return 0;
-	rp_tape_sort(requests);
-	if (answers)
-		rp_tape_sort(answers);
+	rp_tapes_sort(requests, answers);
 	rc = rooms(&m);
 	if (rc)
 		return rc;

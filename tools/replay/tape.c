@@ -11,7 +11,13 @@ static int by_psn(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : 1;
 }
 
-void rp_tape_sort(struct rp_tape *t)
+/* The PSN in a packet, unwrapped by one that is not far from it. */
+static int64_t unwrap(int64_t near, int64_t psn)
+{
+	return near + roce_psn_diff((uint32_t)psn & ROCE_PSN_MASK, (uint32_t)near & ROCE_PSN_MASK);
+}
+
+static void sort(struct rp_tape *t)
 {
 	uint32_t n = 0;
 
@@ -24,7 +30,26 @@ void rp_tape_sort(struct rp_tape *t)
 	t->n = n;
 }
 
-const struct rp_raw *rp_tape_find(const struct rp_tape *t, int32_t psn)
+void rp_tapes_sort(struct rp_tape *requests, struct rp_tape *answers)
+{
+	const struct rp_raw *q = requests->v;
+	uint32_t newest = 0;
+
+	for (uint32_t i = 1; i < requests->n; i++)
+		requests->v[i].psn = unwrap(q[i - 1].psn, q[i].psn);
+	for (uint32_t i = 0; answers && i < answers->n; i++) {
+		struct rp_raw *a = &answers->v[i];
+
+		while (newest + 1 < requests->n && q[newest + 1].seq < a->seq)
+			newest++;
+		a->psn = unwrap(q[newest].psn, a->psn);
+	}
+	sort(requests);
+	if (answers)
+		sort(answers);
+}
+
+const struct rp_raw *rp_tape_find(const struct rp_tape *t, int64_t psn)
 {
 	uint32_t low = 0, high = t->n;
 

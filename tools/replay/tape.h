@@ -12,13 +12,12 @@ struct rp_raw {
 	rwy_time at;
 	struct rp_pkt pkt;
 	uint64_t seq; /* RC packets of the capture before it */
-	int32_t psn;  /* since the first one of the tape, which may be later in the order of PSNs */
+	int64_t psn;  /* unwrapped, once the tape is sorted: modulo 2^24 it is the packet's */
 };
 
 struct rp_tape {
 	struct rp_raw *v;
 	uint32_t n, room;
-	roce_psn origin;
 };
 
 /* In an_flow.user. */
@@ -26,10 +25,13 @@ struct rp_tapes {
 	struct rp_tape requests, responses;
 };
 
-/* In the order of PSNs, each once: the earliest one. */
-void rp_tape_sort(struct rp_tape *t);
+/*
+ * In the order of PSNs, each once: the earliest one. answers: to these requests, or NULL. A request
+ * is less than 2^23 PSNs from the one captured before it, an answer from the newest request.
+ */
+void rp_tapes_sort(struct rp_tape *requests, struct rp_tape *answers);
 /* NULL: not captured. psn: as in rp_raw. The tape is sorted. */
-const struct rp_raw *rp_tape_find(const struct rp_tape *t, int32_t psn);
+const struct rp_raw *rp_tape_find(const struct rp_tape *t, int64_t psn);
 
 /* Makes side `i` of c; `answers` are the other flow's responses, or NULL. RWY_ENOMEM. */
 RWY_MUST_CHECK int rp_side_make(

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schedule of a connection whose PSNs wrap: packets are made one by one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "roce/opcode.h"
+#include "tests/lib/rc_pkt.h"
+#include "tools/replay/schedule.h"
+
+#define ETH_LEN 14
+#define MTU     1024u
+#define QPN_A   0x11
+#define QPN_B   0x12
+
+struct line {
+	struct rp_schedule *s;
+	rwy_time now;
+};
+
+static struct line line_new(void)
+{
+	struct line l = {rp_schedule_new(), RWY_SEC};
+
+	assert_non_null(l.s);
+	return l;
+}
+
+static void put(struct line *l, const struct rc_mk *m)
+{
+	uint8_t frame[ETH_LEN + RC_PKT_MAX] = {[12] = 8};
+	uint32_t len = ETH_LEN + rc_pkt_make(frame + ETH_LEN, m);
+
+	l->now += RWY_US;
+	assert_int_equal(an_frame(l->s->an, l->now, frame, len, len, false), 0);
+}
+
+static void ask(struct line *l, uint8_t opcode, uint64_t psn, uint32_t len)
+{
+	put(l, &(struct rc_mk){.opcode = opcode,
+	           .psn = (roce_psn)(psn & ROCE_PSN_MASK),
+	           .dqpn = QPN_B,
+	           .len = len,
+	           .payload_len = opcode == ROCE_RC_READ_REQ ? 0 : len});
+}
+
+/* The payload begins with `mark`. */
+static void answer(struct line *l, uint8_t opcode, uint64_t psn, uint32_t len, uint8_t mark)
+{
+	uint8_t payload[MTU] = {mark};
+
+	put(l, &(struct rc_mk){.opcode = opcode,
+	           .psn = (roce_psn)(psn & ROCE_PSN_MASK),
+	           .src = {10, 0, 0, 2},
+	           .dst = {10, 0, 0, 1},
+	           .dqpn = QPN_A,
+	           .syndrome = 0x1f,
+	           .payload = payload,
+	           .payload_len = len});
+}
+
+/*
+ * Rounds of a SEND, a short READ and one of 256 MiB, of which the capture has the first and the last
+ * response only: more than twice all PSNs.
+ */
+static void test_psns_wrap_twice(void **state)
+{
+	enum { ROUNDS = 130, LONG = 1 << 18, FIRST = 0xfffff0 };
+	struct line l = line_new();
+	const struct rp_side *a;
+	uint64_t psn = FIRST;
+
+	for (uint32_t k = 0; k < ROUNDS; k++) {
+		ask(&l, ROCE_RC_SEND_ONLY, psn, MTU);
+		ask(&l, ROCE_RC_READ_REQ, psn + 1, 8);
+		ask(&l, ROCE_RC_READ_REQ, psn + 2, LONG * MTU);
+		answer(&l, ROCE_RC_READ_RESP_ONLY, psn + 1, 8, (uint8_t)k);
+		answer(&l, ROCE_RC_READ_RESP_FIRST, psn + 2, MTU, 0xff);
+		answer(&l, ROCE_RC_READ_RESP_LAST, psn + 1 + LONG, MTU, 0xff);
+		psn += 2 + LONG;
+	}
+	assert_int_equal(rp_schedule_end(l.s), 0);
+	assert_int_equal(l.s->conns, 1);
+	a = &l.s->conn[0].side[0];
+	assert_int_equal(a->first, FIRST);
+	assert_int_equal(a->lost.reused + a->lost.missing, 0);
+	/* Answers that were not captured have a bound; messages without room for them are left out. */
+	assert_int_equal(a->msgs + a->lost.partial, 3 * ROUNDS);
+	assert_true(a->msgs > 2 * ROUNDS);
+	for (uint32_t i = 0, k = 0; i < a->msgs; i++) {
+		const struct rp_msg *m = &a->msg[i];
+		struct roce_pkt pkt;
+
+		if (m->op != ROCE_OP_READ_REQ || m->len != 8)
+			continue;
+		assert_true(m->served != RWY_NEVER);
+		rp_packet_get(l.s, &a->answer[m->answer], &pkt);
+		assert_int_equal(pkt.payload[0], k++ & 0xff);
+	}
+	assert_true(a->lost.unanswered < ROUNDS);
+	rp_schedule_free(l.s);
+}
+
+/* Repeats are found behind a wrap, also of long READs of which several are outstanding. */
+static void test_repeats_behind_a_wrap(void **state)
+{
+	enum { ROUNDS = 40, LONG = 1 << 18 };
+	struct line l = line_new();
+	const struct rp_side *a;
+	uint64_t psn = 5;
+
+	for (uint32_t k = 0; k < ROUNDS; k++) {
+		for (uint64_t again = 0; again < 2; again++)
+			for (uint32_t i = 0; i < 8; i++)
+				ask(&l, ROCE_RC_SEND_ONLY, psn + i, MTU);
+		answer(&l, ROCE_RC_ACK, psn + 7, 0, 0);
+		for (uint64_t again = 0; again < 2; again++)
+			for (uint32_t i = 0; i < 8; i++)
+				ask(&l, ROCE_RC_READ_REQ, psn + 8 + i * LONG, LONG * MTU);
+		answer(&l, ROCE_RC_READ_RESP_LAST, psn + 7 + 8 * LONG, MTU, 0);
+		psn += 8 + 8 * LONG;
+	}
+	assert_int_equal(rp_schedule_end(l.s), 0);
+	assert_int_equal(l.s->conns, 1);
+	a = &l.s->conn[0].side[0];
+	assert_int_equal(a->lost.reused + a->lost.missing, 0);
+	assert_int_equal(a->msgs + a->lost.partial, 16 * ROUNDS);
+	assert_true(a->msgs >= 8 * ROUNDS);
+	rp_schedule_free(l.s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_psns_wrap_twice),
+	    cmocka_unit_test(test_repeats_behind_a_wrap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
