@@ -11,9 +11,16 @@ static inline bool proxy_is_open(const struct proxy_link *l)
 	return l->rqpn && l->lqpn && l->state != PROXY_REQ_SEEN;
 }
 
+/* Closed links are forgotten in the order of their ends: late packets keep none (map.c). */
+static inline void proxy_link_touch(struct proxy_link *l, rwy_time now)
+{
+	if (l->state != PROXY_CLOSED)
+		l->touched = now;
+}
+
 static inline void proxy_count_in(struct proxy_edge *e, struct proxy_link *l, uint32_t len, rwy_time now)
 {
-	l->touched = now;
+	proxy_link_touch(l, now);
 	l->in_packets++;
 	l->in_bytes += len;
 	e->c.relay_in_packets++;
@@ -22,7 +29,7 @@ static inline void proxy_count_in(struct proxy_edge *e, struct proxy_link *l, ui
 
 static inline void proxy_count_out(struct proxy_edge *e, struct proxy_link *l, uint32_t len, rwy_time now)
 {
-	l->touched = now;
+	proxy_link_touch(l, now);
 	l->out_packets++;
 	l->out_bytes += len;
 	e->c.relay_out_packets++;

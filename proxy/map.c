@@ -10,7 +10,7 @@
 
 /*
  * Links of a list have the same time to live. HALF and CLOSED are in order of the last touch.
- * Packets do not move links of OPEN and ENDING.
+ * Packets do not move links of OPEN and ENDING, and do not touch those of the others.
  */
 enum list { L_FREE, L_HALF, L_OPEN, L_ENDING, L_CLOSED, L_COUNT };
 

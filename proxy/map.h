@@ -62,7 +62,7 @@ struct proxy_link {
 	/* to the local host; the patches while the link is open */
 	uint64_t out_packets, out_bytes;
 	struct proxy_patch patch_out[PROXY_PATCHES];
-	rwy_time touched;           /* last message or packet */
+	rwy_time touched;           /* last message or packet; closed: message */
 	uint32_t next_in, next_out; /* the table's own, as those below */
 
 	/* the same of the local host */

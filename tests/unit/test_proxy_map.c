@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "proxy/edge_int.h"
 #include "proxy/map.h"
 #include "proxy/policy.h"
 #include "tests/lib/rng.h"
@@ -193,6 +194,32 @@ static void unanswered_dreq(void **state)
 	proxy_map_free(m);
 }
 
+/* Late packets of a closed link keep neither it nor those that were closed after it. */
+static void late_packets_of_a_closed_link(void **state)
+{
+	struct proxy_map_cfg c = small();
+	struct proxy_edge e = {.map = map_new(&c)};
+	struct proxy_link *first = NULL;
+	unsigned gone = 0, s = 0;
+
+	for (; s < 8; s++) {
+		struct proxy_link *l = add(e.map, 1, s + 1, s * RWY_SEC);
+
+		first = first ? first : l;
+		proxy_map_state(e.map, l, PROXY_CLOSED, s * RWY_SEC);
+	}
+	for (; s * RWY_SEC < 8 * RWY_SEC + c.closed_ttl; s++) {
+		if (first->state == PROXY_CLOSED) {
+			proxy_count_in(&e, first, 100, s * RWY_SEC);
+			proxy_count_out(&e, first, 100, s * RWY_SEC);
+		}
+		proxy_map_expire(e.map, 100, count_gone, &gone, s * RWY_SEC);
+	}
+	assert_true(e.c.relay_in_packets > 50);
+	assert_int_equal(gone, 8);
+	proxy_map_free(e.map);
+}
+
 /* Many sources come and go: each is counted right, and found. */
 static void random_against_model(void **state)
 {
@@ -292,6 +319,7 @@ int main(void)
 	    cmocka_unit_test(limits),
 	    cmocka_unit_test(ages),
 	    cmocka_unit_test(unanswered_dreq),
+	    cmocka_unit_test(late_packets_of_a_closed_link),
 	    cmocka_unit_test(random_against_model),
 	    cmocka_unit_test(states),
 	    cmocka_unit_test(policy),
