@@ -133,8 +133,11 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockad
 
 	if (rc < 0)
 		return fail(rc);
-	if (!rc)
+	if (!rc) {
+		/* An earlier try of this identifier may have gone by a relay. */
+		shim_table_take(&ids, id, NULL);
 		return next(id, src, dst, timeout_ms);
+	}
 	/* Before the call: without an event channel its event comes inside. */
 	if (!shim_table_put(&ids, id, &w))
 		return fail(-ENOMEM);
