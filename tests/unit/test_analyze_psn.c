@@ -99,6 +99,8 @@ static void test_one_lost_response_is_one(void **state)
 		if (i != 5 && i != 50)
 			respond(&l, 7 + 100, i, 924);
 	assert_int_equal(flow(&l)->c.responses_lost, 3);
+	assert_int_equal(flow(&l)->c.reads, 1);
+	assert_int_equal(flow(&l)->c.resends_nak, 1);
 	an_free(l.an);
 }
 
@@ -168,6 +170,36 @@ static void test_long_reads_of_unknown_mtu(void **state)
 	an_free(l.an);
 }
 
+/* Short SENDs say little of the path MTU: a READ behind them takes fewer PSNs than by their size. */
+static void test_reads_behind_short_sends(void **state)
+{
+	struct line l = line_new();
+	const struct an_flow *f;
+	uint64_t psn = 0;
+
+	for (uint32_t k = 0; k < 3; k++) {
+		ask(&l, ROCE_RC_SEND_ONLY, psn, 16);
+		ask(&l, ROCE_RC_READ_REQ, psn + 1, 64 * MTU);
+		ask(&l, ROCE_RC_READ_REQ, psn + 65, 64 * MTU);
+		ask(&l, ROCE_RC_SEND_ONLY, psn + 129, 16);
+		answer(&l, ROCE_RC_ACK, psn, 0);
+		for (uint32_t i = 0; i < 64; i++)
+			respond(&l, psn + 1, i, 64);
+		for (uint32_t i = 0; i < 64; i++)
+			respond(&l, psn + 65, i, 64);
+		answer(&l, ROCE_RC_ACK, psn + 129, 0);
+		psn += 130;
+	}
+	f = flow(&l);
+	assert_int_equal(f->c.packets, 3 * 4);
+	assert_int_equal(f->c.messages, 3 * 4);
+	assert_int_equal(f->c.reordered + f->c.resent_packets + f->c.lost_before + f->c.not_captured, 0);
+	assert_int_equal(f->c.responses_lost + f->c.responses_repeated, 0);
+	assert_int_equal(f->most_messages, 4);
+	assert_int_equal(f->pmtu, MTU);
+	an_free(l.an);
+}
+
 /* --- no answers ------------------------------------------------------------------------------ */
 
 /* What is outstanding has a bound, also behind a READ and beyond what PSNs can tell apart. */
@@ -201,6 +233,7 @@ int main(void)
 	    cmocka_unit_test(test_lost_first_response),
 	    cmocka_unit_test(test_many_psns_outstanding),
 	    cmocka_unit_test(test_long_reads_of_unknown_mtu),
+	    cmocka_unit_test(test_reads_behind_short_sends),
 	    cmocka_unit_test(test_no_answer_is_captured),
 	};
 

@@ -132,11 +132,32 @@ static void test_repeats_behind_a_wrap(void **state)
 	rp_schedule_free(l.s);
 }
 
+/* No packet is as long as the path MTU: a READ takes as many PSNs as it has responses. */
+static void test_short_messages_only(void **state)
+{
+	enum { ROUNDS = 10 };
+	struct line l = line_new();
+	const struct rp_side *a;
+
+	for (uint32_t k = 0; k < ROUNDS; k++) {
+		ask(&l, ROCE_RC_SEND_ONLY, 2 * k, 16);
+		ask(&l, ROCE_RC_READ_REQ, 2 * k + 1, 400);
+		answer(&l, ROCE_RC_READ_RESP_ONLY, 2 * k + 1, 400, 0);
+	}
+	assert_int_equal(rp_schedule_end(l.s), 0);
+	assert_int_equal(l.s->conns, 1);
+	a = &l.s->conn[0].side[0];
+	assert_int_equal(a->msgs, 2 * ROUNDS);
+	assert_int_equal(a->lost.partial + a->lost.missing + a->lost.unanswered, 0);
+	rp_schedule_free(l.s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_psns_wrap_twice),
 	    cmocka_unit_test(test_repeats_behind_a_wrap),
+	    cmocka_unit_test(test_short_messages_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

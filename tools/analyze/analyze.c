@@ -261,6 +261,7 @@ static int take_cm(struct an *a, uint32_t vni, const struct roce_pkt *pkt, rwy_t
 		return RWY_ENOMEM;
 	pair_set(a, fa, fb);
 	fa->pmtu = fb->pmtu = ev.conn.path_mtu;
+	fa->rq->pmtu_known = fb->rq->pmtu_known = ev.conn.path_mtu != 0;
 	fa->cm = fb->cm = (struct an_cm){true, ev.conn.retry_count, ev.conn.ack_timeout, 0, 0};
 	fb->cm.rnr_retry = ev.conn.a.rnr_retry;
 	fa->cm.rnr_retry = ev.conn.b.rnr_retry;

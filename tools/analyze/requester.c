@@ -10,8 +10,9 @@
 
 #define LATE_ROW      4             /* packets: who sends so many again repeats them */
 #define LATE_PAUSE    (50 * RWY_US) /* before a repeat there is a longer one */
-#define HEADERS       96            /* bytes on the wire besides the payload, about */
-#define LATE_IS_ORDER 3             /* PSNs: a packet not more late than that was reordered */
+#define PMTU_MIN      256
+#define HEADERS       96 /* bytes on the wire besides the payload, about */
+#define LATE_IS_ORDER 3  /* PSNs: a packet not more late than that was reordered */
 
 static uint64_t unwrap(const struct an_requester *q, roce_psn psn)
 {
@@ -38,6 +39,12 @@ static void count_begin(struct an_flow *f, const struct roce_pkt *pkt)
 	}
 }
 
+/* The PSNs that a READ takes, or at most takes. */
+static uint32_t read_packets(const struct an_flow *f, uint32_t bytes)
+{
+	return roce_read_packets(bytes, f->rq->pmtu_known ? f->pmtu : PMTU_MIN);
+}
+
 static int message_begin(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
 {
 	struct an_requester *q = f->rq;
@@ -45,8 +52,8 @@ static int message_begin(struct an_flow *f, const struct roce_pkt *pkt, uint64_t
 
 	if (m.op == ROCE_OP_READ_REQ) {
 		m.read_bytes = roce_reth_len(pkt);
-		q->read_open = psn + roce_read_packets(m.read_bytes, f->pmtu ? f->pmtu : 256);
-		if (f->pmtu)
+		q->read_open = psn + read_packets(f, m.read_bytes);
+		if (q->pmtu_known || m.read_bytes <= PMTU_MIN)
 			an_message_end(q, &m, q->read_open);
 		q->reads_out++;
 		q->bytes_out += m.read_bytes;
@@ -273,15 +280,37 @@ static int take_old(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn,
 	return count_old(f, pkt, psn, now);
 }
 
-static void see_payload(struct an_flow *f, const struct roce_pkt *pkt)
+/* The path MTU is not less than any payload, and is that of a packet whose message goes on. */
+void an_see_payload(struct an_flow *f, const struct roce_pkt *pkt)
 {
-	uint32_t mtu = 256;
+	bool full = pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE;
+	uint32_t mtu = PMTU_MIN;
 
-	if (pkt->payload_len <= f->pmtu)
-		return;
 	while (mtu < pkt->payload_len)
 		mtu *= 2;
-	f->pmtu = mtu;
+	full = full && pkt->payload_len == mtu;
+	if (full || pkt->payload_len > f->pmtu)
+		f->pmtu = mtu;
+	f->rq->pmtu_known |= full;
+}
+
+/* The path MTU of the newest READ became known behind it: so did its end. */
+static int read_mend(struct an_flow *f)
+{
+	struct an_requester *q = f->rq;
+	struct an_message *m = an_message_newest(q);
+	int rc;
+
+	if (!m || m->op != ROCE_OP_READ_REQ || m->end || !q->pmtu_known)
+		return 0;
+	q->read_open = m->begin + read_packets(f, m->read_bytes);
+	an_message_end(q, m, q->read_open);
+	if (q->read_open <= q->nxt)
+		return 0;
+	if ((rc = an_sent_room(q, q->read_open)) != 0)
+		return rc;
+	q->nxt = q->read_open;
+	return 0;
 }
 
 /* The QPN is used again: another connection, of which nothing is known. */
@@ -310,7 +339,9 @@ int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 		q->origin = pkt->psn;
 		f->first = now;
 	}
-	see_payload(f, pkt);
+	if ((rc = read_mend(f)) != 0)
+		return rc;
+	an_see_payload(f, pkt);
 	psn = unwrap(q, pkt->psn);
 	f->last = now;
 	if (psn == UINT64_MAX)

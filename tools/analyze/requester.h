@@ -35,6 +35,7 @@ struct an_requester {
 	roce_psn origin;    /* PSN that is 0 unwrapped */
 	uint64_t una, nxt;  /* unwrapped: oldest unacknowledged; after the highest seen */
 	uint64_t read_open; /* > nxt: a READ of unknown path MTU may end up to here */
+	bool pmtu_known;    /* an_flow.pmtu is the connection's, not only a bound */
 	struct an_sent *sent;
 	uint64_t sent_mask;
 	struct an_message *message; /* ring */
@@ -105,6 +106,7 @@ void an_response(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now);
 void an_cnp(struct an_flow *f, rwy_time now);
 /* Could a response with this PSN answer a request of f that is outstanding? */
 bool an_answers(const struct an_flow *f, roce_psn psn);
+void an_see_payload(struct an_flow *f, const struct roce_pkt *pkt);
 void an_point_add(struct an_flow *f, uint64_t psn, enum an_mark mark, rwy_time now);
 
 /* plot.c: bytes of payload at a moment. */

@@ -229,8 +229,7 @@ static void take_read(struct an_flow *f, const struct roce_pkt *pkt, uint64_t ps
 	struct an_requester *q = f->rq;
 	uint64_t lost;
 
-	if (pkt->payload_len > f->pmtu && pkt->info->pos != ROCE_POS_LAST && pkt->info->pos != ROCE_POS_ONLY)
-		f->pmtu = pkt->payload_len;
+	an_see_payload(f, pkt);
 	if (psn < q->una) {
 		f->c.responses_repeated++;
 		return;
