@@ -200,6 +200,64 @@ static void test_reads_behind_short_sends(void **state)
 	an_free(l.an);
 }
 
+/* --- a queue pair number that is used again -------------------------------------------------- */
+
+static void sends(struct line *l, uint64_t psn, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		ask(l, ROCE_RC_SEND_ONLY, psn + i, 16);
+		answer(l, ROCE_RC_ACK, psn + i, 0);
+	}
+}
+
+/* The PSNs of the next connection are behind or ahead of those before. */
+static void test_another_connection(void **state)
+{
+	static const uint32_t first[] = {5000000, 1000000, 700000, 0xff0000, 0x7f0000, 100};
+	struct line l = line_new();
+	const struct an_flow *f;
+	uint32_t n = sizeof(first) / sizeof(first[0]);
+
+	for (uint32_t i = 0; i < n; i++) {
+		sends(&l, first[i], 100);
+		f = flow(&l);
+		assert_int_equal(f->c.packets, (i + 1) * 100);
+		assert_int_equal(f->c.messages, (i + 1) * 100);
+	}
+	assert_int_equal(f->c.resent_packets + f->c.reordered + f->c.lost_before + f->c.resends, 0);
+	an_free(l.an);
+}
+
+/*
+ * What comes from far behind and is of the same connection: a gateway's question, 2^16 PSNs before
+ * what it knows of (engine/recover.c), and a long READ once more from its begin.
+ */
+static void test_far_behind_is_no_other(void **state)
+{
+	enum { LONG = 300000 };
+	struct line l = line_new();
+	const struct an_flow *f;
+	uint64_t psn = 70000;
+
+	sends(&l, psn, 100);
+	ask(&l, ROCE_RC_WRITE_ONLY, psn + 90 - (1 << 16), 0);
+	sends(&l, psn + 100, 100);
+	psn += 200;
+	ask(&l, ROCE_RC_READ_REQ, psn, LONG * MTU);
+	for (uint32_t i = 0; i < LONG; i++)
+		respond(&l, psn, i, LONG);
+	ask(&l, ROCE_RC_READ_REQ, psn, LONG * MTU);
+	for (uint32_t i = 0; i < LONG; i++)
+		respond(&l, psn, i, LONG);
+	sends(&l, psn + LONG, 100);
+	f = flow(&l);
+	assert_int_equal(f->c.packets, 301);
+	assert_int_equal(f->c.messages, 301);
+	assert_int_equal(f->c.responses_repeated, LONG);
+	assert_int_equal(f->c.resent_packets, 1);
+	an_free(l.an);
+}
+
 /* --- no answers ------------------------------------------------------------------------------ */
 
 /* What is outstanding has a bound, also behind a READ and beyond what PSNs can tell apart. */
@@ -234,6 +292,8 @@ int main(void)
 	    cmocka_unit_test(test_many_psns_outstanding),
 	    cmocka_unit_test(test_long_reads_of_unknown_mtu),
 	    cmocka_unit_test(test_reads_behind_short_sends),
+	    cmocka_unit_test(test_another_connection),
+	    cmocka_unit_test(test_far_behind_is_no_other),
 	    cmocka_unit_test(test_no_answer_is_captured),
 	};
 

@@ -14,12 +14,10 @@
 #define HEADERS       96 /* bytes on the wire besides the payload, about */
 #define LATE_IS_ORDER 3  /* PSNs: a packet not more late than that was reordered */
 
-static uint64_t unwrap(const struct an_requester *q, roce_psn psn)
+/* Below 0: before the capture began. */
+static int64_t unwrap(const struct an_requester *q, roce_psn psn)
 {
-	uint64_t base = q->nxt;
-	int32_t d = roce_psn_diff(psn, roce_psn_add(q->origin, (uint32_t)(base & ROCE_PSN_MASK)));
-
-	return d < 0 && (uint64_t)-d > base ? UINT64_MAX : base + (uint64_t)(int64_t)d;
+	return (int64_t)q->nxt + roce_psn_diff(psn, roce_psn_add(q->origin, q->nxt & ROCE_PSN_MASK));
 }
 
 static void count_begin(struct an_flow *f, const struct roce_pkt *pkt)
@@ -53,6 +51,8 @@ static int message_begin(struct an_flow *f, const struct roce_pkt *pkt, uint64_t
 	if (m.op == ROCE_OP_READ_REQ) {
 		m.read_bytes = roce_reth_len(pkt);
 		q->read_open = psn + read_packets(f, m.read_bytes);
+		if (q->read_longest < q->read_open - psn)
+			q->read_longest = (uint32_t)(q->read_open - psn);
 		if (q->pmtu_known || m.read_bytes <= PMTU_MIN)
 			an_message_end(q, &m, q->read_open);
 		q->reads_out++;
@@ -313,12 +313,26 @@ static int read_mend(struct an_flow *f)
 	return 0;
 }
 
+/*
+ * No packet of the same connection has this PSN. A requester goes back to what it has outstanding,
+ * which may be READs that were answered at this place; and a gateway asks from 2^16 PSNs before.
+ */
+static bool is_other(const struct an_flow *f, int64_t psn)
+{
+	const struct an_requester *q = f->rq;
+	int64_t reads = (int64_t)f->most_reads * q->read_longest;
+
+	return psn > (int64_t)(an_known_end(q) + ROCE_OUTSTANDING_MAX) ||
+	       psn < (int64_t)q->una - 2 * (int64_t)ROCE_OUTSTANDING_MAX - reads;
+}
+
 /* The QPN is used again: another connection, of which nothing is known. */
 static int begin_anew(struct an_requester *q, roce_psn first)
 {
 	q->origin = first;
 	q->read_open = q->read_expect = q->read_seen = 0;
-	q->back = false;
+	q->read_longest = 0;
+	q->back = q->by_timer = false;
 	q->nak_at = q->rnr_at = 0;
 	memset(q->nak, 0, sizeof(q->nak));
 	q->last_sent = 0;
@@ -331,6 +345,7 @@ int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct an_requester *q = f->rq;
 	uint64_t psn;
+	int64_t at;
 	bool old, late;
 	int rc = 0;
 
@@ -342,15 +357,16 @@ int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 	if ((rc = read_mend(f)) != 0)
 		return rc;
 	an_see_payload(f, pkt);
-	psn = unwrap(q, pkt->psn);
+	at = unwrap(q, pkt->psn);
 	f->last = now;
-	if (psn == UINT64_MAX)
-		return 0; /* before the capture began */
-	if (psn > an_known_end(q) + ROCE_OUTSTANDING_MAX) {
+	if (is_other(f, at)) {
 		if ((rc = begin_anew(q, pkt->psn)) != 0)
 			return rc;
-		psn = 0;
+		at = 0;
 	}
+	if (at < 0)
+		return 0;
+	psn = (uint64_t)at;
 	late = left_out(q, psn, pkt, now);
 	if (!late)
 		judge_late(f, psn >= q->late_end && psn < (q->back ? q->back_at : q->nxt));

@@ -32,10 +32,11 @@ struct an_requester {
 	size_t points_max;                  /* plot points at most */
 	uint64_t points_seen, point_stride; /* one plain point of so many is kept */
 	bool started;
-	roce_psn origin;    /* PSN that is 0 unwrapped */
-	uint64_t una, nxt;  /* unwrapped: oldest unacknowledged; after the highest seen */
-	uint64_t read_open; /* > nxt: a READ of unknown path MTU may end up to here */
-	bool pmtu_known;    /* an_flow.pmtu is the connection's, not only a bound */
+	roce_psn origin;       /* PSN that is 0 unwrapped */
+	uint64_t una, nxt;     /* unwrapped: oldest unacknowledged; after the highest seen */
+	uint64_t read_open;    /* > nxt: a READ of unknown path MTU may end up to here */
+	uint32_t read_longest; /* PSNs of a READ at most */
+	bool pmtu_known;       /* an_flow.pmtu is the connection's, not only a bound */
 	struct an_sent *sent;
 	uint64_t sent_mask;
 	struct an_message *message; /* ring */
