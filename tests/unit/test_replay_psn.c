@@ -132,6 +132,31 @@ static void test_repeats_behind_a_wrap(void **state)
 	rp_schedule_free(l.s);
 }
 
+/* A long READ whose request was not captured leaves a gap, as another connection would. */
+static void test_long_read_missing(void **state)
+{
+	enum { LONG = 102400, OTHER = 3000000 };
+	struct line l = line_new();
+	const struct rp_side *a;
+
+	for (uint32_t k = 0; k < 2; k++) {
+		uint32_t psn = k * OTHER;
+
+		ask(&l, ROCE_RC_SEND_ONLY, psn, MTU);
+		answer(&l, ROCE_RC_ACK, psn, 0, 0);
+		answer(&l, ROCE_RC_READ_RESP_MIDDLE, psn + LONG / 2, MTU, 0);
+		ask(&l, ROCE_RC_SEND_ONLY, psn + 1 + LONG, MTU);
+		answer(&l, ROCE_RC_ACK, psn + 1 + LONG, 0, 0);
+	}
+	assert_int_equal(rp_schedule_end(l.s), 0);
+	assert_int_equal(l.s->conns, 1);
+	a = &l.s->conn[0].side[0];
+	assert_int_equal(a->msgs, 2);
+	assert_int_equal(a->lost.missing, LONG);
+	assert_int_equal(a->lost.reused, 2);
+	rp_schedule_free(l.s);
+}
+
 /* No packet is as long as the path MTU: a READ takes as many PSNs as it has responses. */
 static void test_short_messages_only(void **state)
 {
@@ -157,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_psns_wrap_twice),
 	    cmocka_unit_test(test_repeats_behind_a_wrap),
+	    cmocka_unit_test(test_long_read_missing),
 	    cmocka_unit_test(test_short_messages_only),
 	};
 

@@ -5,7 +5,7 @@
 
 #include "tools/replay/tape.h"
 
-/* A jump in PSNs that no host has outstanding: another connection. */
+/* A jump in PSNs that no host has outstanding: another connection, or a long READ is missing. */
 #define JUMP ((int64_t)ROCE_OUTSTANDING_MAX)
 /* Answers that may be missing in the capture. */
 #define ANSWERS_SPARE (1u << 20)
@@ -127,6 +127,14 @@ static void begin(struct maker *m, const struct rp_raw *r, const struct roce_pkt
 	m->next = r->psn + m->open.psns - 1;
 }
 
+/* Between two connections nothing is answered. */
+static bool is_answered(const struct maker *m, int64_t from, int64_t to)
+{
+	const struct rp_raw *r = m->answers ? rp_tape_from(m->answers, from) : NULL;
+
+	return r && r->psn < to;
+}
+
 /* The next packet in the order of PSNs. False: what follows belongs to another connection. */
 static bool take(struct maker *m, const struct rp_raw *r)
 {
@@ -135,7 +143,7 @@ static bool take(struct maker *m, const struct rp_raw *r)
 	if (m->begun && r->psn < m->next) /* the rest of a READ, asked for again */
 		return true;
 	if (m->begun && r->psn > m->next) {
-		if (r->psn - m->next > JUMP)
+		if (r->psn - m->next > JUMP && !is_answered(m, m->next, r->psn))
 			return false;
 		m->d->lost.missing += (uint64_t)(r->psn - m->next);
 		give_up(m);

@@ -49,7 +49,7 @@ void rp_tapes_sort(struct rp_tape *requests, struct rp_tape *answers)
 		sort(answers);
 }
 
-const struct rp_raw *rp_tape_find(const struct rp_tape *t, int64_t psn)
+const struct rp_raw *rp_tape_from(const struct rp_tape *t, int64_t psn)
 {
 	uint32_t low = 0, high = t->n;
 
@@ -61,7 +61,14 @@ const struct rp_raw *rp_tape_find(const struct rp_tape *t, int64_t psn)
 		else
 			high = mid;
 	}
-	return low < t->n && t->v[low].psn == psn ? &t->v[low] : NULL;
+	return low < t->n ? &t->v[low] : NULL;
+}
+
+const struct rp_raw *rp_tape_find(const struct rp_tape *t, int64_t psn)
+{
+	const struct rp_raw *r = rp_tape_from(t, psn);
+
+	return r && r->psn == psn ? r : NULL;
 }
 
 void rp_packet_get(const struct rp_schedule *s, const struct rp_pkt *p, struct roce_pkt *out)

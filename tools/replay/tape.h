@@ -32,6 +32,8 @@ struct rp_tapes {
 void rp_tapes_sort(struct rp_tape *requests, struct rp_tape *answers);
 /* NULL: not captured. psn: as in rp_raw. The tape is sorted. */
 const struct rp_raw *rp_tape_find(const struct rp_tape *t, int64_t psn);
+/* The first packet with this PSN or a higher one; NULL: there is none. */
+const struct rp_raw *rp_tape_from(const struct rp_tape *t, int64_t psn);
 
 /* Makes side `i` of c; `answers` are the other flow's responses, or NULL. RWY_ENOMEM. */
 RWY_MUST_CHECK int rp_side_make(
