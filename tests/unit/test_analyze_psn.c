@@ -200,6 +200,32 @@ static void test_reads_behind_short_sends(void **state)
 	an_free(l.an);
 }
 
+/* READs of 4 M PSNs, of which the capture has the ACK of what follows only. */
+static void test_long_reads_without_responses(void **state)
+{
+	enum { N = 300, PSNS = 1 << 22 };
+	struct line l = line_new();
+	const struct an_flow *f;
+	uint64_t psn = 2;
+
+	ask(&l, ROCE_RC_SEND_FIRST, 0, 256);
+	ask(&l, ROCE_RC_SEND_LAST, 1, 4);
+	for (uint32_t k = 0; k < N; k++) {
+		ask(&l, ROCE_RC_READ_REQ, psn, 256u * PSNS);
+		ask(&l, ROCE_RC_SEND_ONLY, psn + PSNS, 4);
+		answer(&l, ROCE_RC_ACK, psn + PSNS, 0);
+		psn += PSNS + 1;
+	}
+	f = flow(&l);
+	assert_int_equal(f->c.messages, 2 * N + 1);
+	assert_int_equal(f->c.packets, 2 * N + 2);
+	assert_int_equal(f->rtt.n, N);
+	assert_int_equal(f->most_reads, 1);
+	assert_int_equal(f->most_bytes, 256u * PSNS + 264);
+	assert_int_equal(f->c.not_captured + f->c.resent_packets + f->c.reordered, 0);
+	an_free(l.an);
+}
+
 /* --- a queue pair number that is used again -------------------------------------------------- */
 
 static void sends(struct line *l, uint64_t psn, uint32_t n)
@@ -292,6 +318,7 @@ int main(void)
 	    cmocka_unit_test(test_many_psns_outstanding),
 	    cmocka_unit_test(test_long_reads_of_unknown_mtu),
 	    cmocka_unit_test(test_reads_behind_short_sends),
+	    cmocka_unit_test(test_long_reads_without_responses),
 	    cmocka_unit_test(test_another_connection),
 	    cmocka_unit_test(test_far_behind_is_no_other),
 	    cmocka_unit_test(test_no_answer_is_captured),

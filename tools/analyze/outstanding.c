@@ -159,6 +159,20 @@ void an_sent_put(struct an_requester *q, uint64_t psn, uint32_t len, rwy_time no
 	*s = (struct an_sent){now, now, len, 1, (uint16_t)(psn / AN_SENT_MAX)};
 }
 
+uint64_t an_sent_next(const struct an_requester *q, uint64_t psn, uint32_t *i)
+{
+	/* In a smaller ring each slot of an outstanding PSN must be seen: no lap tells. */
+	for (; q->sent_mask + 1 == AN_SENT_MAX && *i != q->message_tail; ++*i) {
+		const struct an_message *m = &q->message[*i & q->message_mask];
+
+		if (m->begin > psn)
+			break;
+		if (inside_of(m) && m->end > psn)
+			return m->end;
+	}
+	return psn + 1;
+}
+
 /* Moves una behind the oldest packet, which with a READ is behind all its PSNs. */
 static void forget_oldest(struct an_requester *q)
 {

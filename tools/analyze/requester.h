@@ -125,6 +125,11 @@ int an_outstanding_clear(struct an_requester *q);
 int an_sent_room(struct an_requester *q, uint64_t end);
 /* A packet of an_sent_room() is seen for the first time. */
 void an_sent_put(struct an_requester *q, uint64_t psn, uint32_t len, rwy_time now);
+/*
+ * After an outstanding PSN the next one that may have a packet: long READs are passed over. *i: a
+ * message that is not behind the PSN, at first message_head; it goes along.
+ */
+uint64_t an_sent_next(const struct an_requester *q, uint64_t psn, uint32_t *i);
 void an_sent_drop(struct an_requester *q, struct an_sent *s);
 int an_message_push(struct an_requester *q, const struct an_message *m);
 /* The message that the packet with this PSN belongs to, among those that are known; NULL: none. */

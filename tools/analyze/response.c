@@ -80,14 +80,14 @@ static void sample(struct an_flow *f, uint64_t end, rwy_time now)
 static void advance(struct an_flow *f, uint64_t end, rwy_time now)
 {
 	struct an_requester *q = f->rq;
-	uint32_t reads = q->reads_out + q->atomics_out;
+	uint32_t reads = q->reads_out + q->atomics_out, i = q->message_head;
 	const struct an_message *m;
 
 	if (end <= q->una)
 		return;
 	sample(f, end, now);
 	q->was_full = q->bytes_out * 10 >= f->most_bytes * 9 || (reads && reads == f->most_reads);
-	for (uint64_t p = q->una; p < end && p < q->nxt; p++) {
+	for (uint64_t p = q->una; p < end && p < q->nxt; p = an_sent_next(q, p, &i)) {
 		struct an_sent *e = an_sent_find(q, p);
 
 		/* PSNs inside a READ have no packet; the message says so. */
