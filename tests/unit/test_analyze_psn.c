@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <cmocka.h>
 
 #include "roce/opcode.h"
+#include "rwy/endian.h"
 #include "tests/lib/rc_pkt.h"
+#include "tests/lib/roce_cm_pkt.h"
 #include "tools/analyze/analyze.h"
 
 #define ETH_LEN  14
@@ -310,6 +313,33 @@ static void test_no_answer_is_captured(void **state)
 	an_free(l.an);
 }
 
+/* Each VNI has connections of its own: many of them fit into memory. */
+static void test_many_vnis_with_cm(void **state)
+{
+	enum { VNIS = 200, INNER = ETH_LEN + 28 + 8, MOST_KB = 1 << 20 };
+	uint8_t frame[INNER + ETH_LEN + 1024] = {[12] = 8}, mad[256], *ip = frame + ETH_LEN;
+	struct cp_req req = {.tid = 1, .comm = 2, .qpn = 3, .mtu = 3};
+	struct line l = line_new();
+	struct rusage before, after;
+	uint32_t len;
+
+	cp_make_req(mad, &req);
+	len = INNER + ETH_LEN + cp_packet(frame + INNER + ETH_LEN, mad, false, sizeof(mad));
+	ip[0] = 0x45;
+	ip[9] = 17;
+	rwy_put16(ip + 22, 4789);
+	frame[INNER + 12] = 8;
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	for (uint32_t vni = 1; vni <= VNIS; vni++) {
+		rwy_put24(ip + 28 + 4, vni);
+		assert_int_equal(an_frame(l.an, l.now, frame, len, len, false), 0);
+	}
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	assert_int_equal(an_totals(l.an)->other, VNIS);
+	assert_in_range(after.ru_maxrss - before.ru_maxrss, VNIS, MOST_KB);
+	an_free(l.an);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +352,7 @@ int main(void)
 	    cmocka_unit_test(test_another_connection),
 	    cmocka_unit_test(test_far_behind_is_no_other),
 	    cmocka_unit_test(test_no_answer_is_captured),
+	    cmocka_unit_test(test_many_vnis_with_cm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

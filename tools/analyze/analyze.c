@@ -17,7 +17,8 @@
 
 #define FRAME_MAX    65536
 #define BUCKETS_MIN  256u
-#define CM_CONNS     65536u
+#define CM_CONNS     65536u /* that CM sets up; their flows outlive their entries */
+#define CM_CONNS_VNI 4096u  /* the same of one VNI: a capture of an overlay may have thousands */
 #define OPEN_BUCKETS 1024u
 #define AT_MOST      (UINT64_MAX / 2) /* so that no time of a capture is RWY_NEVER */
 
@@ -224,8 +225,8 @@ static struct cm_of *cm_of(struct an *a, uint32_t vni)
 	if (!c)
 		return NULL;
 	roce_cm_cfg_default(&cfg);
-	cfg.capacity = CM_CONNS;
-	cfg.half_open_max = CM_CONNS / 4;
+	cfg.capacity = vni ? CM_CONNS_VNI : CM_CONNS;
+	cfg.half_open_max = cfg.capacity / 4;
 	c->vni = vni;
 	if (roce_cm_tab_new(&c->tab, &cfg) != 0) {
 		free(c);
