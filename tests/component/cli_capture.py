@@ -213,6 +213,29 @@ def test_full_disk_interface():
         assert a.returncode == 0 and not a.stderr and json.loads(a.stdout)["packets"] == has, (has, a)
 
 
+def test_quiet_interface():
+    """Without a packet it ends in time and by a signal, and the file has its header."""
+    new = ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    if subprocess.run([*new, "true"], capture_output=True, timeout=60).returncode:
+        return  # not root
+    for sig in None, signal.SIGINT, signal.SIGTERM:
+        with tempfile.TemporaryDirectory() as d:
+            path = d + "/x.pcap"
+            p = subprocess.Popen([*new, CLI, "capture", "--from-interface", "lo", "-w", path, *([] if sig else ["--seconds", "1"])], stderr=subprocess.PIPE, text=True)
+            try:
+                end = time.monotonic() + END
+                while sig and not (os.path.exists(path) and os.path.getsize(path)):
+                    assert p.poll() is None and time.monotonic() < end, p.poll()
+                    time.sleep(0.01)
+                if sig:
+                    p.send_signal(sig)
+                said = p.communicate(timeout=END)[1]
+            finally:
+                p.kill()
+            assert p.returncode == 0 and written(said) == [0, 0], (sig, said)
+            assert os.path.getsize(path) == 24, sig
+
+
 def stopped(p):
     """Ends the command; what it says it wrote and lost."""
     p.send_signal(signal.SIGINT)

@@ -2,6 +2,7 @@
 /* Packets of a kernel interface or an RDMA device, by libpcap: for hosts without a gateway. */
 #include <errno.h>
 #include <pcap/pcap.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 
 #define SNAP    262144
 #define WAKE_MS 100 /* a stop is noticed that soon */
+#define BURST   64  /* packets at a time */
 
 volatile sig_atomic_t cap_stopped;
 
@@ -52,8 +54,9 @@ static pcap_t *open_interface(const char *name, const struct cap_limits *l)
 		pcap_close(p);
 		return NULL;
 	}
-	if (pcap_setnonblock(p, 0, err))
-		cli_error("%s: %s", name, err);
+	/* A blocking read of a quiet interface does not come back, so copy() waits before it reads.
+	 * An RDMA device cannot be set so, but what poll() found there is read without a wait. */
+	pcap_setnonblock(p, 1, err);
 	return p;
 }
 
@@ -74,24 +77,47 @@ static bool set_filter(pcap_t *p, const char *filter)
 	return ok;
 }
 
+/* Waits for packets, at most WAKE_MS. False: there are none. */
+static bool wait_packets(struct run *r)
+{
+	struct pollfd pfd = {.fd = pcap_get_selectable_fd(r->pcap), .events = POLLIN};
+
+	/* A device without a file descriptor is asked each time. */
+	return poll(&pfd, 1, WAKE_MS) > 0 || pfd.fd < 0;
+}
+
+/* What was taken is in the file. */
+static bool flush(struct run *r)
+{
+	if (pcap_dump_flush(r->out)) {
+		cli_error("cannot write the capture: %s", strerror(errno));
+		return false;
+	}
+	r->written = r->n;
+	r->size = pcap_dump_ftell64(r->out);
+	if (r->size > 0)
+		cap_leave_cache(fileno(pcap_dump_file(r->out)), (uint64_t)r->size, &r->advised);
+	return true;
+}
+
 static bool copy(struct run *r, const struct cap_limits *l)
 {
 	const time_t end = time(NULL) + (time_t)l->seconds;
-	int rc = 0;
+	int rc = 0, most = BURST;
 
+	if (!flush(r)) /* the file's header */
+		return false;
 	while (
 	    rc >= 0 && !cap_stopped && (!l->seconds || time(NULL) < end) && (!l->count || r->n < l->count)) {
-		const uint64_t left = l->count ? l->count - r->n : 64;
+		const uint64_t left = l->count ? l->count - r->n : BURST;
 
-		rc = pcap_dispatch(r->pcap, left < 64 ? (int)left : 64, on_packet, (u_char *)r);
-		if (pcap_dump_flush(r->out)) {
-			cli_error("cannot write the capture: %s", strerror(errno));
+		/* After a full burst there may be more that makes no descriptor readable (RDMA). */
+		if (rc < most && !wait_packets(r))
+			continue;
+		most = left < BURST ? (int)left : BURST;
+		rc = pcap_dispatch(r->pcap, most, on_packet, (u_char *)r);
+		if (!flush(r))
 			return false;
-		}
-		r->written = r->n;
-		r->size = pcap_dump_ftell64(r->out);
-		if (r->size > 0)
-			cap_leave_cache(fileno(pcap_dump_file(r->out)), (uint64_t)r->size, &r->advised);
 	}
 	if (rc == PCAP_ERROR)
 		cli_error("%s", pcap_geterr(r->pcap));
