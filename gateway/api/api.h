@@ -76,6 +76,8 @@ json_t *api_standby_json(const struct api_req *req);
 /* The line of `health` about the pair; NULL: none. *ok: the check passes. */
 const char *api_standby_health(const struct api_req *req, bool *ok);
 void api_metrics_standby(FILE *f, const struct api_req *req);
+/* drain.c: the drain of this gateway; null while there is none. */
+json_t *api_drain_json(const struct api_req *req);
 /* Converts a time of gw_now() to UTC text. */
 void api_utc(const struct gw_app *a, rwy_time t, char text[32]);
 /* The tunnel should be up: it exists, and it is not with the other gateway of a pair. */

@@ -37,14 +37,10 @@ static const char *drain_name(enum gw_drain_state state)
 	rwy_unreachable();
 }
 
-/* told: `roceway drain` asks, for which a drained gateway waits before it stops. */
-static json_t *drain_json(const struct api_req *req, bool told, struct api_reply *reply)
+static json_t *drain_json(const struct api_req *req, const struct gw_drain_info *info)
 {
-	struct gw_drain_info i;
+	const struct gw_drain_info i = *info;
 
-	gw_drain_get(req->app, &i);
-	if (told && i.state == GW_DRAIN_DONE)
-		reply->sent = gw_drain_told;
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:f, s:f, s:b}", "state",
 	    drain_name(i.state), "then",
 	    i.state == GW_DRAIN_OFF ? ""
@@ -58,6 +54,14 @@ static json_t *drain_json(const struct api_req *req, bool told, struct api_reply
 	    "end", end_name(i.end), "flows_left", (json_int_t)i.flows, "bytes_left", (json_int_t)i.bytes,
 	    "workers", (int)req->app->workers, "workers_drained", (int)i.settled, "seconds",
 	    (double)i.elapsed / 1e9, "timeout_seconds", (double)i.order.timeout / 1e9, "taken_over", i.taken);
+}
+
+json_t *api_drain_json(const struct api_req *req)
+{
+	struct gw_drain_info i;
+
+	gw_drain_get(req->app, &i);
+	return i.state == GW_DRAIN_OFF ? json_null() : drain_json(req, &i);
 }
 
 static void drain_post(const struct api_req *req, struct api_reply *reply)
@@ -101,11 +105,17 @@ static void drain_delete(const struct api_req *req, struct api_reply *reply)
 void api_drain(const struct api_req *req, struct api_reply *reply)
 {
 	const bool told = api_flag(req, reply, "told");
+	struct gw_drain_info i;
 
 	if (!strcmp(req->method, "POST"))
 		drain_post(req, reply);
 	else if (!strcmp(req->method, "DELETE"))
 		drain_delete(req, reply);
-	if (reply->status == 200)
-		reply->json = drain_json(req, told, reply);
+	if (reply->status != 200)
+		return;
+	gw_drain_get(req->app, &i);
+	/* `roceway drain` asks so: a drained gateway waits for it before it stops. */
+	if (told && i.state == GW_DRAIN_DONE)
+		reply->sent = gw_drain_told;
+	reply->json = drain_json(req, &i);
 }

@@ -113,7 +113,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	strftime(started, sizeof(started), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&a->start_wall, &tm));
 	reply->json =
 	    json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
-	              "s:I, s:I, s:I, s:I, s:I, s:o, s:b}",
+	              "s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}",
 	        "name", a->conf->name, "version", a->version, "state",
 	        state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
 	        seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
@@ -124,7 +124,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	        down_json(a, down), "flows", (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max,
 	        "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total,
 	        "buffers", (json_int_t)total, "buffers_free", (json_int_t)avail, "standby",
-	        api_standby_json(req), "sandbox", (int)a->conf->sandbox);
+	        api_standby_json(req), "drain", api_drain_json(req), "sandbox", (int)a->conf->sandbox);
 }
 
 /* --- tunnels --------------------------------------------------------------------------------- */

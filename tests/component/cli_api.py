@@ -145,7 +145,13 @@ def test_drain_shows_rate_and_time():
 def test_drain_keep_and_cancel():
     with Server("owed=5000", "workers=2") as s:
         assert "stays drained" in s.cli("drain --keep").stdout
-        assert s.get("/v1/status")["state"] == "draining"
+        assert "stays drained" in s.cli("drain").stdout and s.get("/v1/drain")["then"] == "keep", "a look changes it"
+        status = s.get("/v1/status")
+        assert (status["state"], status["drain"]["state"]) == ("draining", "drained"), status
+        text = s.cli("status").stdout
+        assert re.search(r"^state +drained until roceway drain --cancel, the drain began [\d.]+ m?s ago$", text, re.M), text
+        assert re.search(r"^started +2023-\S+Z, 1 d 3 h ago$", text, re.M), text
+        assert s.cli("top --count 1").stdout.startswith("site-a: drained, up for 1 d 3 h"), "top"
         ready = s.get("/readyz", 503)
         assert [c["name"] for c in ready["checks"] if not c["ok"]] == ["state"], ready
         assert s.get("/livez")["ok"]
@@ -154,7 +160,7 @@ def test_drain_keep_and_cancel():
         d = s.get("/v1/drain")
         assert (d["state"], d["workers_drained"], d["flows_left"], d["bytes_left"]) == ("drained", 2, 0, 0), d
         assert s.cli("drain --cancel").stdout == "the gateway serves again\n"
-        assert s.get("/v1/status")["state"] == "running"
+        assert s.get("/v1/status")["state"] == "running" and s.get("/v1/status")["drain"] is None
         assert s.get("/v1/drain")["end"] == "cancelled"
         assert "not being drained" in s.cli("drain --cancel", 1).stderr
 

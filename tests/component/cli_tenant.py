@@ -319,7 +319,9 @@ def test_reload_tunnels():
                             "  - {name: n, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, prefixes: [10.7.0.0/24]}\n"))
             assert json.loads(s.cli("reload --json").stdout)["tunnels"] == {"added": 2, "changed": 0, "removed": 1, "same": 0}
             assert sorted(t["name"] for t in s.get("/v1/tunnels")["tunnels"]) == ["n", "site-b"]
-            path.write_text(path.read_text().replace("rate: 10Gbps", "rate: 9Gbps"))
+            path.write_text(path.read_text().replace("rate: 10Gbps", "rate: 9Gbps").replace("log_level: info", "log_level: debug"))
+            assert s.cli("reload").stdout.endswith("\ntunnels: 0 added, 1 changed, 0 removed, 1 as before\nthe log level has changed\n")
+            path.write_text(path.read_text().replace("rate: 9Gbps", "rate: 8Gbps"))
             assert json.loads(s.cli("reload --json").stdout)["tunnels"] == {"added": 0, "changed": 1, "removed": 0, "same": 1}
 
 
@@ -331,7 +333,7 @@ def test_reload():
         with Server("workers=2", f"conf={path}", path=sock) as s:
             assert [t["name"] for t in s.get("/v1/tenants")["tenants"]] == ["blue", "red"]
             out = s.cli("reload").stdout
-            assert re.fullmatch(re.escape(f"{path}: 0 tenants added, 0 changed, 0 removed, 2 as before: generation 2, ") + r"[0-9.]+ [mu]?s\n", out), out
+            assert re.fullmatch(re.escape(f"{path}: 0 tenants added, 0 changed, 0 removed, 2 as before: generation 2, ") + r"[0-9.]+ [mu]?s\ntunnels: 0 added, 0 changed, 0 removed, 1 as before\n", out), out
             s.cli("tenant add green vni=3 prefix=10.1.0.0/24@vtep")
             shown = s.cli("tenant show --yaml").stdout
             path.write_text(config(sock, "\n" + entry.format("red", 7).join(["tenants:\n", entry.format("white", 2)])))

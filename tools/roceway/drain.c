@@ -162,6 +162,15 @@ static int run_drain(const struct cli *cli)
 		cli_error("--timeout %s: expected seconds", timeout);
 		return EXIT_USAGE;
 	}
+	if (!keep && !hand_over && !timeout) {
+		/* One that is under way is only shown: a POST would change what follows it. */
+		j = api_get_json(cli, PAGE "?told=1", NULL);
+		if (!j)
+			return EXIT_ERROR;
+		if (strcmp(js(j, "state"), "off") != 0)
+			return watch(cli, j);
+		json_decref(j);
+	}
 	if (keep)
 		api_query(page, sizeof(page), "keep", "1");
 	if (hand_over)
@@ -183,7 +192,8 @@ const struct cli_cmd cmd_drain = {.name = "drain",
             "Progress: connections that are still owed something, bytes, rate, time that it may take.\n"
             "With --json an object a second.\n"
             "\n"
-            "When this command is interrupted, the drain goes on: `roceway drain` shows it again, and\n"
-            "--cancel ends it. Exits with 0 when the gateway is drained, otherwise with 1.\n",
+            "When this command is interrupted, the drain goes on: `roceway drain` without options shows it\n"
+            "again and changes nothing, --cancel ends it. With --keep, --hand-over or --timeout it goes on\n"
+            "with these. Exits with 0 when the gateway is drained, otherwise with 1.\n",
     .opts = opts,
     .run = run_drain};

@@ -23,6 +23,25 @@ static void print_pair(const json_t *s)
 	    jb(s, "degraded") ? ": NO TAKEOVER WITHOUT LOSS" : "");
 }
 
+/* How long it runs is not how long it is being drained. */
+static void print_state(const json_t *j)
+{
+	const json_t *drain = json_object_get(j, "drain");
+	const bool kept = !strcmp(js(drain, "state"), "drained") && !strcmp(js(drain, "then"), "keep");
+
+	if (!strcmp(js(j, "state"), "running")) {
+		printf("state          running for %s, since %s\n", say_time(jn(j, "uptime_seconds")),
+		    js(j, "started"));
+		return;
+	}
+	if (drain && !json_is_null(drain))
+		printf("state          %s%s, the drain began %s ago\n", js(drain, "state"),
+		    kept ? " until roceway drain --cancel" : "", say_time(jn(drain, "seconds")));
+	else
+		printf("state          %s\n", js(j, "state"));
+	printf("started        %s, %s ago\n", js(j, "started"), say_time(jn(j, "uptime_seconds")));
+}
+
 static int run_status(const struct cli *cli)
 {
 	json_t *j = api_get_json(cli, "/v1/status", NULL);
@@ -33,8 +52,7 @@ static int run_status(const struct cli *cli)
 		print_json(j);
 	} else {
 		printf("gateway        %s, Roceway %s\n", js(j, "name"), js(j, "version"));
-		printf("state          %s for %s, since %s\n", js(j, "state"),
-		    say_time(jn(j, "uptime_seconds")), js(j, "started"));
+		print_state(j);
 		if (*js(j, "configuration"))
 			printf("configuration  %s\n", js(j, "configuration"));
 		printf("workers        %lld, %lld answering\n", ji(j, "workers"), ji(j, "workers_answering"));

@@ -446,6 +446,7 @@ const struct cli_cmd cmd_tenant = {.name = "tenant",
 static int run_reload(const struct cli *cli)
 {
 	json_t *j = api_send(cli, "POST", "/v1/reload", NULL, NULL);
+	const json_t *tunnels = json_object_get(j, "tunnels");
 	char what[512];
 
 	if (!j)
@@ -454,6 +455,13 @@ static int run_reload(const struct cli *cli)
 	    "%.200s: %lld tenant%s added, %lld changed, %lld removed, %lld as before", js(j, "file"),
 	    ji(j, "added"), plural(ji(j, "added")), ji(j, "changed"), ji(j, "removed"), ji(j, "same"));
 	print_done(cli, j, what);
+	if (!cli->json) {
+		printf("tunnels: %lld added, %lld changed, %lld removed, %lld as before\n",
+		    ji(tunnels, "added"), ji(tunnels, "changed"), ji(tunnels, "removed"),
+		    ji(tunnels, "same"));
+		if (jb(j, "log_level_changed"))
+			printf("the log level has changed\n");
+	}
 	json_decref(j);
 	return EXIT_OK;
 }

@@ -62,7 +62,11 @@ static void put_head(FILE *out, const struct top_sample *s, const struct top_loo
 	const json_t *j = s->status;
 	char line[LINE];
 
-	snprintf(line, sizeof(line), "%s: %s for %s, Roceway %s%s", js(j, "name"), js(j, "state"),
+	const json_t *drain = json_object_get(j, "drain");
+	const bool running = !strcmp(js(j, "state"), "running");
+
+	snprintf(line, sizeof(line), "%s: %s%s for %s, Roceway %s%s", js(j, "name"),
+	    *js(drain, "state") ? js(drain, "state") : js(j, "state"), running ? "" : ", up",
 	    say_time(jn(j, "uptime_seconds")), js(j, "version"), look->paused ? "  PAUSED" : "");
 	put_line(out, look, "\x1b[1m", line);
 	snprintf(line, sizeof(line), "tunnels %lld of %lld up  ports %lld of %lld up  workers %lld, busy %s",
