@@ -445,8 +445,21 @@ def test_tables_lose_nothing():
         assert re.sub(r"\s", "", text).count("10.2.0.3") == 1
         assert re.search(r"^10\.1\.0\.0 +16 +10\.2\.0\.0 +16776960 +idle +0 B +1\.12 TiB +31 MiB +path +9\d s$", text, re.M), text
         assert re.search(r"^10\.1\.0\.1 +17 +10\.2\.0\.1 +\? +learning", text, re.M), text
-        assert re.search(r"^site-b +up +192\.0\.2\.2? +udp +20\.1 ms +0\.0120 % +loss +9\.50 Gbps", s.cli("tunnels").stdout, re.M)
+        assert re.search(r"^site-b +up +192\.0\.2\.2 +udp +20\.1 ms +0\.0120 % +loss +9\.50 Gbps", s.cli("tunnels").stdout, re.M)
         assert "1 d 3 h" in s.cli("status").stdout
+
+
+def test_addresses_stay_whole():
+    """An IPv4 address is on one line where the table fits so, and no number of an address is ever split."""
+    with Server("flows=200", "tunnels=20", "workers=4") as s:
+        assert re.search(r" 192\.0\.2\.2 ", s.cli("tunnels").stdout)
+        for line in "tunnels", "tunnels --paths", "flows --limit all":
+            for piece in re.findall(r"\bf[ed:]+[^ \n]*", s.cli(line).stdout):
+                assert piece.endswith(":") or piece in ("fdfd", "fefe") or re.search(r":f[de]f[de]$", piece), (line, piece)
+    with Server() as s:
+        text = s.cli("links").stdout
+        assert re.search(r"^0{12}1234 +established +10\.1\.0\.2 +17 +10\.1\.0\.1 +4711 +10\.2\.0\.2 +18 +5 +0$", text, re.M), text
+        assert "asked_by" in s.cli("links --detail").stdout
 
 
 def test_json_is_the_apis():

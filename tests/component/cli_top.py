@@ -165,6 +165,9 @@ def test_without_a_terminal():
             text = s.cli(f"top --view {view}").stdout
             assert "\x1b" not in text and text.startswith("site-a: running")
             assert all(len(line) <= 100 for line in text.splitlines())
+        both = [re.search(r"^site-b .*?(\S+)( +[\d.]+ (?:[KMGT]i)?B){2}$", s.cli("tunnels").stdout, re.M).group(1),
+                re.search(r"^site-b .* (\S+)$", s.cli("top").stdout, re.M).group(1)]
+        assert both[0] == both[1] == "10k", f"FLOWS: {both}"
         text = s.cli("top --count 2 --interval 0.1").stdout
         assert text.count("site-a: running") == 2
 

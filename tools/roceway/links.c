@@ -32,8 +32,8 @@ static void print_lines(const json_t *list)
 
 static void print_own(const json_t *list)
 {
-	static const char *const columns[] = {"LINK", "STATE", "~LOCAL", ">QPN", "~RELAY", ">ALIAS",
-	    "~REMOTE", ">QPN", ">PORT", "BY", ">IN", ">OUT", NULL};
+	static const char *const columns[] = {
+	    "LINK", "STATE", "~LOCAL", ">QPN", "~RELAY", ">ALIAS", "~REMOTE", ">QPN", ">IN", ">OUT", NULL};
 	struct table *t = table_new(columns);
 	const json_t *o;
 	size_t i;
@@ -48,8 +48,6 @@ static void print_own(const json_t *list)
 		table_add(t, "%lld", ji(o, "alias_qpn"));
 		table_add(t, "%s", js(o, "remote"));
 		table_add(t, "%lld", ji(o, "remote_qpn"));
-		table_add(t, "%lld", ji(o, "port"));
-		table_add(t, "%s", js(o, "asked_by"));
 		table_add(t, "%s", say_count(jn(o, "in_packets")));
 		table_add(t, "%s", say_count(jn(o, "out_packets")));
 	}
@@ -168,7 +166,8 @@ const struct cli_cmd cmd_links = {.name = "links",
     .text = "links of a relay (roceway-proxy), or of all",
     .more =
         "LINK is the same at all its relays. To LOCAL, RELAY and ALIAS stand for REMOTE and its QPN.\n"
-        "BY: the host that asked. IN, OUT: packets from and to LOCAL.\n"
+        "IN, OUT: packets from and to LOCAL. --detail has more, as `port` and the host that asked\n"
+        "(`asked_by`).\n"
         "--segments: LOCAL host to relay, relay to relay, far relay to REMOTE. OUT, IN: bits a second; for\n"
         "the far host OUT is what the far relay measures of it. AGAIN: packets sent again to the host,\n"
         "datagrams lost by the tunnel.\n"

@@ -160,7 +160,6 @@ static void tunnel_row(struct table *t, const json_t *o)
 	table_add(t, "%s", seen ? say_share(jn(o, "loss_ratio")) : "-");
 	table_add(t, "%s", strcmp(congested, "none") != 0 ? congested : "-");
 	table_add(t, "%s", seen ? say_bits(jn(o, "rate_bytes_per_second")) : "-");
-	table_add(t, "%s", say_bytes(jn(o, "custody_bytes")));
 	table_add(t, "%s", say_count(jn(o, "tx_flows") + jn(o, "rx_flows")));
 	table_add(t, "%s", say_bytes(jn(o, "tx_bytes")));
 	table_add(t, "%s", say_bytes(jn(o, "rx_bytes")));
@@ -211,7 +210,7 @@ static int run_tunnels(const struct cli *cli)
 	static const char *const by_path[] = {"~TUNNEL", ">PATH", "~NAME", "STATE", "~REMOTE", ">RTT",
 	    ">LOSS", ">AT MOST", ">RATE", ">SENT", ">SILENT", NULL};
 	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", "VIA", ">RTT", ">LOSS", "BAD",
-	    ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
+	    ">RATE", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
 	if (cli_value(cli, "paths") && !cli->json)
 		return run_list(cli, "/v1/tunnels", "tunnels", by_path, path_rows, NULL);
@@ -226,7 +225,8 @@ const struct cli_cmd cmd_tunnels = {.name = "tunnels",
         "differs: --detail shows the reason. udp+tcp: what is lost repeatedly goes by TCP (`detour`).\n"
         "BAD is the cause of persistent congestion: loss, marks or delay.\n"
         "RATE is the rate that congestion control allows now, or that TCP reaches.\n"
-        "SENT and RECEIVED count datagrams' bytes since start.\n"
+        "FLOWS are ordered streams in both directions: a connection has up to four, for the requests of\n"
+        "each host and the responses to them. SENT and RECEIVED count datagrams' bytes since start.\n"
         "Below the table: tunnels that are not up, and tunnels without keys, with the reason.\n"
         "--paths has a row for each path: usable, tried (it answers again, and carries a little), silent\n"
         "(no answer: its data went elsewhere), resting (it shares a bottleneck with another path, which\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output for people: tables within TABLE_WIDTH columns (wide cells wrap, nothing is cut off), and
- * numbers with units.
+ * Output for people: tables within TABLE_WIDTH columns (wide cells wrap, nothing is cut off, and no
+ * number of an address is split), and numbers with units.
  */
 #include "tools/roceway/roceway.h"
 
@@ -67,34 +67,87 @@ void table_add(struct table *t, const char *fmt, ...)
 		t->width[c] = strlen(text);
 }
 
-static void fit(struct table *t)
+/* An address, IPv4 or IPv6, a prefix or a MAC address. */
+static bool is_address(const char *word, size_t len)
+{
+	return len > 0 && strspn(word, "0123456789abcdefABCDEF.:/") >= len &&
+	       (memchr(word, '.', len) || memchr(word, ':', len));
+}
+
+/* The longest IPv4 address of the text: it is better read on one line. */
+static size_t longest_ipv4(const char *text)
+{
+	size_t most = 0;
+
+	while (*text) {
+		const size_t len = strcspn(text, " ");
+
+		if (len > most && is_address(text, len) && !memchr(text, ':', len))
+			most = len;
+		text += len;
+		text += strspn(text, " ");
+	}
+	return most;
+}
+
+/* Narrows columns that wrap, the widest first, down to their least widths. True: the table fits. */
+static bool narrow(struct table *t, const size_t least[COLUMNS_MAX])
 {
 	for (;;) {
 		size_t all = (size_t)GAP * (t->columns - 1), widest = COLUMNS_MAX;
 
 		for (size_t c = 0; c < t->columns; c++) {
 			all += t->width[c];
-			if (t->wrap[c] && t->width[c] > WRAP_MIN &&
+			if (t->wrap[c] && t->width[c] > least[c] &&
 			    (widest == COLUMNS_MAX || t->width[c] > t->width[widest]))
 				widest = c;
 		}
 		if (all <= TABLE_WIDTH || widest == COLUMNS_MAX)
-			return;
+			return all <= TABLE_WIDTH;
 		t->width[widest]--;
 	}
 }
 
-/* How much of the text fits on a line of that width: up to a space if there is one. */
+static void fit(struct table *t)
+{
+	size_t least[COLUMNS_MAX], whole[COLUMNS_MAX];
+
+	for (size_t c = 0; c < t->columns; c++)
+		whole[c] = least[c] = WRAP_MIN;
+	for (size_t i = 0; i < t->cells; i++) {
+		const size_t len = longest_ipv4(t->cell[i]), c = i % t->columns;
+
+		if (len > whole[c])
+			whole[c] = len;
+	}
+	if (!narrow(t, whole))
+		narrow(t, least);
+}
+
+/* The last place up to `width` behind one of these characters; 0: there is none. */
+static size_t cut_behind(const char *text, size_t from, size_t width, const char *chars)
+{
+	for (size_t cut = width; cut > from; cut--)
+		if (strchr(chars, text[cut - 1]))
+			return cut;
+	return 0;
+}
+
+/* How much of the text fits on a line of that width: up to a space if there is one; of an address
+ * whole numbers. */
 static size_t line_len(const char *text, size_t width)
 {
-	size_t n = strlen(text), cut;
+	size_t cut;
+	bool address;
 
-	if (n <= width)
-		return n;
-	for (cut = width; cut > width / 2; cut--)
+	if (strlen(text) <= width)
+		return strlen(text);
+	for (cut = width; cut > 0; cut--)
 		if (text[cut] == ' ')
 			return cut;
-	return width;
+	address = is_address(text, strcspn(text, " "));
+	cut = cut_behind(text, address ? 0 : width / 2, width, address ? ".:/" : "-_./:");
+	return cut ? cut : width;
 }
 
 static void print_row(const struct table *t, char *const *cell)

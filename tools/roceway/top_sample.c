@@ -23,7 +23,7 @@ static const struct top_column columns[TOP_VIEWS][TOP_COLUMNS + 1] =
                 {"RECEIVING", 10, 0, false, "rx_bytes", TOP_BITS, true},
                 {"ALLOWED", 9, 2, false, "rate_bytes_per_second", TOP_BITS, false},
                 {"CUSTODY", 9, 1, false, "custody_bytes", TOP_BYTES, false},
-                {"FLOWS", 6, 2, false, "tx_flows", TOP_COUNT, false},
+                {"FLOWS", 6, 2, false, "flows", TOP_COUNT, false},
             },
         [TOP_FLOWS] =
             {
@@ -110,6 +110,12 @@ static void put_text(char out[TOP_CELL], const char *text)
 	out[n] = 0;
 }
 
+/* FLOWS of a tunnel are the streams of both directions, as in `roceway tunnels`. */
+static void sum_flows(json_t *tunnel)
+{
+	json_object_set_new(tunnel, "flows", json_integer(ji(tunnel, "tx_flows") + ji(tunnel, "rx_flows")));
+}
+
 static void fill_row(
     struct top_row *r, enum top_view view, const json_t *o, const struct top_row *old, double seconds)
 {
@@ -193,6 +199,8 @@ bool top_take(
 	{
 		struct top_row *r = &out->row[out->rows++];
 
+		if (view == TOP_TUNNELS)
+			sum_flows(o);
 		row_id(r, view, o);
 		fill_row(r, view, o, before ? bsearch(r, before->row, before->rows, sizeof(*r), by_id) : NULL,
 		    before ? out->at - before->at : 0);
