@@ -35,6 +35,36 @@ static const struct conf_node *where(
 	return n ? n : entry;
 }
 
+/* "iface=" and what follows it; NULL: a device without it. */
+static const char *device_iface(const char *device)
+{
+	const char *at = strstr(device, ",iface=");
+
+	return at ? at + 1 : NULL;
+}
+
+static bool same_word(const char *a, const char *b)
+{
+	const size_t n = strcspn(a, ",");
+
+	return n == strcspn(b, ",") && !strncmp(a, b, n);
+}
+
+/* Two ports on it would both get its packets: the same device, virtual device or interface. */
+static bool same_device(const char *a, const char *b)
+{
+	const char *ia = device_iface(a), *ib = device_iface(b);
+
+	/* Of a PCI device arguments choose a part, and its domain may be left out. */
+	if (!strncmp(a, "0000:", 5))
+		a += 5;
+	if (!strncmp(b, "0000:", 5))
+		b += 5;
+	if (!strcmp(a, b) || (ia && ib && same_word(ia, ib)))
+		return true;
+	return !strncmp(a, "net_", 4) && same_word(a, b);
+}
+
 static int check_port_names(const struct ctx *x, unsigned i)
 {
 	const struct conf_port *p = &x->c->port[i];
@@ -43,7 +73,7 @@ static int check_port_names(const struct ctx *x, unsigned i)
 		if (!strcmp(p->name, x->c->port[j].name))
 			return conf_fail_at(x->err, where(x, "ports", i, "name", 0),
 			    "expected a name of its own, found `%s`, which is port %u's too", p->name, j + 1);
-		if (!strcmp(p->device, x->c->port[j].device))
+		if (same_device(p->device, x->c->port[j].device))
 			return conf_fail_at(x->err, where(x, "ports", i, "device", 0),
 			    "expected a device of its own, found the device of port `%s`",
 			    x->c->port[j].name);

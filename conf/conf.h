@@ -33,7 +33,9 @@
 #define CONF_ALLOW_MAX    64
 #define CONF_MAP_MAX      256
 #define CONF_NAME         32
-#define CONF_IFNAME       16 /* bytes of a kernel interface's name */
+#define CONF_IFNAME       16     /* bytes of a kernel interface's name */
+#define CONF_TAP          "rwy-" /* a port's interface in the kernel: this and the port's name */
+#define CONF_PORT_NAME    (CONF_IFNAME - sizeof(CONF_TAP) + 1)
 
 /* An address with a prefix length; IPv4 is mapped, len 0..128 (IPv4: 96 + n). */
 struct conf_prefix {
@@ -54,7 +56,7 @@ enum conf_carrier { CONF_CARRIER_NATIVE, CONF_CARRIER_TCP, CONF_CARRIER_QUIC, CO
 enum conf_quic_cc { CONF_QUIC_BBR2, CONF_QUIC_CUBIC };
 
 struct conf_port {
-	char name[CONF_NAME];
+	char name[CONF_PORT_NAME];
 	char device[CONF_STR * 2]; /* PCI address, or a DPDK vdev string "net_x0,key=value" */
 	enum conf_role role;
 	/* the gateway's own addresses, with their host bits */

@@ -54,8 +54,8 @@ const struct conf_key conf_keys[] = {
 
     {"ports", CONF_T_GROUPS, 2, CONF_PORTS_MAX, NULL, LIST(conf, port, ports),
         .text = "Network ports: at least one of role `lan` and one of role `wan`."},
-    {"ports[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, P(name),
-        .text = "The port's name; tunnels refer to it."},
+    {"ports[].name", CONF_T_NAME, 1, CONF_PORT_NAME - 1, NULL, P(name),
+        .text = "The port's name; tunnels refer to it. The kernel's interface is `rwy-` and this name."},
     {"ports[].device", CONF_T_STRING, 1, CONF_STR * 2 - 1, NULL, P(device),
         .text = "A PCI address (`0000:3b:00.0`) or a DPDK virtual device with its arguments "
                 "(`net_af_packet0,iface=eth1`)."},

@@ -60,11 +60,7 @@ static int create(struct gw_port *p)
 {
 	struct ifreq r = {0};
 
-	if (snprintf(p->tap, sizeof(p->tap), "rwy-%s", p->conf->name) >= (int)sizeof(p->tap)) {
-		gw_log(GW_LOG_ERROR, "tap", "port=%s name too long for an interface: %zu characters at most",
-		    p->conf->name, sizeof(p->tap) - 5);
-		return RWY_EINVAL;
-	}
+	snprintf(p->tap, sizeof(p->tap), CONF_TAP "%s", p->conf->name);
 	p->tap_fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (p->tap_fd < 0) {
 		gw_log(GW_LOG_ERROR, "tap", "/dev/net/tun: %s", strerror(errno));

@@ -273,6 +273,10 @@ def test_command_line(folder):
     assert code == 2 and re.match(re.escape(bad) + r":\d+(:\d+)?: ", err), (code, err)
     code, _, err = run("--config", bad)
     assert code == 2 and re.match(re.escape(bad) + r":\d+(:\d+)?: ", err), (code, err)
+    with open(good) as f, open(bad, "w") as g:
+        g.write(f.read().replace("name: lan", "name: averylongname", 1))
+    code, _, err = run("--check", bad)
+    assert code == 2 and "averylongname" in err, err
     assert run("--check", os.path.join(folder, "absent.yaml"))[0] == 2
     for wrong in (("--confg", good), (), ("--config",), ("--config", good, "more"), ("-x",)):
         code, out, err = run(*wrong)
@@ -306,8 +310,7 @@ def test_full_journal(folder):
 def test_start_failures(folder):
     """A gateway that cannot start prints the reason, exits with 1 and leaves nothing."""
     before = links(GA)
-    for old, new, word in (("iface=lan0", "iface=nosuch0", "dpdk"), ("name: lan", "name: averylongname", "too long"),
-                           ('"-m", "128"', '"-m", "16"', "error"), ("journal_dir: " + folder, "journal_dir: /dev/shm", "mode 0700, closed to others")):
+    for old, new, word in (("iface=lan0", "iface=nosuch0", "did not start: the reason is above"), ('"-m", "128"', '"-m", "16"', "error"), ("journal_dir: " + folder, "journal_dir: /dev/shm", "mode 0700, closed to others")):
         g = Gateway(folder, "a")
         with open(g.config) as f:
             text = f.read()

@@ -270,11 +270,57 @@ static void test_yaml(void **state)
 	free(big);
 }
 
+/* Two ports on one interface, by another virtual device or another form of the PCI address. */
+static void test_one_device(void **state)
+{
+	static const struct {
+		const char *lan, *wan;
+		bool same;
+	} cases[] = {
+	    {"net_af_packet0,iface=eth1", "net_af_packet1,iface=eth1", true},
+	    {"net_af_packet0,iface=eth1,qpairs=2", "net_af_xdp0,iface=eth1", true},
+	    {"net_af_packet0,iface=eth1", "net_af_packet1,iface=eth10", false},
+	    {"net_af_packet0,iface=eth1", "net_af_packet0,iface=eth2", true},
+	    {"0000:3b:00.0", "3b:00.0", true},
+	    {"0000:3b:00.0,representor=0", "0000:3b:00.0,representor=1", false},
+	    {"0000:3b:00.0", "0000:3b:00.1", false},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char line[2][128];
+
+		snprintf(line[0], sizeof(line[0]), "    device: \"%s\"", cases[i].lan);
+		snprintf(line[1], sizeof(line[1]), "    device: \"%s\"", cases[i].wan);
+		char *one = conf_change(conf_small, 5, line[0]), *both = conf_change(one, 9, line[1]);
+
+		if (cases[i].same)
+			conf_expect_bad(both, strlen(both), 9,
+			    "expected a device of its own, found the device of port `lan`");
+		else
+			conf_free(conf_good(both));
+		free(both);
+		free(one);
+	}
+}
+
+/* The kernel's interface of a port is named after it, and has 15 characters. */
+static void test_port_name(void **state)
+{
+	char *good = conf_change(conf_small, 4, "  - name: elevenchars");
+	char *bad = conf_change(conf_small, 4, "  - name: twelve-chars");
+
+	conf_free(conf_good(good));
+	conf_expect_bad(bad, strlen(bad), 4, "11");
+	free(bad);
+	free(good);
+}
+
 static void test_cross(void **state)
 {
 	static const struct conf_bad bad[] = {
 	    {8, "  - name: lan", 0, "expected a name of its own, found `lan`, which is port 1's too"},
 	    {9, "    device: net_null0", 0, "found the device of port `lan`"},
+	    {9, "    device: \"net_null0,size=64\"", 9, "found the device of port `lan`"},
 	    {6, "    role: wan", 3, "expected at least one port of role `lan`, found none"},
 	    {10, "    role: lan", 3, "expected at least one port of role `wan`, found none"},
 	    {11, "    addresses: [10.1.0.1/24]", 0, "overlaps port `lan`"},
@@ -457,6 +503,8 @@ int main(void)
 	    cmocka_unit_test(test_sample_tenants),
 	    cmocka_unit_test(test_types_and_ranges),
 	    cmocka_unit_test(test_yaml),
+	    cmocka_unit_test(test_one_device),
+	    cmocka_unit_test(test_port_name),
 	    cmocka_unit_test(test_cross),
 	    cmocka_unit_test(test_accepted_forms),
 	    cmocka_unit_test(test_scan),
