@@ -240,7 +240,9 @@ int gw_eal_init(const struct conf *c)
 	log_redirect();
 	atexit(run_dir_remove);
 	if (eal_quiet(argc, argv) < 0) {
-		gw_log(GW_LOG_ERROR, "dpdk", "EAL did not start: %s", rte_strerror(rte_errno));
+		/* rte_errno has "no such device" for one that could not be opened, too. */
+		gw_log(GW_LOG_ERROR, "dpdk", "DPDK did not start: the reason is above (%s)",
+		    rte_strerror(rte_errno));
 		return RWY_EINVAL;
 	}
 	if (rte_eal_get_runtime_dir())

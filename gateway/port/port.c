@@ -90,7 +90,9 @@ static int port_find(struct gw_app *app, unsigned idx)
 	p->l2_len = c->vlan || (c->priority_tags && c->role == CONF_ROLE_LAN) ? GW_ETH + GW_VLAN : GW_ETH;
 	p->tap_fd = p->multicast_fd = -1;
 	if (find_id(c->device, &p->id) != 0 || rte_eth_dev_info_get(p->id, &info) != 0) {
-		gw_log(GW_LOG_ERROR, "port", "port=%s no such device: %s", c->name, c->device);
+		/* Not there, or not opened, as without the right to: DPDK has said why. */
+		gw_log(GW_LOG_ERROR, "port", "port=%s device=%s did not start: the reason is above", c->name,
+		    c->device);
 		return RWY_ENOENT;
 	}
 	for (unsigned i = 0; i < idx; i++)
