@@ -246,6 +246,7 @@ CAPTURE_OBJ := $(call obj,$(filter-out %/session.c,$(wildcard gateway/capture/*.
 $(BUILD)/tests/unit/test_gw_capture $(BUILD)/tests/fuzz/fuzz_capture: $(CAPTURE_OBJ)
 FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c base/slots.c
 $(BUILD)/tests/unit/test_api_roles: $(call obj,gateway/api/role.c gateway/api/routes.c)
+$(BUILD)/tests/unit/test_gw_clock: $(call obj,gateway/clock.c gateway/utc.c)
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
 $(BUILD)/tests/unit/test_gw_recorder: $(call obj,gateway/datapath/jfile.c gateway/datapath/recorder.c)

@@ -109,6 +109,10 @@ static inline void gw_pair_set(struct gw_app *app, enum gw_pair to)
 
 /* The clock of the engines: monotonic ns. Flow times (eng_flow_info.last) use it. Any thread. */
 rwy_time gw_now(void);
+/* utc.c: UTC of an instant of this clock, ns since 1970. From both clocks as they are now, so
+ * that its error is what they drift in the age of the instant: 50 ppm or less. Any
+ * thread. */
+uint64_t gw_utc(rwy_time t);
 
 /* Runs fn(engine, arg) on the worker's thread between two of its loop turns and waits until it
  * ends. Returns 0, or RWY_EAGAIN when the worker did not start it within 500 ms: fn then never

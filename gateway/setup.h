@@ -14,7 +14,7 @@ RWY_MUST_CHECK int gw_eal_init(const struct conf *c);
 unsigned gw_eal_lcore(unsigned worker);
 void gw_eal_cleanup(void);
 
-/* clock.c: call it before gw_now() */
+/* clock.c: call it before gw_now(); takes 50 ms */
 void gw_clock_init(void);
 
 /* port/port.c: finds, configures and starts every configured port. */

@@ -79,7 +79,7 @@ void api_metrics_standby(FILE *f, const struct api_req *req);
 /* drain.c: the drain of this gateway; null while there is none. */
 json_t *api_drain_json(const struct api_req *req);
 /* Converts a time of gw_now() to UTC text. */
-void api_utc(const struct gw_app *a, rwy_time t, char text[32]);
+void api_utc(rwy_time t, char text[32]);
 /* The tunnel should be up: it exists, and it is not with the other gateway of a pair. */
 bool api_tunnel_expected(const struct gw_app *a, unsigned tunnel);
 /* Returns the number of tunnels: entries of conf->tunnel[] with a name. */

@@ -79,7 +79,7 @@ static json_t *event_json(const struct gw_app *a, const char *by, rwy_time at)
 
 	for (unsigned i = 0; *by && i < sizeof(events) / sizeof(events[0]); i++)
 		if (!strcmp(events[i].name, by)) {
-			api_utc(a, at, when);
+			api_utc(at, when);
 			return json_pack("{s:s, s:s, s:s, s:f}", "by", by, "meaning", events[i].sentence,
 			    "at", when, "seconds", (double)rwy_since(at, gw_now()) / 1e9);
 		}
@@ -119,7 +119,7 @@ json_t *api_standby_json(const struct api_req *req)
 	if (pair == PAIR_NONE)
 		return json_null();
 	if (i.since)
-		api_utc(a, i.since, since);
+		api_utc(i.since, since);
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:o}",
 	    "tunnel", a->conf->tunnel[conf_standby(a->conf)].name, "state", i.state, "meaning", meaning(&i),
 	    "other", i.other, "witness", i.witness, "since", since, "seconds",

@@ -69,7 +69,7 @@ static json_t *down_json(const struct gw_app *a, const rwy_time *down)
 	for (unsigned t = 0; t < a->conf->tunnels; t++) {
 		if (!down[t] || !api_tunnel_expected(a, t))
 			continue;
-		api_utc(a, down[t], since);
+		api_utc(down[t], since);
 		json_array_append_new(
 		    list, json_pack("{s:s, s:s, s:f}", "name", a->conf->tunnel[t].name, "since", since,
 		              "seconds", seconds(rwy_since(down[t], gw_now()))));
@@ -135,7 +135,7 @@ static json_t *congest_json(const struct gw_app *a, const struct wan_congest_sta
 	char since[32] = "";
 
 	if (s->since)
-		api_utc(a, s->since, since);
+		api_utc(s->since, since);
 	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:i}", "by", wan_congest_name(s->by), "since", since,
 	    "loss_ratio", s->loss_ppm / 1e6, "marks_ratio", s->marks_ppm / 1e6, "delay_seconds",
 	    seconds(s->delay), "begins", (int)s->begins);
@@ -221,7 +221,7 @@ static json_t *keys_json(const struct gw_app *a, unsigned tunnel)
 
 	gw_keys_info(a, tunnel, &i);
 	if (i.since)
-		api_utc(a, i.since, since);
+		api_utc(i.since, since);
 	at = (time_t)i.peer_expires;
 	if (at)
 		strftime(expires, sizeof(expires), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
@@ -242,7 +242,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	char since[32];
 
 	api_tunnel_sum(snap, req->app->workers, i, &t);
-	api_utc(req->app, t.since, since);
+	api_utc(t.since, since);
 	for (unsigned p = 0; p < c->prefixes; p++)
 		json_array_append_new(prefixes, api_json_prefix(&c->prefix[p]));
 	return json_pack(

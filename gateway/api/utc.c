@@ -4,9 +4,9 @@
 
 #include <time.h>
 
-void api_utc(const struct gw_app *a, rwy_time t, char text[32])
+void api_utc(rwy_time t, char text[32])
 {
-	const time_t at = a->start_wall + ((int64_t)t - (int64_t)a->start) / (int64_t)RWY_SEC;
+	const time_t at = (time_t)(gw_utc(t) / RWY_SEC);
 	struct tm tm;
 
 	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));

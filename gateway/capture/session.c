@@ -255,14 +255,6 @@ static void *session_main(void *arg)
 
 /* --- begin, end ------------------------------------------------------------------------------- */
 
-static uint64_t utc_of_zero(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * RWY_SEC + (uint64_t)t.tv_nsec - gw_now();
-}
-
 static struct gw_cap_session *session_new(
     struct gw_app *app, const struct gw_cap_cfg *cfg, const struct gw_cap_reader *reader)
 {
@@ -279,7 +271,7 @@ static struct gw_cap_session *session_new(
 	s->until = cfg->seconds ? now + cfg->seconds * RWY_SEC : RWY_NEVER;
 	s->filled = s->told = s->asked = now;
 	pthread_mutex_init(&s->lock, NULL);
-	if (!gw_cap_stream_new(&s->stream, app, cfg->count, utc_of_zero(), reader->over))
+	if (!gw_cap_stream_new(&s->stream, app, cfg->count, gw_utc(0), reader->over))
 		s->cap = s->stream.cap = gw_capture_new(app, cfg);
 	if (s->cap && gw_cap_stream_head(&s->stream, cfg)) {
 		atomic_store(&s->cap->budget, 1); /* more comes with time */

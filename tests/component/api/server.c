@@ -52,6 +52,12 @@ rwy_time gw_now(void)
 	return (rwy_time)(ts.tv_sec + 1000000) * RWY_SEC + (rwy_time)ts.tv_nsec;
 }
 
+/* It started in 2023. */
+uint64_t gw_utc(rwy_time t)
+{
+	return (uint64_t)fake.app.start_wall * RWY_SEC + t - fake.app.start;
+}
+
 int gw_call(struct gw_app *app, unsigned worker, void (*fn)(struct eng *e, void *arg), void *arg)
 {
 	if ((int)worker == fake.stuck)
