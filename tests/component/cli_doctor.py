@@ -35,6 +35,8 @@ class Tree:
 
     def __enter__(self):
         self.dir = tempfile.TemporaryDirectory()
+        for name in "sys", "proc":
+            (Path(self.dir.name) / name).mkdir()
         for name, text in {**self.base, **self.change}.items():
             if text is not None:
                 path = Path(self.dir.name) / name
@@ -103,8 +105,13 @@ def test_odd_trees():
 
 def test_wrong_usage_and_this_machine():
     cli(["doctor", "more"], 2)
-    r = json.loads(cli(["doctor", "--root", "/nonexistent", "--json"], 1).stdout)
-    assert not r["good"]
+    with Tree({}) as root:
+        (Path(root) / "proc").rmdir()
+        for words, missing in (["--root", "/nonexistent", "--json"], "/nonexistent/sys"), (["--root", root], root + "/proc"):
+            r = cli(["doctor", *words], 2)
+            assert r.stderr.endswith(f"there is no folder {missing}\n") and not r.stdout, r
+    r = json.loads(cli(["doctor", "--json"], None).stdout)  # of this machine
+    assert r["good"] in (True, False) and r["findings"]
 
 
 if __name__ == "__main__":

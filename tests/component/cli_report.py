@@ -5,11 +5,13 @@
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from pathlib import Path
 
 import cases
@@ -74,6 +76,33 @@ def test_without_a_gateway():
         files = unpack(Path(d) / name)
         assert "does not answer" in files["missing.txt"] and "cpuinfo.txt" in files and "status.json" not in files
     assert set(Path("/tmp").glob("roceway-report-*")) <= before, "a folder is left behind"
+
+
+def test_interrupt_and_full_disk():
+    """Nothing is left behind, neither the folder nor a part of the file, and one line says why."""
+    with tempfile.TemporaryDirectory() as d, Server() as s:
+        tmp, out = Path(d) / "tmp", Path(d) / "x.tar.gz"
+        tmp.mkdir()
+        env = {**os.environ, "TMPDIR": str(tmp)}
+        for sig in signal.SIGINT, signal.SIGTERM:
+            p = subprocess.Popen([CLI, "--socket", s.path, "report", "--interval", "60", "--output", out], stderr=subprocess.PIPE, text=True, env=env)
+            end = time.monotonic() + 30
+            while not list(tmp.glob("roceway-report-*/counters-1.json")):
+                assert p.poll() is None and time.monotonic() < end
+                time.sleep(0.01)
+            p.send_signal(sig)
+            said = p.communicate(timeout=30)[1]
+            assert p.returncode == 1 and said == "roceway: interrupted\n", (p.returncode, said)
+            assert not out.exists() and not list(tmp.iterdir())
+        r = report(s.path, d, "--output", "/dev/full", want=1, env=env)
+        assert r.stderr == "roceway: cannot write /dev/full: No space left on device\n" and not r.stdout, r
+        assert Path("/dev/full").is_char_device() and not list(tmp.iterdir())
+        small = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=8k tmpfs "$0" && "$@"; code=$?; ls -A "$0"; exit $code', tmp]
+        if subprocess.run([*small, "true"], capture_output=True).returncode == 0:  # root
+            r = subprocess.run([*small, CLI, "--socket", s.path, "report", "--interval", "0", "--output", tmp / "x"], capture_output=True, text=True, timeout=60)
+            assert r.returncode == 1 and r.stdout == "" and "No space left on device" in r.stderr, r
+        r = report(s.path, d, want=1, env={"TMPDIR": d + "/none"})
+        assert f"cannot make {d}/none/roceway-report-" in r.stderr, r
 
 
 def test_wrong_usage():

@@ -393,6 +393,7 @@ static int run_capture(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_capture = {.name = "capture",
+    .no_json = true,
     .operand = "FILTER",
     .many = true,
     .letters = (const char *const[]){"wwrite", "ssnap", "ccount", NULL},

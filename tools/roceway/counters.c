@@ -213,6 +213,7 @@ static int run_metrics(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_metrics = {.name = "metrics",
+    .no_json = true,
     .text = "all counters and gauges as Prometheus text",
-    .more = "The same as GET /metrics on the socket. Always text: --json changes nothing.\n",
+    .more = "The same as GET /metrics on the socket.\n",
     .run = run_metrics};

@@ -3,11 +3,13 @@
  * roceway doctor: what of this machine is in a gateway's or an RDMA host's way, and what to do
  * about it. It only reads. The checks are in doctor_gateway.c and doctor_host.c.
  */
+#include <sys/stat.h>
+
 #include "tools/roceway/doctor.h"
 
 static const struct cli_opt doctor_opts[] = {
     {"host", NULL, "check an RDMA host instead of a gateway's machine"},
-    {"root", "PATH", "look at sys/ and proc/ below this folder, such as those of a report"},
+    {"root", "PATH", "look at copies of /sys and /proc: at sys/ and proc/ below this folder"},
     {NULL, NULL, NULL},
 };
 
@@ -27,12 +29,34 @@ static void print_findings(const json_t *found)
 	}
 }
 
+/* Both folders must be there: all findings about an empty one would be wrong. */
+static bool root_good(const char *root)
+{
+	static const char *const below[] = {"sys", "proc"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		char path[4096];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "%s/%s", root, below[i]);
+		if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+			cli_error("--root %s: there is no folder %s", root, path);
+			return false;
+		}
+	}
+	return true;
+}
+
 static int run_doctor(const struct cli *cli)
 {
 	const char *root = cli_value(cli, "root");
 	struct doctor d = {.root = root ? root : "", .found = json_array()};
 	json_t *all;
 
+	if (root && !root_good(root)) {
+		json_decref(d.found);
+		return EXIT_USAGE;
+	}
 	(cli_value(cli, "host") ? doctor_host : doctor_gateway)(&d);
 	if (cli->json) {
 		all = json_pack("{s:b, s:O}", "good", !d.bad, "findings", d.found);

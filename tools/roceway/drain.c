@@ -40,7 +40,8 @@ static void say_line(const struct progress *p, json_t *j)
 	if (p->json) {
 		json_object_set_new(j, "rate_bytes_per_second", json_real(rate));
 		json_object_set_new(j, "eta_seconds", rate > 0 ? json_real(left / rate) : json_null());
-		print_json(j);
+		json_dumpf(j, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
+		putchar('\n');
 		fflush(stdout);
 		return;
 	}
@@ -190,7 +191,7 @@ const struct cli_cmd cmd_drain = {.name = "drain",
             "--hand-over it does not stop: it starts again, as the standby of the other one.\n"
             "\n"
             "Progress: connections that are still owed something, bytes, rate, time that it may take.\n"
-            "With --json an object a second.\n"
+            "With --json an object a second, one a line.\n"
             "\n"
             "When this command is interrupted, the drain goes on: `roceway drain` without options shows it\n"
             "again and changes nothing, --cancel ends it. With --keep, --hand-over or --timeout it goes on\n"

@@ -115,11 +115,18 @@ static int fail_option(const struct cli_cmd *cmd, const char *name)
 
 /* --- help ------------------------------------------------------------------------------------- */
 
-static void print_opts(const struct cli_opt *o)
+static bool lists(const struct cli_cmd *c, const struct cli_opt *o)
+{
+	return !c->no_json || strcmp(o->name, "json") != 0;
+}
+
+static void print_opts(const struct cli_cmd *c, const struct cli_opt *o)
 {
 	for (; o && o->name; o++) {
 		char left[64];
 
+		if (c && !lists(c, o))
+			continue;
 		snprintf(left, sizeof(left), "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
 		printf("  %-18s  %s\n", left, o->text);
 	}
@@ -132,8 +139,8 @@ static void help_command(const struct cli_cmd *c)
 	if (c->more)
 		printf("\n%s", c->more);
 	printf("\nOptions:\n");
-	print_opts(c->opts);
-	print_opts(common_opts);
+	print_opts(c, c->opts);
+	print_opts(c, common_opts);
 }
 
 static void help_all(void)
@@ -144,7 +151,7 @@ static void help_all(void)
 	for (unsigned i = 0; i < COMMANDS; i++)
 		printf("  %-18s  %s\n", commands[i]->name, commands[i]->text);
 	printf("\nOptions, before or after the command (COMMAND -h tells its own):\n");
-	print_opts(common_opts);
+	print_opts(NULL, common_opts);
 	printf("\nExit status: 0 done; 1 no answer, or refused; 2 wrong usage.\n");
 }
 
@@ -162,7 +169,7 @@ static int run_help(const struct cli *cli)
 }
 
 static const struct cli_cmd cmd_help = {
-    .name = "help", .operand = "COMMAND", .text = "help on commands", .run = run_help};
+    .name = "help", .operand = "COMMAND", .no_json = true, .text = "help on commands", .run = run_help};
 
 static json_t *json_opts(const struct cli_opt *o)
 {
@@ -205,7 +212,8 @@ static int run_list_commands(const struct cli *cli)
 	for (const struct cli_opt *o = c ? c->opts : NULL; o && o->name; o++)
 		printf("--%s\n", o->name);
 	for (const struct cli_opt *o = common_opts; c && o->name; o++)
-		printf("--%s\n", o->name);
+		if (lists(c, o))
+			printf("--%s\n", o->name);
 	return EXIT_OK;
 }
 
@@ -346,6 +354,10 @@ static int run_line(struct line *l, char **argv)
 		else
 			help_all();
 		return l->help ? EXIT_OK : EXIT_USAGE;
+	}
+	if (l->cli.json && l->cli.cmd->no_json) {
+		cli_error("%s has no JSON", l->cli.cmd->name);
+		return EXIT_USAGE;
 	}
 	rc = l->cli.cmd->run(&l->cli);
 	if (fflush(stdout) || ferror(stdout)) {

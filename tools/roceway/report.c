@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +32,23 @@ static const struct cli_opt report_opts[] = {
 
 struct report {
 	const struct cli *cli;
-	char dir[64];
+	char dir[256];
 	FILE *notes; /* what is missing */
+	int failed;  /* errno of a part that could not be written; 0: none */
 	char name[64], conf[256];
 };
 
+/* An interrupt: the report is not made, and nothing is left behind. */
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+	stopped = 1;
+}
+
 static FILE *part(struct report *r, const char *name)
 {
-	char path[160];
+	char path[512];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", r->dir, name);
@@ -48,11 +58,19 @@ static FILE *part(struct report *r, const char *name)
 	return f;
 }
 
+static void part_close(struct report *r, FILE *f)
+{
+	const bool bad = ferror(f);
+
+	if ((fclose(f) || bad) && !r->failed)
+		r->failed = errno ? errno : EIO;
+}
+
 /* A page of the API as it is; 404: it is not for this one, as a relay's pages for a gateway. */
 static bool add_page(struct report *r, const char *page, const char *name)
 {
 	long status = 0;
-	char *text = api_get(r->cli, page, &status);
+	char *text = stopped ? NULL : api_get(r->cli, page, &status);
 	FILE *f = text && status != 404 ? part(r, name) : NULL;
 
 	if (!text)
@@ -61,7 +79,7 @@ static bool add_page(struct report *r, const char *page, const char *name)
 		fprintf(r->notes, "%s: HTTP status %ld\n", page, status);
 	if (f) {
 		fprintf(f, "%s\n", text);
-		fclose(f);
+		part_close(r, f);
 	}
 	free(text);
 	return f;
@@ -123,9 +141,20 @@ static void add_file(struct report *r, const char *path, const char *name)
 	out = part(r, name);
 	if (out) {
 		copy_without_secrets(in, out);
-		fclose(out);
+		part_close(r, out);
 	}
 	fclose(in);
+}
+
+/* Its status; -1: there is none. */
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return status;
 }
 
 /* Runs a program with its output in a part. Its status. */
@@ -145,8 +174,8 @@ static int run_program(struct report *r, const char *name, const char *const *ar
 	rc = posix_spawnp(&pid, argv[0], &fa, NULL, (char *const *)argv, environ);
 	if (rc)
 		fprintf(r->notes, "%s: %s\n", argv[0], strerror(rc));
-	else if (waitpid(pid, &status, 0) < 0)
-		status = -1;
+	else
+		status = wait_for(pid);
 	posix_spawn_file_actions_destroy(&fa);
 	fclose(f);
 	return status;
@@ -164,6 +193,8 @@ static void add_machine(struct report *r)
 
 	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		add_file(r, files[i][0], files[i][1]);
+	if (stopped)
+		return;
 	run_program(r, "log.txt", journal);
 	run_program(r, "packages.txt", packages);
 }
@@ -186,7 +217,8 @@ static bool add_gateway(struct report *r, double interval)
 	add_page(r, "/v1/counters?workers=1", "counters-1.json");
 	for (unsigned i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
 		add_page(r, pages[i][0], pages[i][1]);
-	usleep((useconds_t)(interval * 1e6));
+	for (double left = interval; left > 0 && !stopped; left -= 0.1)
+		usleep((useconds_t)(left < 0.1 ? left * 1e6 : 1e5));
 	add_page(r, "/v1/counters?workers=1", "counters-2.json");
 	return true;
 }
@@ -237,7 +269,7 @@ static void add_recorders(struct report *r)
 		f = part(r, name);
 		if (f) {
 			json_dumpf(j, f, JSON_COMPACT);
-			fclose(f);
+			part_close(r, f);
 		}
 		json_decref(j);
 	}
@@ -263,28 +295,112 @@ static void remove_dir(const char *dir)
 		waitpid(pid, NULL, 0);
 }
 
-/* tar makes the file, readable for its owner alone. */
+/* tar's output. Its process; -1, after cli_error(). */
+static pid_t tar_start(const struct report *r, int *from)
+{
+	const char *const argv[] = {"tar", "-cz", "-C", r->dir, ".", NULL};
+	posix_spawn_file_actions_t fa;
+	pid_t pid;
+	int p[2], rc;
+
+	if (pipe2(p, O_CLOEXEC)) {
+		cli_error("cannot make the report: %s", strerror(errno));
+		return -1;
+	}
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_adddup2(&fa, p[1], 1);
+	posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0);
+	rc = posix_spawnp(&pid, argv[0], &fa, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&fa);
+	close(p[1]);
+	*from = p[0];
+	if (!rc)
+		return pid;
+	close(p[0]);
+	cli_error("cannot run tar: %s", strerror(rc));
+	return -1;
+}
+
+/* Returns 0 or an errno. */
+static int copy_all(int from, int to)
+{
+	static char buf[65536];
+
+	while (!stopped) {
+		const ssize_t n = read(from, buf, sizeof(buf));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? errno : 0;
+		for (ssize_t at = 0; at < n;) {
+			const ssize_t done = write(to, buf + at, (size_t)(n - at));
+
+			if (done < 0 && errno != EINTR)
+				return errno;
+			at += done > 0 ? done : 0;
+		}
+	}
+	return EINTR;
+}
+
+/* The file, readable for its owner alone; all of it or none. */
 static int pack(const struct report *r, const char *output)
 {
-	const char *const argv[] = {"tar", "-czf", output, "-C", r->dir, ".", NULL};
-	int status = -1, rc;
-	const mode_t mask = umask(077);
+	const int to = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct stat st;
+	int from, rc, status;
 	pid_t pid;
 
-	rc = posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ);
-	umask(mask);
-	if (rc || waitpid(pid, &status, 0) < 0 || status) {
-		cli_error("cannot write %s%s%s", output, rc ? ": " : "", rc ? strerror(rc) : "");
+	if (to < 0) {
+		cli_error("cannot write %s: %s", output, strerror(errno));
 		return EXIT_ERROR;
 	}
-	printf("%s\n", output);
-	return EXIT_OK;
+	pid = tar_start(r, &from);
+	if (pid > 0) {
+		rc = copy_all(from, to);
+		close(from);
+		status = wait_for(pid);
+		if (rc)
+			cli_error("cannot write %s: %s", output, stopped ? "interrupted" : strerror(rc));
+		else if (status)
+			cli_error("cannot write %s: tar failed", output);
+	}
+	if (pid > 0 && !rc && !status && !close(to)) {
+		printf("%s\n", output);
+		return EXIT_OK;
+	}
+	if (!stat(output, &st) && S_ISREG(st.st_mode))
+		unlink(output);
+	return EXIT_ERROR;
+}
+
+/* A folder of its own. False, after cli_error(). */
+static bool make_dir(struct report *r)
+{
+	const char *tmp = getenv("TMPDIR");
+	const struct sigaction sa = {.sa_handler = on_signal};
+
+	if (snprintf(r->dir, sizeof(r->dir), "%s/roceway-report-XXXXXX", tmp && *tmp ? tmp : "/tmp") >=
+	    (int)sizeof(r->dir)) {
+		cli_error("TMPDIR is too long");
+		return false;
+	}
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	if (signal(SIGHUP, on_signal) == SIG_IGN) /* nohup(1) */
+		signal(SIGHUP, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file as large as it may be is a full disk */
+	if (mkdtemp(r->dir))
+		return true;
+	cli_error("cannot make %s: %s", r->dir, strerror(errno));
+	return false;
 }
 
 static int run_report(const struct cli *cli)
 {
 	const char *output = cli_value(cli, "output"), *text = cli_value(cli, "interval");
-	struct report r = {.cli = cli, .dir = "/tmp/roceway-report-XXXXXX"};
+	struct report r = {.cli = cli};
 	char *end = "", made[160], stamp[32];
 	const double interval = text ? strtod(text, &end) : 2;
 	const time_t now = time(NULL);
@@ -296,10 +412,8 @@ static int run_report(const struct cli *cli)
 		cli_error("--interval: expected seconds from 0 to 3600, found %s", text);
 		return EXIT_USAGE;
 	}
-	if (!mkdtemp(r.dir)) {
-		cli_error("cannot make %s: %s", r.dir, strerror(errno));
+	if (!make_dir(&r))
 		return EXIT_ERROR;
-	}
 	r.notes = stderr;
 	r.notes = part(&r, "missing.txt");
 	if (!r.notes) {
@@ -313,15 +427,22 @@ static int run_report(const struct cli *cli)
 	add_file(&r, r.conf, "configuration.yaml");
 	add_recorders(&r);
 	add_machine(&r);
-	fclose(r.notes);
+	part_close(&r, r.notes);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
 	snprintf(made, sizeof(made), "roceway-report-%s-%s.tar.gz", r.name, stamp);
-	rc = pack(&r, output ? output : made);
+	rc = EXIT_ERROR;
+	if (stopped)
+		cli_error("interrupted");
+	else if (r.failed)
+		cli_error("cannot write the report's parts in %s: %s", r.dir, strerror(r.failed));
+	else
+		rc = pack(&r, output ? output : made);
 	remove_dir(r.dir);
 	return rc ? rc : answers ? EXIT_OK : EXIT_ERROR;
 }
 
 const struct cli_cmd cmd_report = {.name = "report",
+    .no_json = true,
     .text = "one file for a bug report: state, counters, configuration, log",
     .more = "It has the addresses of hosts and the names of tenants; passwords are removed, and keys are in\n"
             "no file that it reads. Without a running gateway it has the configuration, the log and the\n"

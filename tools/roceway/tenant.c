@@ -400,6 +400,10 @@ static int run_tenant(const struct cli *cli)
 		cli_error("--%s is not for tenant %s", show ? "file" : "yaml", action);
 		return EXIT_USAGE;
 	}
+	if (cli_value(cli, "yaml") && cli->json) {
+		cli_error("--yaml and --json exclude each other");
+		return EXIT_USAGE;
+	}
 	if (show && cli->words > 2) {
 		cli_error("%s: one word too many for tenant show", cli->word[2]);
 		return EXIT_USAGE;

@@ -263,10 +263,6 @@ static int run_top(const struct cli *cli)
 		cli_error("--view: expected tunnels, flows or tenants, found %s", view);
 		return EXIT_USAGE;
 	}
-	if (cli->json) {
-		cli_error("top has no JSON: ask for roceway %s --json", top_view_name[v]);
-		return EXIT_USAGE;
-	}
 	change_view(&t, (enum top_view)v);
 	t.look.plain = !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
 	if (t.look.plain)
@@ -275,6 +271,7 @@ static int run_top(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_top = {.name = "top",
+    .no_json = true,
     .text = "tunnels, flows or tenants with their rates, live",
     .more = "Keys: 1 tunnels, 2 flows (the 1000 active last), 3 tenants, or Tab; < and > choose the column\n"
             "to sort by, r turns the order; / filters by a text, Esc ends that; j, k, arrows and page keys\n"
