@@ -131,7 +131,7 @@ def test_people():
     page.feed((d / "page.html").read_text())
     assert page.tags.count("svg") >= 3 and "section" in page.tags, page.tags
     assert not page.outside, page.outside
-    assert "no requests" in good(d / "one.pcap", "--qpn", "99")
+    assert "no flow has QPN 0x63 in this capture" in good(d / "one.pcap", "--qpn", "99")
     assert "1 of 1 flows" not in good(d / "one.pcap", "--limit", "all")
 
 
@@ -147,6 +147,8 @@ def test_refused():
     refused("is empty", d / "empty")
     refused("not Ethernet", d / "ring.pcap")
     refused("name 1 to 64 capture files", code=2)
+    refused("'0' is no number from 1 to", d / "one.pcap", "--limit", "0", code=2)
+    refused("--html: expected a file, found -", d / "one.pcap", "--html", "-", code=2)
     refused("'many' is no number", d / "one.pcap", "--limit", "many", code=2)
     refused("'0x1000000' is no number", d / "one.pcap", "--qpn", "0x1000000", code=2)
     refused("No such file or directory", d / "one.pcap", "--html", d / "no/page.html")

@@ -147,16 +147,16 @@ static int write_html(const char *path, const struct an_totals *t, const struct 
 	return EXIT_OK;
 }
 
-/* A number from 0 to max; -1, after cli_error, when it is none. */
-static long number(const char *opt, const char *text, long max)
+/* A number from min to max; -1, after cli_error, when it is none. */
+static long number(const char *opt, const char *text, long min, long max)
 {
 	char *end;
 	long v;
 
 	errno = 0;
 	v = strtol(text, &end, 0);
-	if (errno || end == text || *end || v < 0 || v > max) {
-		cli_error("--%s: '%s' is no number from 0 to %ld", opt, text, max);
+	if (errno || end == text || *end || v < min || v > max) {
+		cli_error("--%s: '%s' is no number from %ld to %ld", opt, text, min, max);
 		return -1;
 	}
 	return v;
@@ -186,6 +186,8 @@ static int tell(const struct cli *cli, const struct an *a, long qpn, size_t limi
 		if (n) {
 			print_flows(v, n);
 			print_findings(v, n);
+		} else if (qpn >= 0) {
+			printf("no flow has QPN 0x%lx in this capture\n", (unsigned long)qpn);
 		} else {
 			printf("no requests of RC queue pairs in this capture\n");
 		}
@@ -203,10 +205,14 @@ static int run_analyze(const struct cli *cli)
 
 	if (limit_text && !strcmp(limit_text, "all"))
 		limit = INT32_MAX;
-	else if (limit_text && (limit = number("limit", limit_text, INT32_MAX)) < 0)
+	else if (limit_text && (limit = number("limit", limit_text, 1, INT32_MAX)) < 0)
 		return EXIT_USAGE;
-	if (qpn_text && (qpn = number("qpn", qpn_text, 0xffffff)) < 0)
+	if (qpn_text && (qpn = number("qpn", qpn_text, 0, 0xffffff)) < 0)
 		return EXIT_USAGE;
+	if (cli_value(cli, "html") && !strcmp(cli_value(cli, "html"), "-")) {
+		cli_error("--html: expected a file, found -: standard output has the table");
+		return EXIT_USAGE;
+	}
 	if (!cli->words || cli->words > AN_FILES_MAX) {
 		cli_error("analyze: name 1 to %d capture files", AN_FILES_MAX);
 		return EXIT_USAGE;
