@@ -241,15 +241,25 @@ static void copy_flows(struct eng *e, void *arg)
 	b->n = eng_flows(e, &b->cursor, b->flow, BATCH);
 }
 
+/* What counts against the bound of a connection, of its direction with more: as `most_bytes`. */
+static json_int_t flow_held(const struct eng_flow_info *i)
+{
+	const uint64_t custody = i->held[ENG_MEM_CUSTODY] + i->held[ENG_MEM_UNPAIRED];
+	const uint64_t responses = i->held[ENG_MEM_RESPONSES];
+
+	return (json_int_t)(custody > responses ? custody : responses);
+}
+
 static json_t *flow_json(const struct api_req *req, const struct eng_flow_info *i, unsigned worker)
 {
 	char name[1][TENANT_NAME_MAX];
 
-	return add_kinds(json_pack("{s:s, s:o, s:o, s:I, s:I, s:i, s:s, s:I, s:I}", "tenant",
-	                     name_of(req, i->tenant, name), "local", api_json_ip(&i->local), "remote",
-	                     api_json_ip(&i->remote), "local_qpn", (json_int_t)i->local_qpn, "remote_qpn",
-	                     (json_int_t)i->remote_qpn, "worker", (int)worker, "state", i->state, "bytes",
-	                     sum_of(i->held), "most_bytes", (json_int_t)i->held_most),
+	return add_kinds(
+	    json_pack("{s:s, s:o, s:o, s:I, s:I, s:i, s:s, s:I, s:I, s:I}", "tenant",
+	        name_of(req, i->tenant, name), "local", api_json_ip(&i->local), "remote",
+	        api_json_ip(&i->remote), "local_qpn", (json_int_t)i->local_qpn, "remote_qpn",
+	        (json_int_t)i->remote_qpn, "worker", (int)worker, "state", i->state, "bytes", sum_of(i->held),
+	        "held_bytes", flow_held(i), "most_bytes", (json_int_t)i->held_most),
 	    i->held);
 }
 

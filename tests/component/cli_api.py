@@ -598,6 +598,7 @@ def test_memory():
         for group in "hosts", "connections":  # those that hold most, of both workers
             held = [o["bytes"] for o in page[group]]
             assert len(held) == 3 and held == sorted(held, reverse=True) and held[0] == held[1], (group, held)
+        assert all(o["held_bytes"] == 31 << 20 < o["most_bytes"] and o["bytes"] > o["held_bytes"] for o in page["connections"]), page["connections"]
         assert page["hosts"][0]["bytes"] == 49 * 2560 and page["connections"][0]["answers_bytes"] == 49 << 10
         assert s.get("/v1/memory?limit=0")["hosts"] == []
         text = s.cli("memory --limit 2").stdout

@@ -118,7 +118,7 @@ static void hosts_print(const json_t *hosts)
 
 static void flows_print(const json_t *flows)
 {
-	static const char *const columns[] = {"~LOCAL", ">QPN", "~REMOTE", ">QPN", ">BYTES", ">MOST",
+	static const char *const columns[] = {"~LOCAL", ">QPN", "~REMOTE", ">QPN", ">HELD", ">MOST",
 	    ">CUSTODY", ">RESPONSES", ">ANSWERS", ">RECEIVED", NULL};
 	struct table *t = table_new(columns);
 	const json_t *o;
@@ -130,7 +130,7 @@ static void flows_print(const json_t *flows)
 		table_add(t, ji(o, "local_qpn") ? "%lld" : "?", ji(o, "local_qpn"));
 		table_add(t, "%s", js(o, "remote"));
 		table_add(t, ji(o, "remote_qpn") ? "%lld" : "?", ji(o, "remote_qpn"));
-		table_add(t, "%s", say_bytes(jn(o, "bytes")));
+		table_add(t, "%s", say_bytes(jn(o, "held_bytes")));
 		table_add(t, "%s", say_bytes(jn(o, "most_bytes")));
 		table_add(t, "%s", or_dash(jn(o, "custody_bytes") + jn(o, "unpaired_bytes")));
 		table_add(t, "%s", or_dash(jn(o, "responses_bytes")));
@@ -183,6 +183,7 @@ const struct cli_cmd cmd_memory = {.name = "memory",
         "HELD is what shares one bound: requests in custody and READ responses on their way over the WAN.\n"
         "Above ACKS WAIT AT hosts are slowed down, above AT MOST their packets are dropped and asked for\n"
         "again. WAITING counts the directions of connections that this happened to. MOST is the most\n"
-        "ever. Below: all kinds, tenants, and the hosts and connections that hold most.\n",
+        "ever. Below: all kinds, tenants, and the hosts and connections that hold most, of all kinds. HELD\n"
+        "and MOST of a connection are those of its direction with more.\n",
     .opts = opts,
     .run = run_memory};
