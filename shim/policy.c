@@ -217,7 +217,12 @@ int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t
 		snprintf(err, size, "expected the address of a relay, found nothing");
 		return RWY_EINVAL;
 	}
-	return shim_policy_parse(p, text, err, size);
+	if (!shim_policy_parse(p, text, err, size))
+		return 0;
+	/* "line 1: ..." would be of the text above, which nobody wrote */
+	snprintf(copy, sizeof(copy), "%s", strchr(err, ':') ? strchr(err, ':') + 2 : err);
+	snprintf(err, size, "%s", copy);
+	return RWY_EINVAL;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */

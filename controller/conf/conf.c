@@ -336,6 +336,11 @@ int ctlr_conf_load(struct ctlr_conf *out, const char *path, struct conf_error *e
 	if (!f)
 		return conf_fail(err, 0, 0, "cannot be read: %s", strerror(errno));
 	n = fread(text, 1, sizeof(text), f);
+	if (ferror(f)) { /* such as a folder */
+		conf_fail(err, 0, 0, "cannot be read: %s", strerror(errno));
+		fclose(f);
+		return RWY_EINVAL;
+	}
 	fclose(f);
 	if (n == sizeof(text))
 		return conf_fail(err, 0, 0, "expected at most %zu bytes", sizeof(text) - 1);

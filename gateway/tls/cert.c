@@ -89,6 +89,25 @@ static bool key_private(const char *path, char *why, size_t size)
 	return true;
 }
 
+/* GnuTLS says "error while reading file", neither of which file nor why. */
+static bool file_there(const char *path, char *why, size_t size)
+{
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		snprintf(why, size, "%.160s: %s", path, strerror(errno));
+	else
+		fclose(f);
+	return f;
+}
+
+static bool files_there(const struct gw_cert_files *f, char *why, size_t size)
+{
+	return key_private(f->key, why, size) && file_there(f->key, why, size) &&
+	       file_there(f->certificate, why, size) && file_there(f->ca, why, size) &&
+	       (!f->crl || !*f->crl || file_there(f->crl, why, size));
+}
+
 /* Reads the files; *which is the one that is wrong. Returns GnuTLS's error, or at least 0. */
 static int files_read(struct gw_cert *c, const struct gw_cert_files *f, const char **which)
 {
@@ -114,7 +133,7 @@ int gw_cert_read(struct gw_cert **out, const struct gw_cert_files *f, char *why,
 	const char *which = NULL;
 	int rc;
 
-	if (!key_private(f->key, why, size))
+	if (!files_there(f, why, size))
 		return RWY_EINVAL;
 	c = calloc(1, sizeof(*c));
 	if (!c || gnutls_certificate_allocate_credentials(&c->cred) != 0) {

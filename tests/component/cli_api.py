@@ -658,7 +658,7 @@ def test_watch():
 def test_usage_errors():
     cases = [(["flws"], "did you mean flows?"), (["tunels"], "did you mean tunnels?"), (["xyzzy"], "roceway help lists them"),
              (["flows", "--limt", "1"], "did you mean --limit?"), (["flows", "--limit"], "needs a value: N"),
-             (["status", "--json=1"], "takes no value"), (["status", "extra"], "one word too many"), (["flows", "-x"], "no option -x"),
+             (["status", "--json=1"], "takes no value"), (["status", "extra"], "one word too many"), (["tunnel"], "roceway: tunnel: expected add, set or del"), (["flows", "-x"], "no option -x"),
              (["--limit", "1", "flows"], "no option --limit"), (["help", "flws"], "did you mean flows?"),
              (["flows", "--limit", "0"], "expected a number from 1 on"), (["flows", "--limit", "1x"], "expected a number")]
     for words, want in cases:

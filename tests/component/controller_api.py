@@ -1145,6 +1145,8 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
         f.write_text(good.replace(old, new))
         r = subprocess.run([BUILD / "bin/roceway-controller", "--check", f], capture_output=True, text=True)
         assert r.returncode == 2 and f"bad.yaml:{line}:" in r.stderr and what in r.stderr, (new, r.stderr)
+    r = subprocess.run([BUILD / "bin/roceway-controller", "--check", f.parent], capture_output=True, text=True)
+    assert r.returncode == 2 and "cannot be read: Is a directory" in r.stderr, r
     paths = ROOT / "conf/samples/jobs/three-sites.json"
     for text, line, what in [("{}", 1, "expected a list"), ("[7]", 1, "expected keys"), ("[{kind: static}]", 1, "providers[].name` is missing"),
                              ("[{name: n}]", 1, "providers[].kind` is missing"), ("[{name: 'a b', kind: static}]", 1, "providers[].name"),

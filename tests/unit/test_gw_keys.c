@@ -321,6 +321,11 @@ static void test_bad_files(void **state)
 	assert_int_equal(read_cert(&c, "junk", "ca", NULL, why), RWY_EINVAL);
 	assert_int_equal(read_cert(&c, "none", "ca", NULL, why), RWY_EINVAL);
 	assert_non_null(strstr(why, "No such file"));
+	write_file(path(0, "lone", "key"), junk, 0, 0600);
+	assert_int_equal(read_cert(&c, "lone", "ca", NULL, why), RWY_EINVAL);
+	assert_non_null(strstr(why, "lone.pem: No such file"));
+	assert_int_equal(read_cert(&c, "a", "lone", NULL, why), RWY_EINVAL);
+	assert_non_null(strstr(why, "lone.pem: No such file"));
 	for (unsigned mode = 0; mode < 0700; mode += 4) {
 		int want = (mode & 037) ? RWY_EINVAL : 0;
 

@@ -72,6 +72,7 @@ static void direct(void **state)
 	assert_null(shim_policy_find(&p, &far));
 	assert_int_equal(shim_policy_via(&p, " ", err, sizeof(err)), RWY_EINVAL);
 	assert_int_equal(shim_policy_via(&p, "relay.example", err, sizeof(err)), RWY_EINVAL);
+	assert_string_equal(err, "expected the address of a relay, found `relay.example`");
 }
 
 static void errors(void **state)

@@ -61,7 +61,7 @@ static int run_tunnel(const struct cli *cli)
 	int rc;
 
 	if (!del && !add && strcmp(action, "set") != 0) {
-		cli_error("tunnel %s: expected add, set or del", action);
+		cli_error("tunnel%s%s: expected add, set or del", *action ? " " : "", action);
 		return EXIT_USAGE;
 	}
 	if (cli->words < 2 || !*cli->word[1] || strchr(cli->word[1], '=')) {

@@ -142,7 +142,11 @@ static int listen_on(struct wanem_ctl *ctl)
 	ctl->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (ctl->fd < 0)
 		return -1;
-	if (!lstat(ctl->addr.sun_path, &st) && S_ISSOCK(st.st_mode)) {
+	if (!lstat(ctl->addr.sun_path, &st)) {
+		if (!S_ISSOCK(st.st_mode)) {
+			errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
+			return -1;
+		}
 		int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		bool is_stale = connect(probe, addr, sizeof(ctl->addr)) && errno == ECONNREFUSED;
 
