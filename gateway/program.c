@@ -266,6 +266,15 @@ static struct conf *load(const char *path)
 	return NULL;
 }
 
+/* What was printed for people or programs is worth nothing when it is cut. */
+static int printed(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_SUCCESS;
+	fprintf(stderr, "%s: cannot write to standard output\n", program->name);
+	return EXIT_FAILURE;
+}
+
 static int check_only(const char *path)
 {
 	struct conf *conf = load(path);
@@ -340,9 +349,9 @@ int gw_program_main(const struct gw_program *p, int argc, char **argv)
 			break;
 		case 'r':
 			conf_print_reference(stdout);
-			return 0;
+			return printed();
 		case 'm':
-			return gw_metrics_print(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+			return gw_metrics_print(stdout) ? EXIT_FAILURE : printed();
 		case 'V':
 			printf("%s %s\n", program->name, RWY_VERSION);
 			return 0;

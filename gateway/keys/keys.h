@@ -50,7 +50,7 @@ struct gw_keys_counters {
 	X(full, "of a peer that had too many open, refused")                                                 \
 	X(rate, "of a peer that came too often, refused")                                                    \
 	X(slow, "that did not finish in time, closed")                                                       \
-	X(reread, "times that the certificates were read again")
+	X(reread, "times that the certificates were read, first at the start")
 
 struct gw_keys_totals {
 #define X(f, s) uint64_t f;

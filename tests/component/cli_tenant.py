@@ -319,6 +319,7 @@ def test_reload_tunnels():
                             "  - {name: n, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, prefixes: [10.7.0.0/24]}\n"))
             assert json.loads(s.cli("reload --json").stdout)["tunnels"] == {"added": 2, "changed": 0, "removed": 1, "same": 0}
             assert sorted(t["name"] for t in s.get("/v1/tunnels")["tunnels"]) == ["n", "site-b"]
+            assert re.search(r"^note +security +1 of 2 tunnels without keys \(`security: none`\)$", s.cli("health", None).stdout, re.M)
             path.write_text(path.read_text().replace("rate: 10Gbps", "rate: 9Gbps").replace("log_level: info", "log_level: debug"))
             assert s.cli("reload").stdout.endswith("\ntunnels: 0 added, 1 changed, 0 removed, 1 as before\nthe log level has changed\n")
             path.write_text(path.read_text().replace("rate: 9Gbps", "rate: 8Gbps"))

@@ -287,6 +287,9 @@ def test_command_line(folder):
     assert code == 0 and "--config" in out
     code, out, _ = run("--print-reference")
     assert code == 0 and "mtu" in out
+    for word in "--print-reference", "--print-metrics":
+        with open("/dev/full", "w") as full:
+            assert subprocess.run((GATEWAY, word), stdout=full, stderr=subprocess.DEVNULL).returncode == 1, word
 
 
 def test_full_journal(folder):

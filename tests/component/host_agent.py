@@ -155,6 +155,8 @@ def test_bad_configurations():
         assert subprocess.run([AGENT, "--check", f], capture_output=True).returncode == 0
         sample = (Path(__file__).resolve().parents[2] / "conf/samples/host-agent.conf")
         assert subprocess.run([AGENT, "--check", sample], capture_output=True).returncode == 0
+    said = [subprocess.run([AGENT, word], capture_output=True, text=True) for word in ("-h", "--help")]
+    assert said[0].returncode == 0 and said[0].stdout == said[1].stdout != "", said
     for words in ((), ("--colour",), ("--check", "/a", "--config", "/b"), ("--check", "/a", "b")):
         assert subprocess.run([AGENT, *words], capture_output=True).returncode == 2, words
     assert subprocess.run([AGENT, "--check", "/nothing"], capture_output=True, text=True).stderr.startswith("/nothing: No such file")

@@ -49,7 +49,7 @@ def test_usage():
                   ("--via", "192.0.2.1", "--config", "/dev/null", "true")):
         code, out, err = run(*words)
         assert code == 2 and "usage: roceway-run" in err and not out, (words, code, err)
-    assert run("--help")[:1] == (0,) and run("--version")[1].startswith("roceway-run ")
+    assert run("-h")[:2] == run("--help")[:2] and run("--help")[:1] == (0,) and run("--version")[1].startswith("roceway-run ")
 
 
 def test_bad_files():

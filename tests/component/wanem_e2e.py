@@ -406,6 +406,10 @@ class Tests:
             self.check(r.returncode == 2 and r.stderr.count("\n") == 1, "wrong arguments: " + " ".join(args), r.stderr.strip())
         r = subprocess.run((WANEM, "--a", "nosuchif0", "--b", "nosuchif1"), capture_output=True, text=True)
         self.check(r.returncode == 1 and "nosuchif0" in r.stderr, "an unknown interface")
+        r = subprocess.run((WANEM, "-h"), capture_output=True, text=True)
+        self.check(r.returncode == 0 and "--control" in r.stdout, "-h is help")
+        r = subprocess.run(("ip", "netns", "exec", MID, WANEM, "--a", "wa", "--b", "wb", "--control", self.folder), capture_output=True, text=True)
+        self.check(r.returncode == 1 and self.folder + ": Is a directory" in r.stderr, "a folder as control socket", r.stderr.strip())
 
     def idle(self, w):
         def cpu():

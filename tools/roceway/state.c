@@ -89,15 +89,19 @@ static int run_health(const struct cli *cli)
 	if (cli->json)
 		print_json(j);
 	else
-		json_array_foreach(json_object_get(j, "checks"), i, c)
-		    printf("%-4s  %-8s  %s\n", jb(c, "ok") ? "ok" : "BAD", js(c, "name"), js(c, "detail"));
+		json_array_foreach(json_object_get(j, "checks"), i, c) printf("%-4s  %-8s  %s\n",
+		    jb(c, "note") ? "note"
+		    : jb(c, "ok") ? "ok"
+		                  : "BAD",
+		    js(c, "name"), js(c, "detail"));
 	json_decref(j);
 	return status == 200 ? EXIT_OK : EXIT_ERROR;
 }
 
 const struct cli_cmd cmd_health = {.name = "health",
     .text = "health checks and their results",
-    .more = "Exits with 0 if all checks pass, otherwise with 1.\n",
+    .more =
+        "Exits with 0 if all checks pass, otherwise with 1. A note fails nothing: a tunnel without keys.\n",
     .run = run_health};
 
 /* Fetches {KEY: [objects]} and prints it as JSON, in detail, or as a table by `row`. `more` (NULL:
