@@ -33,8 +33,8 @@ def topology():
         sh("ip", "-n", ns, "route", "add", f"fd99:{n % 2 + 1}::/32", "via", f"fd09::{n % 2 + 1}", "dev", "eth0")
 
 
-def replay(netns, path, *words):
-    return subprocess.Popen(("ip", "netns", "exec", netns, captured.ROCEWAY, "replay", path, "--interface", "eth0", "--json", *words),
+def replay(netns, path, *words, form=("--json",)):
+    return subprocess.Popen(("ip", "netns", "exec", netns, captured.ROCEWAY, "replay", path, "--interface", "eth0", *form, *words),
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -55,6 +55,15 @@ def both(path, a, b, *words):
         assert not j["icrc_bad"] and not j["unknown_qpn"] and not j["stalled"], j
 
 
+def table(path):
+    """What people get fits 100 columns."""
+    p = (replay(HA, path, "--as", captured.A, "--to", "10.9.0.2", "--pair", "10.9.0.2:7470", form=()),
+         replay(HB, path, "--as", captured.B, "--to", "10.9.0.1", "--pair", ":7470", form=()))
+    for text, err in [q.communicate(timeout=LIMIT) for q in p]:
+        head = next(line for line in text.splitlines() if line.startswith("QPN"))
+        assert "RESENT" in head and "RESULT" in head and all(len(line) <= 100 for line in text.splitlines()), (text, err)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -66,6 +75,7 @@ def main():
             topology()
             both(path, "10.9.0.1", "10.9.0.2")
             both(path, "10.9.0.77", "10.9.0.88", "--speed", "4")
+            table(path)
             both(path, "fd09::1", "fd09::2")
             both(path, "fd09::77", "fd09::88", "--speed", "4")
             # Behind a router each, by the kernel's routes; the first address of the interface; two families.
@@ -77,7 +87,7 @@ def main():
         finally:
             for ns in HA, HB:
                 subprocess.run(("ip", "netns", "del", ns), stderr=subprocess.DEVNULL)
-    print("7 passed, 0 failed")
+    print("8 passed, 0 failed")
 
 
 if __name__ == "__main__":

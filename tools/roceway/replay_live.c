@@ -108,8 +108,8 @@ static bool read_words(const struct cli *cli, struct words *w)
 
 static void print_run(const struct rp_live *l)
 {
-	static const char *const columns[] = {"QPN > QPN, CAPTURED", ">MESSAGES", ">DATA", ">GOT", ">P50",
-	    ">P99", ">LATE", ">P99", ">TIME", ">RESENT", "RESULT", NULL};
+	static const char *const columns[] = {"~QPN > QPN", "~MESSAGES", ">DATA", "~GOT", ">P50", ">P99",
+	    ">LATE", ">P99", ">TIME", ">RESENT", "~RESULT", NULL};
 	struct table *t = table_new(columns);
 
 	printf("%u connections as %s with %s, over %s in %s; %llu packets sent, %llu received\n\n", l->conns,
@@ -129,7 +129,7 @@ static void print_run(const struct rp_live *l)
 		table_add(t, "%s", replay_quantile(&h->stats.completion, 0.99));
 		table_add(t, "%s", replay_quantile(&h->stats.late, 0.5));
 		table_add(t, "%s", replay_quantile(&h->stats.late, 0.99));
-		table_add(t, "%s", x > 0 ? say_share(x) : "-");
+		table_add(t, x > 0 ? "%.3gx" : "-", x);
 		table_add(t, "%llu", (unsigned long long)h->reqr.resent);
 		table_add(t, "%s", replay_result(h));
 	}
