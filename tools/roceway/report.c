@@ -349,7 +349,7 @@ static int pack(const struct report *r, const char *output)
 {
 	const int to = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	struct stat st;
-	int from, rc, status;
+	int from, rc = 0, status = 0;
 	pid_t pid;
 
 	if (to < 0) {
