@@ -150,15 +150,20 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
     assert "not from our CA" in c.get("/v1/health", 403)["error"]
     # another CA with the same name
     w.op.get("/v1/health")
+    first = w.ctl.client(w.ca.issue("gone", "operator"))  # and another one, as when the first nears its end
     w.context["gone"] = w.ca.issue("gone", "operator")
     gone = w.ctl.client(w.context["gone"])
-    gone.get("/v1/health")
+    near = w.ctl.client(w.ca.issue("not-gone", "operator"))
+    for c in (first, gone, near):
+        c.get("/v1/health")
     w.ca.run("revoke", "gone")
     gone.get("/v1/health")  # the controller does not know it
     w.ctl.hup()
+    assert "revoked" in first.get("/v1/health", 403)["error"]
     assert "revoked" in gone.get("/v1/health", 403)["error"]  # on the existing connection
     gone.close()
     assert "revoked" in gone.get("/v1/sites", 403)["error"]
+    near.get("/v1/health")
     w.op.get("/v1/health")
     # an unreadable list changes nothing
     crl = w.ca.dir / "crl.pem"
@@ -176,6 +181,21 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
     assert "no role" in c.get("/v1/health", 403)["error"]
     events = w.op.get("/v1/events?limit=1000")["events"]
     assert any("revoked" in e["text"] for e in events) and any("not from our CA" in e["text"] for e in events)
+
+
+def test_the_ca_refuses_what_would_spoil_it(w):
+    before = {p.name: p.read_bytes() for p in w.ca.dir.iterdir()}
+    for words in (("issue", "ca", "gateway"), ("issue", "crl", "gateway"), ("issue", "a/b", "gateway"), ("issue", "a", "king"),
+                  ("revoke", "ca"), ("revoke", "nothing"), ("init",), ("init", "more"), ("list", "more")):
+        try:
+            w.ca.run(*words)
+        except subprocess.CalledProcessError as e:
+            assert e.stderr.startswith(("roceway-ca: ", "usage: ")), (words, e.stderr)
+        else:
+            raise AssertionError(words)
+    assert before == {p.name: p.read_bytes() for p in w.ca.dir.iterdir()}
+    assert subprocess.run([ROOT / "tools/ca/roceway-ca", w.ca.dir / "new", "init", "more"], capture_output=True).returncode == 2
+    assert not (w.ca.dir / "new").exists()
 
 
 def test_a_gateway_is_itself_only(w):
