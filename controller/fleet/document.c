@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "controller/fleet/fleet.h"
+#include "controller/job/jobs.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/path.h"
 #include "controller/state/pinned.h"
@@ -139,6 +140,8 @@ static void job_assignments(struct ctlr *c, struct ctlr_gateway *g, json_t *list
 	for (struct ctlr_job **p = all; p && *p; p++) {
 		const struct ctlr_job *j = *p;
 
+		if (ctlr_job_lacks_tenant(c, j))
+			continue;
 		json_array_foreach(json_object_get(j->json, "plan"), i, row)
 		{
 			const char *pair = json_string_value(json_object_get(row, "pair"));

@@ -357,11 +357,14 @@ enum ctlr_outcome ctlr_api_tenant_put(struct ctlr *c, struct ctlr_req *r)
 
 enum ctlr_outcome ctlr_api_tenant_delete(struct ctlr *c, struct ctlr_req *r)
 {
+	const struct ctlr_job *j = ctlr_job_of_tenant(c, r->arg[0]);
 	char key[STORE_KEY_MAX];
 	struct ctlr_change *ch;
 
 	if (!ctlr_map_find(&c->tenants, r->arg[0]))
 		return ctlr_req_fail(r, 404, "", "there is no tenant %s", r->arg[0]);
+	if (j) /* whoever gets its VNI next would get what was reserved for the job */
+		return ctlr_req_fail(r, 409, "", "job %s names it: withdraw its jobs first", j->name);
 	ch = ctlr_change_new(NULL, NULL);
 	ctlr_change_cmp(ch, "guard/config", c->guard_rev);
 	ctlr_change_put(ch, "guard/config", json_object());
@@ -452,6 +455,7 @@ void ctlr_tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 	if (!kv->value) {
 		if (nt)
 			tenant_free(c, nt);
+		ctlr_job_set_tenant(c);
 		ctlr_event(c, EVENT_INFO, "tenant", name, "removed");
 		return;
 	}
@@ -466,7 +470,7 @@ void ctlr_tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 	nt->vni = (uint32_t)json_integer_value(json_object_get(j, "vni"));
 	nt->mod_rev = kv->mod_rev;
 	set_prefixes(c, nt, kv->mod_rev, true);
-	ctlr_job_set_tenant(c, nt);
+	ctlr_job_set_tenant(c);
 	ctlr_event(c, EVENT_INFO, "tenant", name, "set, VNI %u", nt->vni);
 }
 

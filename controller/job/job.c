@@ -294,14 +294,6 @@ void ctlr_job_tick(struct ctlr *c)
 
 /* --- from the store --------------------------------------------------------------------------- */
 
-static uint32_t job_vni(const struct ctlr *c, const json_t *record)
-{
-	const char *tenant = json_string_value(json_object_get(json_object_get(record, "job"), "tenant"));
-	const struct ctlr_tenant *nt = tenant ? ctlr_map_find(&c->tenants, tenant) : NULL;
-
-	return nt ? nt->vni : 0;
-}
-
 static void job_free(struct ctlr *c, struct ctlr_job *j)
 {
 	ctlr_reserved_set_job(c, j, false);
@@ -372,7 +364,7 @@ void ctlr_job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	}
 	j->json = record;
 	j->mod_rev = kv->mod_rev;
-	j->vni = job_vni(c, record);
+	j->vni = ctlr_job_vni(c, record);
 	j->until_ms = (uint64_t)json_integer_value(json_object_get(record, "until_ms"));
 	j->claims = ctlr_job_claims(record, &j->claim);
 	if (plan_book_claim(c->book, j->claim, j->claims))
@@ -384,19 +376,18 @@ void ctlr_job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 }
 
 /* At start jobs are applied before their tenants. */
-void ctlr_job_set_tenant(struct ctlr *c, const struct ctlr_tenant *nt)
+void ctlr_job_set_tenant(struct ctlr *c)
 {
 	struct ctlr_job *j;
 
 	CTLR_MAP_EACH(&c->jobs, j)
 	{
-		const char *of =
-		    json_string_value(json_object_get(json_object_get(j->json, "job"), "tenant"));
+		const uint32_t vni = ctlr_job_vni(c, j->json);
 
-		if (!of || strcmp(of, nt->name) != 0 || j->vni == nt->vni)
+		if (j->vni == vni)
 			continue;
 		ctlr_job_set_routes(c, j, false);
-		j->vni = nt->vni;
+		j->vni = vni;
 		ctlr_job_set_routes(c, j, true);
 	}
 }

@@ -11,7 +11,14 @@ ctlr_handler ctlr_api_job_list, ctlr_api_job_get, ctlr_api_job_post, ctlr_api_jo
 
 /* Applies a record jobs/NAME of the store. */
 void ctlr_job_apply(struct ctlr *c, const struct store_kv *kv, const char *name);
-void ctlr_job_set_tenant(struct ctlr *c, const struct ctlr_tenant *nt); /* its jobs get its VNI */
+void ctlr_job_set_tenant(struct ctlr *c); /* a tenant came, changed or went: jobs follow */
+/* tenant.c: the VNI of the tenant that a job's record names; 0: it names none, or one that is not
+ * there. */
+uint32_t ctlr_job_vni(const struct ctlr *c, const json_t *record);
+/* True if the job names a tenant that is not there: no VNI is its own. */
+bool ctlr_job_lacks_tenant(const struct ctlr *c, const struct ctlr_job *j);
+/* A job that names the tenant; NULL: none does. */
+const struct ctlr_job *ctlr_job_of_tenant(const struct ctlr *c, const char *name);
 /* Withdraws jobs whose time is over. */
 void ctlr_job_tick(struct ctlr *c);
 void ctlr_jobs_free(struct ctlr *c); /* frees all jobs */

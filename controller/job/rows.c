@@ -28,10 +28,12 @@ static void add_row(struct ctlr *c, const struct ctlr_job *j, const json_t *row)
 
 void ctlr_job_set_routes(struct ctlr *c, const struct ctlr_job *j, bool add)
 {
-	json_t *row;
+	/* Without its tenant they would be the underlay's. */
+	const bool none = add && ctlr_job_lacks_tenant(c, j);
+	json_t *plan = none ? NULL : json_object_get(j->json, "plan"), *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(j->json, "plan"), i, row)
+	json_array_foreach(plan, i, row)
 	{
 		if (!json_string_value(json_object_get(row, "source")) ||
 		    !json_string_value(json_object_get(row, "destination")))

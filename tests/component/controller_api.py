@@ -3,10 +3,12 @@
 # controller_api.py BUILD: the controller over SQLite and over three etcd nodes, compared with
 # controller/openapi.yaml: tests reach every path, method and status of the file, with right and
 # with wrong requests of gateways and operators.
+import contextlib
 import json
 import re
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -1132,6 +1134,31 @@ def test_all_is_there_again_after_a_restart(w):
     w.op.delete("/v1/tenants/red")
     assert a.document()["generation"] > doc["generation"]
     w.sched.delete("/v1/jobs/j")
+
+
+def test_a_tenant_whose_jobs_are_there_stays(w):
+    w.sites()
+    w.op.put("/v1/tenants/red", red(), 201)
+    a, b = w.gateways("gw-a1", "gw-b1")
+    stop = keep_alive(w, a, b)
+    w.sched.put("/v1/jobs/of-red", {"tenant": "red", "pairs": [{"source": "10.1.0.5", "destination": "10.2.0.5", "bandwidth_bps": 10**8}]}, 201)
+    until(lambda: a.document()["assignments"])
+    assert "job of-red" in w.op.delete("/v1/tenants/red", 409)["error"]
+    stop()
+    # a store of before that: the job has no tenant, and the next one with its VNI does not get its reservations
+    w.ctl.stop()
+    with contextlib.closing(sqlite3.connect(w.ctl.config.parent / "c.db", isolation_level=None)) as db:
+        assert db.execute("DELETE FROM kv WHERE CAST(key AS TEXT) LIKE '%tenant/red'").rowcount == 1
+    w.ctl.start()
+    w.connect()
+    a.client, b.client = w.gw_a1, w.gw_b1
+    stop = keep_alive(w, a, b)
+    w.op.put("/v1/tenants/blue", red(), 201)
+    assert a.document()["assignments"] == [] and b.document()["assignments"] == []
+    assert [r for r in w.op.get("/v1/routes?site=a")["routes"] if "source" in r] == []
+    w.sched.delete("/v1/jobs/of-red")
+    w.op.delete("/v1/tenants/blue")
+    stop()
 
 
 def test_gateways_have_time_to_come_back_after_a_start(w):
