@@ -8,9 +8,11 @@
 
 #include "controller/state/ctlr.h"
 
-/* A row of a plan: by addresses, and by QPNs where the row names a queue pair. */
+/* A row of a plan: by addresses, and by QPNs where the row names a queue pair. Several jobs may
+ * have one; the first of them by name says the route, and is the one in the table. */
 struct ctlr_route {
 	struct ctlr_map_node node;
+	struct ctlr_route *next;
 	char key[192];
 	uint32_t vni, qpn[2]; /* at addr[0] and addr[1]; 0: all */
 	char addr[2][MDL_ADDR];
@@ -18,8 +20,7 @@ struct ctlr_route {
 	const struct ctlr_job *job;
 };
 
-/* Adds a row of the job's plan; the index owns it. NULL: another job has such a row, the row is
- * malformed, or out of memory. */
+/* Adds a row of the job's plan; the index owns it. NULL: the row is malformed, or out of memory. */
 const struct ctlr_route *ctlr_route_add(struct ctlr *c, const struct ctlr_job *j, const json_t *row);
 /* Removes and frees the row, if it is this job's. */
 void ctlr_route_del(struct ctlr *c, const struct ctlr_job *j, const json_t *row);

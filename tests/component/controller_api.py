@@ -931,6 +931,41 @@ def test_jobs_are_planned_refused_and_withdrawn(w):
     stop()
 
 
+def test_two_jobs_name_one_pair(w):
+    w.sites()
+    gws = w.gateways("gw-a1", "gw-b1")
+    stop = keep_alive(w, *gws)
+    until(lambda: [t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"])
+
+    def job(bps):
+        return {"pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": bps}]}
+
+    def told(g, jobs):
+        status, out = g.client.ask("GET", g.path(f"/document?after={g.generation}&wait_ms=1000"))
+        g.generation = out["generation"] if status == 200 else g.generation
+        return status == 200 and sorted(x["job"] for x in out["assignments"]) == jobs
+
+    def routed():
+        return [r["source"] for r in w.op.get("/v1/routes?site=a")["routes"] if "source" in r] == ["10.1.5.1/32"]
+    # whichever was first by name or by time: each is told, and the other one stays when it goes
+    for first, second in (("j1", "j2"), ("j2", "j1")):
+        w.sched.put(f"/v1/jobs/{first}", job(10**8), 201)
+        [until(lambda g=g: told(g, [first])) for g in gws]
+        w.sched.put(f"/v1/jobs/{second}", job(10**9), 201)
+        [until(lambda g=g: told(g, ["j1", "j2"])) for g in gws]
+        for name, left in ((first, [second]), (second, [])):
+            assert routed()
+            w.sched.delete(f"/v1/jobs/{name}")
+            [until(lambda g=g: told(g, left)) for g in gws]
+        assert not routed()
+    # one that changes stays in the list
+    w.sched.put("/v1/jobs/j1", job(10**8), 201)
+    w.sched.put("/v1/jobs/j2", job(10**8), 201)
+    w.sched.put("/v1/jobs/j1", {"pairs": [{"source": "10.1.5.9", "destination": "10.2.5.9", "bandwidth_bps": 10**8}]}, 200)
+    assert sorted(r["source"] for r in w.op.get("/v1/routes?site=a")["routes"] if "source" in r) == ["10.1.5.1/32", "10.1.5.9/32"]
+    stop()
+
+
 def job_of(net, bps):
     return {"pairs": [{"source": f"10.1.{net}.{i}", "destination": f"10.2.{net}.{k}", "bandwidth_bps": bps} for i in range(4) for k in range(4)]}
 
