@@ -34,7 +34,10 @@ void ctlr_gateway_put(struct ctlr_change *ch, const char *name, const struct ctl
 uint64_t ctlr_gateway_new_lease(void); /* random, not 0 */
 /* Takes what it said with its lease. */
 void ctlr_gateway_heard(struct ctlr *c, struct ctlr_gateway *g, const struct model_lease *m);
-/* Replies that the lease is renewed. */
+/* True, with a reply (503): other replicas take this one for gone, and its gateways have one term
+ * to come to another one. */
+bool ctlr_replica_unfit(struct ctlr_req *r);
+/* Replies that the lease is renewed, or that the gateway must go to another replica. */
 void ctlr_gateway_renewed(struct ctlr *c, struct ctlr_req *r, const struct ctlr_gateway *g);
 /* The document's generation: the last revision that changed it. */
 uint64_t ctlr_document_generation(const struct ctlr *c, const struct ctlr_gateway *g);

@@ -95,7 +95,9 @@ enum ctlr_outcome ctlr_api_gateway_put(struct ctlr *c, struct ctlr_req *r)
 
 	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_read(r, &model_registration_table, &reg, NULL))
 		return REQ_DONE;
-	if (reg.has_pair)
+	if (ctlr_replica_unfit(r))
+		outcome = REQ_DONE;
+	else if (reg.has_pair)
 		outcome = ctlr_pair_register(c, r, g, &reg);
 	else
 		outcome = register_alone(c, r, g, &reg);
@@ -144,7 +146,7 @@ static void take_over_gateway(struct ctlr *c, struct ctlr_gateway *g)
 	char key[STORE_KEY_MAX];
 	struct ctlr_change *ch;
 
-	if (g->changing || !strcmp(g->owner, c->conf->name))
+	if (g->changing || !strcmp(g->owner, c->conf->name) || ctlr_replica_cut_off(c))
 		return;
 	record_key(key, g->name);
 	ch = ctlr_change_new(NULL, NULL);
@@ -329,10 +331,11 @@ static bool lease_ran_out(const struct ctlr *c, const struct ctlr_gateway *g, rw
 {
 	const struct ctlr_pair *p = g->reg.has_pair ? ctlr_pair_of(c, g->name) : NULL;
 
+	if (!g->up || now < g->expires || g->changing || ctlr_replica_cut_off(c))
+		return false;
 	if (p)
-		return g->up && now >= g->expires && !g->changing && ctlr_pair_ran_out(c, p, now);
-	return g->up && now >= g->expires && !g->changing &&
-	       (!strcmp(g->owner, c->conf->name) || !ctlr_replica_alive(c, g->owner));
+		return ctlr_pair_ran_out(c, p, now);
+	return !strcmp(g->owner, c->conf->name) || !ctlr_replica_alive(c, g->owner);
 }
 
 struct due { /* gateways that expire in a tick: [0] with their jobs, [1] alone, jobs later */

@@ -40,8 +40,18 @@ void ctlr_gateway_heard(struct ctlr *c, struct ctlr_gateway *g, const struct mod
 	snprintf(g->refusal, sizeof(g->refusal), "%s", m->has_refused && m->refusal ? m->refusal : "");
 }
 
+bool ctlr_replica_unfit(struct ctlr_req *r)
+{
+	if (!ctlr_replica_cut_off(r->c))
+		return false;
+	ctlr_req_fail(r, 503, "", "this replica is cut off from the store: go to another one");
+	return true;
+}
+
 void ctlr_gateway_renewed(struct ctlr *c, struct ctlr_req *r, const struct ctlr_gateway *g)
 {
+	if (ctlr_replica_unfit(r))
+		return;
 	COUNT(c, leases);
 	ctlr_req_reply(r, 200,
 	    json_pack("{s:I, s:I}", "ttl_ms", (json_int_t)ctlr_gateway_ttl_ms(c), "generation",

@@ -375,7 +375,8 @@ static bool member_ran_out(const struct ctlr *c, const struct ctlr_pair *p, unsi
 {
 	const struct ctlr_member *m = &p->member[k];
 
-	return now >= m->expires && (!strcmp(m->owner, c->conf->name) || !ctlr_replica_alive(c, m->owner));
+	return now >= m->expires && !ctlr_replica_cut_off(c) &&
+	       (!strcmp(m->owner, c->conf->name) || !ctlr_replica_alive(c, m->owner));
 }
 
 bool ctlr_pair_ran_out(const struct ctlr *c, const struct ctlr_pair *p, rwy_time now)

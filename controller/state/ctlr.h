@@ -35,6 +35,7 @@
 
 #define CTLR_MEMBERS     2 /* gateways of a pair, pair.h */
 #define CTLR_ALL_MEMBERS CTLR_MEMBERS
+#define CTLR_REPLICA_TTL 3000u /* ms; of a replica's lease in the store */
 
 #define CTLR_TICK_MS 20 /* longest delay before an expired lease is noticed or a poll answered */
 
@@ -295,6 +296,9 @@ struct ctlr {
 	char reacted[MDL_NAME], asked[MDL_NAME];
 	size_t swept, swept_gateways;
 	rwy_time hosts_at; /* when silent hosts were last looked for */
+	/* replica.c: the last time that others were sure to see this replica; until when gateways
+	 * that found none have time */
+	rwy_time renewed, grace_until;
 };
 
 static inline void ctlr_lock(struct ctlr *c)
@@ -358,14 +362,21 @@ void ctlr_state_free(struct ctlr *c); /* frees all objects; jobs and tenants are
 
 int ctlr_load_all(struct ctlr *c); /* reads and applies everything; takes the lock */
 void ctlr_apply_record(struct ctlr *c, const struct store_kv *kv); /* locked */
-/* When a lease that begins now runs out. After a start it includes the grace: gateways must first
- * notice that this controller is back. */
+/* When a lease that begins now runs out. After a start, or a time without the store, it includes
+ * the grace: gateways must first notice that this controller is back. */
 rwy_time ctlr_lease_expiry(const struct ctlr *c);
 /* True if the replica's lease is valid. Locked. */
 bool ctlr_replica_alive(const struct ctlr *c, const char *name);
 /* True if this replica decides about the tunnel: the first of its gateways that is up talks to
  * it. */
 bool ctlr_tunnel_is_ours(const struct ctlr *c, const struct ctlr_tunnel *t);
+
+/* --- replica.c -------------------------------------------------------------------------------- */
+
+/* True if other replicas take this one for gone: it could not renew its lease in time. Locked. */
+bool ctlr_replica_cut_off(const struct ctlr *c);
+/* The lease was renewed by a request that began then. Locked. */
+void ctlr_replica_renewed(struct ctlr *c, rwy_time at);
 
 /* --- writer.c --------------------------------------------------------------------------------- */
 

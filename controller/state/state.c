@@ -250,5 +250,7 @@ rwy_time ctlr_lease_expiry(const struct ctlr *c)
 {
 	const rwy_dur term = ctlr_gateway_ttl_ms(c) * RWY_MS;
 
-	return ctlr_now() + (c->loaded ? term : rwy_time_max(term, c->conf->grace));
+	const rwy_time now = ctlr_now();
+
+	return rwy_time_max(now + term, c->loaded ? c->grace_until : now + c->conf->grace);
 }

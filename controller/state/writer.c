@@ -19,7 +19,6 @@
 #define APPLY_WAIT  (5 * RWY_SEC)
 #define WATCH_LAG   RWY_SEC /* the watch restarts when a stored change is unreported for so long */
 #define WATCH_LEAST (100 * RWY_MS)
-#define REPLICA_TTL 3000u /* ms */
 
 struct ctlr_change {
 	struct ctlr_change *next;
@@ -45,6 +44,7 @@ struct ctlr_writer {
 	bool watch_locked; /* the watcher holds the state's lock */
 	pthread_t writer, watcher;
 	uint64_t lease;
+	bool there; /* the replica's key is in the store, with this lease */
 	rwy_time renewed;
 };
 
@@ -277,8 +277,9 @@ static void replica_renew(struct ctlr *c)
 	char key[STORE_KEY_MAX];
 	struct store_op op = {key, "{}", 2, 0};
 	struct store_txn t = {.op = &op, .ops = 1};
+	const rwy_time begin = ctlr_now();
 	int rc = w->lease ? store_lease_renew(c->store, w->lease) : STORE_ENOLEASE;
-	bool well;
+	bool well, renewed;
 
 	snprintf(key, sizeof(key), "replica/%s", c->conf->name);
 	ctlr_lock(c);
@@ -286,15 +287,20 @@ static void replica_renew(struct ctlr *c)
 	ctlr_unlock(c);
 	op.lease = w->lease;
 	if (rc == STORE_ENOLEASE) {
-		rc = store_lease(c->store, REPLICA_TTL, &op.lease);
+		rc = store_lease(c->store, CTLR_REPLICA_TTL, &op.lease);
 		w->lease = rc ? 0 : op.lease;
-		well = false;
+		w->there = false;
 	}
-	if (!rc && !well) /* a full store renews leases but accepts no writes */
+	renewed = !rc;
+	if (!rc && (!well || !w->there)) { /* a full store renews leases but accepts no writes */
 		rc = store_commit(c->store, &t);
+		w->there |= !rc;
+	}
 	w->renewed = ctlr_now();
 	ctlr_lock(c);
 	store_health(c, rc);
+	if (renewed && w->there)
+		ctlr_replica_renewed(c, begin);
 	ctlr_unlock(c);
 }
 
@@ -309,7 +315,7 @@ static void *writer_main(void *arg)
 
 		if (n)
 			commit_batch(c, ch, n);
-		if (rwy_since(c->writer->renewed, ctlr_now()) > REPLICA_TTL / 3 * RWY_MS)
+		if (rwy_since(c->writer->renewed, ctlr_now()) > CTLR_REPLICA_TTL / 3 * RWY_MS)
 			replica_renew(c);
 	}
 	return NULL;
@@ -425,6 +431,7 @@ int ctlr_writer_start(struct ctlr *c)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->more, &attr);
 	c->writer = w;
+	c->renewed = ctlr_now();
 	if (pthread_create(&w->writer, NULL, writer_main, c))
 		return RWY_ENOMEM;
 	if (pthread_create(&w->watcher, NULL, watcher_main, c))

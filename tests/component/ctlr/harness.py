@@ -13,6 +13,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -198,6 +199,54 @@ class Etcd:
 
     def yaml(self):
         return "{kind: etcd, endpoints: [" + ", ".join(f'"{u}"' for u in self.urls) + "]}"
+
+
+class Wires:
+    """The way from one controller to the nodes of an etcd, which can be cut."""
+
+    def __init__(self, etcd):
+        self.cut, self.open, self.urls = False, set(), []
+        for url in etcd.urls:
+            s = socket.create_server(("127.0.0.1", free_port()))
+            self.urls.append(f"http://127.0.0.1:{s.getsockname()[1]}")
+            threading.Thread(target=self.serve, args=(s, int(url.rsplit(":", 1)[1])), daemon=True).start()
+
+    def yaml(self):
+        return Etcd.yaml(self)
+
+    def serve(self, listening, port):
+        while True:
+            near = listening.accept()[0]
+            try:
+                far = None if self.cut else socket.create_connection(("127.0.0.1", port))
+            except OSError:
+                far = None
+            if far is None:
+                near.close()
+                continue
+            self.open |= {near, far}
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
+
+    def carry(self, a, b):
+        try:
+            while not self.cut and (data := a.recv(65536)):
+                b.sendall(data)
+        except OSError:
+            pass
+        for s in (a, b):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def set(self, cut):
+        self.cut = cut
+        for s in list(self.open) if cut else ():
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
 
 # --- the controller --------------------------------------------------------------------------------------------
