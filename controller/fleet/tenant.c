@@ -422,7 +422,7 @@ static void set_prefixes(struct ctlr *c, const struct ctlr_tenant *nt, uint64_t 
 			if (!s || !text || !mdl_prefix(text, canon))
 				continue;
 			if (!add)
-				ctlr_lpm_del(&c->lpm, nt->vni, canon);
+				ctlr_lpm_del(&c->lpm, nt->vni, canon, s);
 			else if (ctlr_lpm_add(&c->lpm, nt->vni, canon, s))
 				ctlr_event(c, EVENT_ERROR, "tenant", nt->name, "%s is at two places", canon);
 		}

@@ -36,10 +36,16 @@ const struct ctlr_job *ctlr_containers_find(struct ctlr *c, const char *tenant, 
 	return h ? h->job : NULL;
 }
 
+/* When everything is read again, the job that has it now may come before the one that had it. */
 static void holder_add(struct ctlr *c, const struct ctlr_job *j, const char *tenant, const char *address)
 {
-	struct holder *h = holder_find(c, tenant, address) ? NULL : calloc(1, sizeof(*h));
+	struct holder *h = holder_find(c, tenant, address);
 
+	if (h) {
+		h->job = j;
+		return;
+	}
+	h = calloc(1, sizeof(*h));
 	if (!h)
 		return;
 	key_of(h->key, tenant, address);

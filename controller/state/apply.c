@@ -132,7 +132,7 @@ static void site_prefixes(struct ctlr *c, struct ctlr_site *s, bool add)
 
 	for (unsigned i = 0; i < s->m.prefixes.n; i++)
 		if (!add)
-			ctlr_lpm_del(&c->lpm, 0, p[i]);
+			ctlr_lpm_del(&c->lpm, 0, p[i], s);
 		else if (ctlr_lpm_add(&c->lpm, 0, p[i], s))
 			ctlr_event(c, EVENT_ERROR, "site", s->name, "prefix %s is another site's", p[i]);
 }

@@ -59,10 +59,9 @@ static void sweep_missing(
 	}
 }
 
-static void all_applied(struct ctlr *c, struct load *l, uint64_t rev)
+/* Before records are applied: what was theirs may be another's now. */
+static void sweep(struct ctlr *c, struct load *l, uint64_t rev)
 {
-	for (const struct seen *s = l->first; s; s = s->next)
-		ctlr_apply_record(c, &s->kv);
 	sweep_missing(c, l, &c->tunnels, "tunnel/", rev);
 	sweep_missing(c, l, &c->gateways, "gateway/", rev);
 	sweep_missing(c, l, &c->pairs, "pair/", rev);
@@ -72,6 +71,11 @@ static void all_applied(struct ctlr *c, struct load *l, uint64_t rev)
 	sweep_missing(c, l, &c->detours, "detour/", rev);
 	sweep_missing(c, l, &c->reservations, "reservation/", rev);
 	sweep_missing(c, l, &c->replicas, "replica/", rev);
+}
+
+/* After records are applied, because these name sites. */
+static void sweep_sites(struct ctlr *c, struct load *l, uint64_t rev)
+{
 	for (struct ctlr_site *it = ctlr_map_next(&c->sites, NULL), *next; it; it = next) {
 		char key[STORE_KEY_MAX];
 		const struct store_kv kv = {.key = key, .mod_rev = rev};
@@ -81,6 +85,18 @@ static void all_applied(struct ctlr *c, struct load *l, uint64_t rev)
 		if (it->stored && !ctlr_map_find(&l->seen, key))
 			ctlr_apply_record(c, &kv);
 	}
+}
+
+static void all_applied(struct ctlr *c, struct load *l, uint64_t rev)
+{
+	sweep(c, l, rev);
+	/* A prefix may have changed hands, and the records of both may come in any order. */
+	ctlr_lpm_free(&c->lpm);
+	c->lpm.filling = true;
+	for (const struct seen *s = l->first; s; s = s->next)
+		ctlr_apply_record(c, &s->kv);
+	sweep_sites(c, l, rev);
+	c->lpm.filling = false;
 	c->rev = rev;
 	c->loaded = true;
 }

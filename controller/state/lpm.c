@@ -92,12 +92,12 @@ static struct entry *find_exact(const struct ctlr_lpm *l, uint32_t vni, const ch
 	return ctlr_map_find(&l->map, key);
 }
 
-void ctlr_lpm_del(struct ctlr_lpm *l, uint32_t vni, const char *prefix)
+void ctlr_lpm_del(struct ctlr_lpm *l, uint32_t vni, const char *prefix, const void *value)
 {
 	unsigned len;
 	struct entry *e = find_exact(l, vni, prefix, &len);
 
-	if (!e)
+	if (!e || e->value != value || l->filling)
 		return;
 	l->used[len]--;
 	ctlr_map_del(&l->map, &e->node);

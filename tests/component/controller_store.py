@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.dont_write_bytecode = True
 import cases  # noqa: E402
 from ctlr.harness import CA, Controller, Etcd, Gateway, temporary, until  # noqa: E402
+from ctlr.ranks import pod, task  # noqa: E402
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ONLY = sys.argv[2:]
@@ -225,6 +226,10 @@ def test_etcd_out_of_space():
     with_etcd(run, quota=8 << 20)
 
 
+def tenant_of(vni, stays, changes):
+    return {"vni": vni, "sites": {site: {"prefixes": [{"prefix": p, "at": "vtep"}]} for site, p in (("stays", stays), ("changes", changes))}}
+
+
 def test_etcd_compacted_while_nobody_looked():
     """A replica hangs; meanwhile all nodes restart, records change, and the missed revisions are
     compacted."""
@@ -233,10 +238,22 @@ def test_etcd_compacted_while_nobody_looked():
         op2 = second.client(w.context["op"])
         for name in ("stays", "goes", "changes"):
             w.put(name, 201)
-        w.op.put("/v1/tenants/t", {"vni": 5, "sites": {"stays": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "vtep"}]}}}, 201)
+        w.op.put("/v1/tenants/t", tenant_of(5, "10.1.0.0/24", "10.2.0.0/24"), 201)
+        w.op.put("/v1/tenants/v", tenant_of(6, "10.1.6.0/24", "10.2.6.0/24"), 201)
+        # what changes hands meanwhile: from the first to the second by name and back, and from one that goes
+        net = {name: f"10.{i}.0.0/16" for i, name in enumerate(("a-was", "z-was", "goes"), 60)}
+        for name in net:
+            w.op.put(f"/v1/sites/{name}", {"prefixes": [net[name]]}, None)
+        for i, name in enumerate(("h", "h2"), 50):
+            w.op.put(f"/v1/sites/{name}", {"prefixes": [f"10.{i}.0.0/16"]}, 201)
+
+        def job(op, name, n, want):
+            return op.put(f"/v1/jobs/{name}", task([("h", 16), ("h2", 8)], [pod(f"pod-{n}", 50, n)], hold_ms=3600000), want)
+        for n, name in enumerate(("a-was", "z-was", "goes"), 1):
+            job(w.op, name, n, 201)
         gw = Gateway(w.ctl.client(w.context["gw-a1"]), "gw-a1", "stays", 11)
         gw.register()
-        until(lambda: len(op2.get("/v1/sites")["sites"]) == 3 and op2.get("/v1/gateways")["gateways"])
+        until(lambda: op2.get("/v1/jobs") == w.op.get("/v1/jobs") and op2.get("/v1/gateways")["gateways"])
         second.proc.send_signal(signal.SIGSTOP)
         for i in range(3):
             etcd.kill(i)
@@ -246,13 +263,33 @@ def test_etcd_compacted_while_nobody_looked():
         w.op.put("/v1/sites/changes", {"prefixes": [], "location": "new"})
         w.op.delete("/v1/gateways/gw-a1")
         w.op.delete("/v1/tenants/t")
+        w.op.put("/v1/tenants/u", tenant_of(5, "10.1.0.0/24", "10.2.0.0/24"), 201)
+        w.op.put("/v1/tenants/v", tenant_of(7, "10.1.6.0/24", "10.2.7.0/24"))
+        w.op.put("/v1/tenants/a", tenant_of(6, "10.1.6.0/24", "10.2.6.0/24"), 201)
+        for name in ("a-was", "z-was"):
+            w.op.put(f"/v1/sites/{name}", {"prefixes": []})
+        for name, prefix in (("z-is", net["a-was"]), ("a-is", net["z-was"]), ("b-is", net["goes"])):
+            w.op.put(f"/v1/sites/{name}", {"prefixes": [prefix]}, 201)
+        w.op.delete("/v1/jobs/goes")
+        for n, name in enumerate(("a-was", "z-was"), 11):
+            job(w.op, name, n, 200)
+        for n, name in enumerate(("z-is", "a-is", "b-is"), 1):
+            job(w.op, name, n, 201)
         w.put("comes", 201)
         rev = json.loads(etcd.ctl(0, "get", "x", "-w", "json").stdout)["header"]["revision"]
         assert not etcd.ctl(0, "compact", str(rev)).returncode
         second.proc.send_signal(signal.SIGCONT)
         until(lambda: op2.get("/v1/sites") == w.op.get("/v1/sites"))
         assert op2.get("/v1/gateways") == w.op.get("/v1/gateways") == {"gateways": [], "next": None}
-        assert op2.get("/v1/tenants") == w.op.get("/v1/tenants") == {"tenants": []}
+        assert op2.get("/v1/tenants") == w.op.get("/v1/tenants") and op2.get("/v1/jobs") == w.op.get("/v1/jobs")
+        for prefix, owner in ((net["a-was"], "z-is"), (net["z-was"], "a-is"), (net["goes"], "b-is")):
+            assert f"site {owner} has" in op2.put("/v1/sites/thief", {"prefixes": [prefix]}, 409)["error"]
+        for n, owner in enumerate(("z-is", "a-is", "b-is"), 1):
+            assert f"the job {owner} has" in job(op2, "thief", n, 409)["error"]
+        gw = Gateway(second.client(w.context["gw-b1"]), "gw-b1", "changes", 12)
+        gw.register()
+        for vni, ends in ((5, ("10.1.0.1", "10.2.0.1")), (6, ("10.1.6.1", "10.2.6.1")), (7, ("10.1.6.1", "10.2.7.1"))):
+            assert "no pair of gateways" in gw.open(ends, vni=vni)[0]["reason"], vni
         assert any("reading everything" in e["text"] for e in op2.get("/v1/events?limit=1000")["events"])
         op2.ask("PUT", "/v1/sites/last", {"prefixes": []}, 201)
         until(lambda: op2.get("/v1/sites") == w.op.get("/v1/sites"))
