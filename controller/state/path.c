@@ -88,7 +88,9 @@ static struct plan_obs obs_measured(const struct ctlr_link *l, uint32_t source)
 
 static bool obs_pushed(const struct ctlr_push *p, struct plan_obs *o, rwy_time now)
 {
-	const uint64_t age = (ctlr_wall_ms() - p->at_ms) * RWY_MS;
+	const uint64_t wall = ctlr_wall_ms();
+	/* the clock of the replica that took it may be ahead */
+	const uint64_t age = wall > p->at_ms ? (wall - p->at_ms) * RWY_MS : 0;
 
 	if (age > p->m.ttl_ms * RWY_MS || age > now)
 		return false;

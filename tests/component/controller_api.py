@@ -1174,6 +1174,32 @@ def test_all_is_there_again_after_a_restart(w):
     w.sched.delete("/v1/jobs/j")
 
 
+def in_store(w, key, change):
+    """Changes a record while the controller is away. change: of the value, or None: it goes."""
+    w.ctl.stop()
+    with contextlib.closing(sqlite3.connect(w.ctl.config.parent / "c.db", isolation_level=None)) as db:
+        (full, value), = db.execute("SELECT key, value FROM kv WHERE CAST(key AS TEXT) LIKE ?", ("%" + key,)).fetchall()
+        if change:
+            db.execute("UPDATE kv SET value = ? WHERE key = ?", (json.dumps(change(json.loads(value))).encode(), full))
+        else:
+            db.execute("DELETE FROM kv WHERE key = ?", (full,))
+    w.ctl.start()
+    w.connect()
+
+
+def test_a_promise_by_a_clock_that_is_ahead_counts(w):
+    w.sites()
+    gws = w.gateways("gw-a1", "gw-b1")
+    w.net.put("/v1/links/a/b/net", {"class": "reserved", "bandwidth_bps": 10**10, "delay_us": 20000, "jitter_us": 100, "loss_ppm": 0, "ttl_ms": 86400000})
+    in_store(w, "link/a/b/net", lambda v: {**v, "at_ms": v["at_ms"] + 3600000})
+    for g, client in zip(gws, (w.gw_a1, w.gw_b1)):
+        g.client = client
+    stop = keep_alive(w, *gws)
+    until(lambda: [t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"])
+    w.sched.put("/v1/jobs/j", {"pairs": [{"source": "10.1.0.1", "destination": "10.2.0.1", "bandwidth_bps": 10**8, "delay_us": 25000}]}, 201)
+    stop()
+
+
 def test_a_tenant_whose_jobs_are_there_stays(w):
     w.sites()
     w.op.put("/v1/tenants/red", red(), 201)
@@ -1184,11 +1210,7 @@ def test_a_tenant_whose_jobs_are_there_stays(w):
     assert "job of-red" in w.op.delete("/v1/tenants/red", 409)["error"]
     stop()
     # a store of before that: the job has no tenant, and the next one with its VNI does not get its reservations
-    w.ctl.stop()
-    with contextlib.closing(sqlite3.connect(w.ctl.config.parent / "c.db", isolation_level=None)) as db:
-        assert db.execute("DELETE FROM kv WHERE CAST(key AS TEXT) LIKE '%tenant/red'").rowcount == 1
-    w.ctl.start()
-    w.connect()
+    in_store(w, "tenant/red", None)
     a.client, b.client = w.gw_a1, w.gw_b1
     stop = keep_alive(w, a, b)
     w.op.put("/v1/tenants/blue", red(), 201)
