@@ -34,6 +34,9 @@ STORE_TEST := $(filter $(BUILD)/tests/unit/test_store%,$(UNIT_BIN))
 $(STORE_TEST): $(call obj,$(wildcard tests/lib/store/*.c)) $(STORE_LIB) $(BASE_LIB)
 $(STORE_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl sqlite3) -lpthread
 $(filter $(BUILD)/tests/unit/test_model% $(BUILD)/tests/unit/test_plan_standby,$(UNIT_BIN)): $(MODEL_LIB)
+CTLR_TEST  := $(filter $(BUILD)/tests/unit/test_ctlr%,$(UNIT_BIN))
+$(CTLR_TEST): $(CTLR_DEPS)
+$(CTLR_TEST): LDFLAGS_ALL += $(CTLR_LIBS) $(PLAN_LIBS)
 # Fuzzes clients' JSON.
 $(BUILD)/tests/fuzz/fuzz_ctlr_json: $(MODEL_LIB)
 $(BUILD)/tests/fuzz/fuzz_ctlr_json: LDFLAGS_ALL += -ljansson

@@ -62,27 +62,57 @@ uint64_t ctlr_room_later(struct ctlr *c, const struct ctlr_job *but, ctlr_room_f
 	return at;
 }
 
-/* Drops those from the list that need not go: a later one may have made an earlier one needless. */
-static unsigned drop_needless(struct ctlr_job **v, unsigned n, ctlr_room_fits *fits, void *ctx)
-{
-	struct ctlr_job *one;
+/* A plan is made with the lock held. */
+struct trials {
+	ctlr_room_fits *fits;
+	void *ctx;
+	unsigned left;
+};
 
-	for (unsigned i = n - 1; i-- > 0;) {
-		one = v[i];
-		memmove(&v[i], &v[i + 1], (n - i - 1) * sizeof(*v));
-		if (fits(ctx, v, n - 1)) {
-			n--;
-			continue;
+static bool tried(void *ctx, struct ctlr_job *const *without, unsigned n)
+{
+	struct trials *t = ctx;
+
+	return t->left && t->left-- && t->fits(t->ctx, without, n);
+}
+
+/*
+ * Leaves those of the n jobs, which are enough, that have to go: a later one may have made an
+ * earlier one needless. Of the first ones the fewest that do beside those that are known to have to
+ * go: the last of these has to, too, and so on. Returns how many; 0: more than can go, or found in
+ * no reasonable time.
+ */
+static unsigned drop_needless(struct ctlr_job **v, unsigned n, struct trials *t)
+{
+	struct ctlr_job *go[ROOM_PREEMPT_MAX], **ask = calloc(n + ROOM_PREEMPT_MAX, sizeof(*ask));
+	unsigned k = 0;
+
+	while (ask && n && k < ROOM_PREEMPT_MAX) {
+		unsigned lo = 0, hi = n - 1;
+
+		go[k++] = v[n - 1];
+		while (lo < hi) {
+			const unsigned mid = lo + (hi - lo) / 2;
+
+			memcpy(ask, v, mid * sizeof(*ask));
+			memcpy(ask + mid, go, k * sizeof(*ask));
+			if (tried(t, ask, mid + k))
+				hi = mid;
+			else
+				lo = mid + 1;
 		}
-		memmove(&v[i + 1], &v[i], (n - i - 1) * sizeof(*v));
-		v[i] = one;
+		n = lo;
 	}
-	return n;
+	free(ask);
+	for (unsigned i = 0; i < k; i++)
+		v[i] = go[k - 1 - i];
+	return n || !t->left ? 0 : k;
 }
 
 unsigned ctlr_room_preempt(struct ctlr *c, const struct ctlr_job *but, uint64_t priority,
     ctlr_room_fits *fits, void *ctx, struct ctlr_job **out)
 {
+	struct trials t = {.fits = fits, .ctx = ctx, .left = ROOM_TRIALS_MAX};
 	struct ctlr_job **v = ctlr_jobs_by_name(c);
 	unsigned n = 0, k;
 
@@ -92,9 +122,8 @@ unsigned ctlr_room_preempt(struct ctlr *c, const struct ctlr_job *but, uint64_t 
 			v[n++] = *p;
 	if (n)
 		qsort(v, n, sizeof(*v), by_priority);
-	k = enough(v, n, fits, ctx);
-	k = k ? drop_needless(v, k, fits, ctx) : 0;
-	k = k <= ROOM_PREEMPT_MAX ? k : 0;
+	k = enough(v, n, tried, &t);
+	k = k ? drop_needless(v, k, &t) : 0;
 	if (k)
 		memcpy(out, v, k * sizeof(*out));
 	free(v);

@@ -6,7 +6,8 @@
 
 #include "controller/state/ctlr.h"
 
-#define ROOM_PREEMPT_MAX 24 /* jobs that one job preempts: they are one transaction with it */
+#define ROOM_PREEMPT_MAX 24  /* jobs that one job preempts: they are one transaction with it */
+#define ROOM_TRIALS_MAX  200 /* plans that are made to find them, with the lock held */
 
 /* True if the job fits without the claims of n others. */
 typedef bool ctlr_room_fits(void *ctx, struct ctlr_job *const *without, unsigned n);
@@ -17,7 +18,8 @@ uint64_t ctlr_room_later(struct ctlr *c, const struct ctlr_job *but, ctlr_room_f
 /*
  * The jobs of a lower priority that have to go, in out[ROOM_PREEMPT_MAX]: lowest priorities first,
  * of equal ones the youngest, and none that need not. Jobs with tunnels in networks stay. Returns
- * how many; 0: it does not fit without them either, or too many would have to go.
+ * how many; 0: it does not fit without them either, too many would have to go, or it takes too many
+ * trials to find them.
  */
 unsigned ctlr_room_preempt(struct ctlr *c, const struct ctlr_job *but, uint64_t priority,
     ctlr_room_fits *fits, void *ctx, struct ctlr_job **out);
