@@ -118,7 +118,7 @@ enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 	ch = ctlr_change_new(NULL, NULL);
 	if (g->up) { /* its jobs' pairs are placed anew in the same transaction */
 		g->up = false;
-		ctlr_job_moves(c, ch, false);
+		ctlr_job_moves(c, ch);
 		g->up = true;
 	}
 	record_key(key, g->name);
@@ -287,7 +287,8 @@ static void on_expired(void *ctx, int rc, uint64_t rev)
 		if (!g)
 			continue;
 		g->changing = false;
-		g->missed++;
+		/* too large for this store: without the jobs at once, which follow one by one */
+		g->missed = rc == RWY_EINVAL ? TOGETHER : g->missed + 1;
 		/* a job changed meanwhile: try again at once; a failing store gets a pause */
 		g->expires = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : RWY_SEC / 4);
 		ctlr_pair_not_down(e->c, g);
@@ -312,7 +313,7 @@ static void expire_gateways(struct ctlr *c, struct ctlr_gateway **g, unsigned n,
 	for (unsigned i = 0; i < n; i++)
 		g[i]->up = false;
 	if (!alone)
-		ctlr_job_moves(c, ch, false);
+		ctlr_job_moves(c, ch);
 	for (unsigned i = 0; i < n; i++) {
 		g[i]->up = true;
 		memcpy(e->name[i], g[i]->name, sizeof(e->name[i]));

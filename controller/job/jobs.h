@@ -44,9 +44,9 @@ int ctlr_job_pairs(struct ctlr_req *r, const struct model_job *m, const json_t *
  * table: other ranks than it has (split.h); its reference stays the caller's; NULL: none. NULL: out
  * of memory. */
 json_t *ctlr_job_plan_again(struct ctlr *c, const struct ctlr_job *j, json_t *table);
-/* Plans jobs again that lost a gateway or a tunnel, and with `broken` also broken ones. Adds the
- * new records with their comparisons to ch. Returns how many. */
-unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken);
+/* Plans jobs again that lost a gateway or a tunnel. Adds the new records with their comparisons to
+ * ch: as many as a change can have, the next tick has the others. Returns how many. */
+unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch);
 /* Stores new plans of jobs that c->jobs_look asks for, and once a second tries broken ones. */
 void ctlr_job_move_tick(struct ctlr *c);
 /* Adds its plan to the route index, or removes it. */

@@ -17,8 +17,9 @@
 
 #define MOVES_MAX   24      /* jobs in a transaction */
 #define TOUCH_MAX   60      /* gateways in a transaction; if more, all are touched */
-#define ROWS_MAX    2500    /* rows in a transaction: etcd accepts 1.5 MB */
+#define BYTES_MAX   1000000 /* of records in a transaction: etcd accepts 1.5 MiB of all */
 #define BROKEN_EACH RWY_SEC /* after this time measurements and claims may have changed */
+#define TRIES_MAX   32      /* broken jobs that are planned in that time, twice: the lock is held */
 #define STORE_PAUSE (RWY_SEC / 4)
 
 /* True if a pair of the job has lost its gateway or tunnel. */
@@ -50,6 +51,58 @@ static bool lost_a_pair(struct ctlr *c, const struct ctlr_job *j)
 static bool is_tried(struct ctlr *c, const struct ctlr_job *j)
 {
 	return json_object_get(j->json, "reason") && !ctlr_job_react_holds(c, j);
+}
+
+/* Broken jobs that one pass may plan again. */
+struct tries {
+	bool each; /* the pass of each second, which goes on where the last one ended */
+	unsigned left;
+	const struct ctlr_job *last; /* the last one that it planned */
+	bool more;                   /* it did not come to the end */
+};
+
+/* Whether the broken job is after the one that the last pass ended with. */
+static bool is_next(const struct ctlr *c, const struct ctlr_job *j)
+{
+	const uint64_t p = ctlr_job_priority(j);
+
+	return !*c->tried || p < c->tried_priority ||
+	       (p == c->tried_priority && strcmp(j->name, c->tried) > 0);
+}
+
+/* Whether the job is to be planned again. */
+static bool is_due(struct ctlr *c, const struct ctlr_job *j, struct tries *t)
+{
+	const bool again = t && json_object_get(j->json, "reason");
+
+	if (j->too_large || (!lost_a_pair(c, j) && !j->stale && !(again && is_tried(c, j))))
+		return false;
+	if (!again)
+		return true;
+	if (t->each && !is_next(c, j))
+		return false;
+	t->more |= !t->left;
+	return t->left;
+}
+
+static void count_try(const struct ctlr_job *j, struct tries *t)
+{
+	if (!t || !json_object_get(j->json, "reason"))
+		return;
+	t->left--;
+	t->last = j;
+}
+
+/* Where the pass of the next second begins. */
+static void tries_end(struct ctlr *c, const struct tries *t)
+{
+	if (!t->each)
+		return;
+	*c->tried = 0;
+	if (t->more && t->last) {
+		snprintf(c->tried, sizeof(c->tried), "%s", t->last->name);
+		c->tried_priority = ctlr_job_priority(t->last);
+	}
 }
 
 /* Nothing to store. A job that is broken as before is not stored for another loss of its path. */
@@ -136,25 +189,31 @@ static void sort_by_priority(struct ctlr_job **all)
 		qsort(all, n, sizeof(*all), by_priority);
 }
 
-unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
+/* t: broken jobs are tried, too, at most so many; NULL: only if they lost a pair. */
+static unsigned moves(struct ctlr *c, struct ctlr_change *ch, struct tries *t)
 {
 	struct move m[MOVES_MAX];
 	json_t *touch = json_object(), *record;
 	char key[STORE_KEY_MAX];
+	const unsigned max = c->jobs_alone ? 1 : MOVES_MAX;
 	unsigned n = 0;
 	struct ctlr_job **all = ctlr_jobs_by_name(c);
-	size_t rows = 0;
+	size_t bytes = 0, size;
 
 	sort_by_priority(all);
 	for (struct ctlr_job **p = all; p && *p; p++) {
 		struct ctlr_job *j = *p;
 
-		if (!lost_a_pair(c, j) && !j->stale && !(broken && is_tried(c, j)))
+		if (!is_due(c, j, t))
 			continue;
-		if (n == MOVES_MAX || rows > ROWS_MAX) {
+		size = json_dumpb(j->json, NULL, 0, JSON_COMPACT);
+		if (n == max || (n && bytes + size > BYTES_MAX)) {
 			c->jobs_look = true; /* the next tick has the others */
+			if (t)
+				t->more = true;
 			break;
 		}
+		count_try(j, t);
 		record = ctlr_job_plan_again(c, j, NULL);
 		if (j->stale && json_object_get(record, "reason"))
 			json_object_set_new(record, "measured_ms", json_integer((json_int_t)ctlr_wall_ms()));
@@ -163,10 +222,12 @@ unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 			json_decref(record);
 			continue;
 		}
+		bytes += size;
+		if (t)
+			snprintf(c->moved, sizeof(c->moved), "%s", j->name);
 		m[n].job = j;
 		m[n].claims = ctlr_job_claims(record, &m[n].claim);
 		book_move(c, &m[n++], true);
-		rows += json_array_size(json_object_get(record, "plan"));
 		touch_losers(touch, j->json, record);
 		snprintf(key, sizeof(key), "job/%s", j->name);
 		ctlr_change_cmp(ch, key, j->mod_rev);
@@ -186,7 +247,29 @@ unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 	return n;
 }
 
+unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch)
+{
+	return moves(c, ch, NULL);
+}
+
 /* --- time ------------------------------------------------------------------------------------- */
+
+/* The change is larger than what this store takes, as an etcd with another limit. Its jobs go one
+ * by one then, and one that is too large alone stays where it is until it is put again. */
+static void too_large(struct ctlr *c)
+{
+	struct ctlr_job *j = ctlr_map_find(&c->jobs, c->moved);
+
+	if (!c->jobs_alone)
+		ctlr_event(
+		    c, EVENT_WARNING, "store", NULL, "it takes no change so large: jobs move one by one");
+	else if (j)
+		ctlr_event(c, EVENT_ERROR, "job", j->name,
+		    "its new plan is larger than the store takes: it stays as it is");
+	if (c->jobs_alone && j)
+		j->too_large = true;
+	c->jobs_alone = true;
+}
 
 static void on_moved(void *ctx, int rc, uint64_t rev)
 {
@@ -195,6 +278,8 @@ static void on_moved(void *ctx, int rc, uint64_t rev)
 	c->jobs_changing = false;
 	if (!rc)
 		return;
+	if (rc == RWY_EINVAL)
+		too_large(c);
 	c->jobs_look = true; /* another replica may have been first; then nothing is left to do */
 	c->jobs_at = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : STORE_PAUSE);
 }
@@ -202,16 +287,24 @@ static void on_moved(void *ctx, int rc, uint64_t rev)
 void ctlr_job_move_tick(struct ctlr *c)
 {
 	const rwy_time now = ctlr_now();
+	struct tries t = {.each = now >= c->jobs_broken_at};
 	struct ctlr_change *ch;
+	unsigned n;
 
-	if (c->jobs_changing || now < c->jobs_at || (!c->jobs_look && now < c->jobs_broken_at))
+	if (c->jobs_changing || now < c->jobs_at || (!c->jobs_look && !t.each))
 		return;
 	ch = ctlr_change_new(on_moved, c);
 	if (!ch)
 		return;
 	c->jobs_look = false;
-	c->jobs_broken_at = now + BROKEN_EACH;
-	if (!ctlr_job_moves(c, ch, true)) {
+	t.left = t.each ? TRIES_MAX : c->jobs_tries;
+	n = moves(c, ch, &t);
+	c->jobs_tries = t.each ? TRIES_MAX : t.left;
+	if (t.each)
+		c->jobs_broken_at = now + BROKEN_EACH;
+	tries_end(c, &t);
+	if (!n) {
+		c->jobs_alone = false;
 		ctlr_change_cancel(ch);
 		return;
 	}

@@ -216,6 +216,7 @@ struct ctlr_job {
 	 * is to be made anew */
 	rwy_time differs_at;
 	bool stale;
+	bool too_large; /* job/move.c: the store does not take its new plan */
 };
 
 static inline uint64_t ctlr_job_priority(const struct ctlr_job *j)
@@ -290,6 +291,12 @@ struct ctlr {
 	/* jobs must be checked; a change of jobs is submitted and not yet applied */
 	bool jobs_look, jobs_changing;
 	rwy_time jobs_at, jobs_broken_at;
+	/* job/move.c: jobs move one by one, `moved` is the last of the change; broken jobs that may
+	 * be planned again until jobs_broken_at; where the next turn of them begins */
+	bool jobs_alone;
+	unsigned jobs_tries;
+	char moved[MDL_NAME], tried[MDL_NAME];
+	uint64_t tried_priority;
 	/* job/react.h: when the next job is looked at, and when networks are asked; the last jobs
 	 * of both */
 	rwy_time react_at, ask_at;

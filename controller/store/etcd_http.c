@@ -77,9 +77,10 @@ static int meaning(long status, const json_t *j)
 		return STORE_EFULL;
 	if (strstr(error, "invalid auth token"))
 		return RWY_EAGAIN;
-	if (code == GRPC_INVALID)
-		return RWY_EINVAL;
-	return STORE_EUNSURE; /* timed out, leader changed, unavailable: it may have been done */
+	if (code == GRPC_INVALID || (code == GRPC_EXHAUSTED && strstr(error, "larger than max")))
+		return RWY_EINVAL; /* too large for etcd, or for its gateway */
+	/* timed out, leader changed, unavailable: it may have been done */
+	return STORE_EUNSURE;
 }
 
 /* Sends one request to one endpoint; `again`: it may be executed twice. STORE_EDOWN: it was not

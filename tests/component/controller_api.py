@@ -1117,6 +1117,33 @@ def test_a_job_that_does_not_fit_any_more_is_broken_until_it_does(w):
     [end() for end in stop.values()]
 
 
+def test_many_broken_jobs_are_tried_in_turns(w):
+    """More than are tried in a second, and those of a high priority fit no more: the others come back."""
+    w.sites()
+    w.op.put("/v1/sites/c", {"prefixes": ["10.3.0.0/16"]}, 201)
+    a, b = w.gateways("gw-a1", "gw-b1")
+    c = w.gateway("gw-b2", "c", 31)
+    c.register()
+    stop = keep_alive(w, a, b, c)
+    until(lambda: len([t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"]) == 3)
+    for i in range(80):
+        job = {"pairs": [{"source": f"10.1.7.{i}", "destination": f"10.{2 + i % 2}.7.{i}", "bandwidth_bps": 10**7}], "priority": 7 * (i % 2)}
+        w.sched.put(f"/v1/jobs/j{i}", job, 201)
+
+    def states(priority):
+        return {j["state"] for j in w.sched.get("/v1/jobs")["jobs"] if j["job"]["priority"] == priority}
+    assert states(0) == states(7) == {"planned"}
+    for name in ("gw-b1", "gw-b2"):
+        w.op.delete(f"/v1/gateways/{name}")
+    until(lambda: states(0) == states(7) == {"broken"})
+    b.register()
+    until(lambda: states(0) == {"planned"})
+    assert states(7) == {"broken"}
+    c.register()
+    until(lambda: states(7) == {"planned"})
+    stop()
+
+
 # --- other requests -------------------------------------------------------------------------------
 
 

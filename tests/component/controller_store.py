@@ -297,6 +297,52 @@ def test_etcd_compacted_while_nobody_looked():
     with_etcd(run)
 
 
+def large_jobs_move(w, *jobs):
+    """A gateway dies that has part of jobs whose plans together are more than etcd takes in one change."""
+    for name in ("a", "b"):
+        w.op.put(f"/v1/sites/{name}", {"prefixes": [f"2001:db8:aaaa:{name * 4}::/64"]}, 201)
+    context = {**w.context, "gw-a2": w.ca.issue("gw-a2", "gateway")}
+    gws = [Gateway(w.ctl.client(context[name]), name, name[3], 10 + i) for i, name in enumerate(("gw-a1", "gw-a2", "gw-b1"))]
+    [g.register() for g in gws]
+    going = {g.name: True for g in gws}
+
+    def run(g):
+        while going[g.name]:
+            g.renew()
+            time.sleep(0.2)
+    threads = {g.name: threading.Thread(target=run, args=(g,), daemon=True) for g in gws}
+    [t.start() for t in threads.values()]
+    until(lambda: len([t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"]) == 2)
+    for k, n in enumerate(jobs):
+        pairs = [{"source": f"2001:db8:aaaa:aaaa:bbbb:cccc:{4096 + k:x}:{4096 + i:x}", "destination": f"2001:db8:aaaa:bbbb:bbbb:cccc:{4096 + k:x}:{4096 + i:x}",
+                  "bandwidth_bps": 1000} for i in range(n)]
+        w.op.put(f"/v1/jobs/j{k}", {"pairs": pairs}, 201)
+    assert all("gw-a1/gw-b1" in {r["pair"] for r in w.op.get(f"/v1/jobs/j{k}")["plan"]} for k in range(2))
+    size = len(json.dumps(w.op.get("/v1/jobs"), separators=(",", ":")))
+    print(f"    the two are {size} bytes")
+    going["gw-a1"] = False
+    threads["gw-a1"].join()
+    until(lambda: all({r["pair"] for r in w.op.get(f"/v1/jobs/j{k}")["plan"]} == {"gw-a2/gw-b1"} for k in range(2)))
+    assert all(w.op.get(f"/v1/jobs/j{k}")["state"] == "planned" for k in range(2))
+    going.update({name: False for name in going})
+    [t.join() for t in threads.values()]
+    return size
+
+
+def test_etcd_with_jobs_that_are_large():
+    def run(w, etcd, d):
+        assert large_jobs_move(w, 2400, 3300) > etcd.request
+        assert not w.said("one by one")
+    with_etcd(run)
+
+
+def test_etcd_that_takes_less_than_usual():
+    def run(w, etcd, d):
+        assert 1000000 > large_jobs_move(w, 1400, 1400) > etcd.request
+        until(lambda: w.said("one by one"))
+    with_etcd(run, request=600 << 10)
+
+
 def test_etcd_whose_node_hangs():
     """Any node, also the leader: changes are accepted and visible to their author; the node
     returns."""

@@ -107,6 +107,22 @@ static void a_compacted_revision_is_told(void **state)
 	assert_string_equal(st_one(store, "w/c", 0).text, "w/c=3 ");
 }
 
+/* Above etcd's limit, and above that of its JSON gateway: it is refused for good. */
+static void a_transaction_that_is_too_large_is_invalid(void **state)
+{
+	static char big[800001];
+	const struct store_op op[] = {
+	    {"l/a", big, 800000, 0}, {"l/b", big, 800000, 0}, {"l/c", big, 800000, 0}};
+
+	memset(big, 'x', sizeof(big) - 1);
+	for (unsigned ops = 2; ops <= 3; ops++) {
+		struct store_txn t = {.op = op, .ops = ops};
+
+		assert_int_equal(store_commit(store, &t), RWY_EINVAL);
+	}
+	assert_int_equal(st_all(store, "l/").n, 0);
+}
+
 /* Any node may die, in any way: writes continue, and the watch misses nothing. */
 static void a_node_that_dies_is_not_noticed(void **state)
 {
@@ -172,6 +188,8 @@ int main(void)
 	    cmocka_unit_test(base64_of_any_length),
 	    cmocka_unit_test(replicas_see_each_other),
 	    cmocka_unit_test_setup_teardown(a_compacted_revision_is_told, etcd_setup, etcd_teardown),
+	    cmocka_unit_test_setup_teardown(
+	        a_transaction_that_is_too_large_is_invalid, etcd_setup, etcd_teardown),
 	    cmocka_unit_test_setup_teardown(a_node_that_dies_is_not_noticed, etcd_setup, etcd_teardown),
 	    cmocka_unit_test_setup_teardown(without_a_quorum_nothing_is_done, etcd_setup, etcd_teardown),
 	};

@@ -163,8 +163,8 @@ def free_port():
 class Etcd:
     """Three nodes."""
 
-    def __init__(self, directory, quota=1 << 30):
-        self.dir, self.quota = Path(directory), quota
+    def __init__(self, directory, quota=1 << 30, request=1536 << 10):
+        self.dir, self.quota, self.request = Path(directory), quota, request
         self.urls = [f"http://127.0.0.1:{free_port()}" for _ in range(3)]
         self.peers = [f"http://127.0.0.1:{free_port()}" for _ in range(3)]
         self.proc = [None] * 3
@@ -180,7 +180,7 @@ class Etcd:
         self.proc[i] = subprocess.Popen(
             ["etcd", "--name", f"n{i}", "--data-dir", self.dir / f"n{i}", "--listen-client-urls", self.urls[i], "--advertise-client-urls", self.urls[i],
              "--listen-peer-urls", self.peers[i], "--initial-advertise-peer-urls", self.peers[i], "--initial-cluster", cluster,
-             "--heartbeat-interval", str(round(50 * SLOW)), "--election-timeout", str(round(500 * SLOW)), "--quota-backend-bytes", str(self.quota)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             "--heartbeat-interval", str(round(50 * SLOW)), "--election-timeout", str(round(500 * SLOW)), "--quota-backend-bytes", str(self.quota), "--max-request-bytes", str(self.request)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
         atexit.register(self.proc[i].kill)
 
