@@ -121,20 +121,21 @@ enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 		ctlr_job_moves(c, ch);
 		g->up = true;
 	}
-	record_key(key, g->name);
-	ctlr_change_cmp(ch, key, g->mod_rev);
-	ctlr_change_del(ch, key);
-	if (ctlr_pair_of(c, g->name)) {
-		snprintf(key, sizeof(key), "pair/%s", g->name);
-		ctlr_change_del(ch, key);
-	}
 	ctlr_change_put(ch, "touch/", json_object()); /* others' documents lose its tunnels */
-	for (struct ctlr_tunnel *t = g->tunnel; t && ctlr_change_ops(ch) < STORE_OPS_MAX;
+	/* as many as there is room for, before the gateway: state/orphan.h has the rest */
+	for (struct ctlr_tunnel *t = g->tunnel; t && ctlr_change_ops(ch) < STORE_OPS_MAX - 2;
 	     t = t->next[ctlr_tunnel_side(t, g)])
 		if (t->mod_rev) {
 			snprintf(key, sizeof(key), "tunnel/%s", t->name);
 			ctlr_change_del(ch, key);
 		}
+	if (ctlr_pair_of(c, g->name)) {
+		snprintf(key, sizeof(key), "pair/%s", g->name);
+		ctlr_change_del(ch, key);
+	}
+	record_key(key, g->name);
+	ctlr_change_cmp(ch, key, g->mod_rev);
+	ctlr_change_del(ch, key);
 	return ctlr_req_commit(r, ch, 200);
 }
 

@@ -53,13 +53,15 @@ bool ctlr_tenant_prefix_twice(struct ctlr_req *r, const json_t *sites)
 		{
 			const char *text = json_string_value(json_object_get(p, "prefix"));
 
+			if (bad)
+				continue;
 			snprintf(field, sizeof(field), "sites.%.31s.prefixes[%zu].prefix", name, i);
-			if (!bad && (!text || !mdl_prefix(text, canon) || json_object_get(seen, canon))) {
+			bad = !text || !mdl_prefix(text, canon) || json_object_get(seen, canon);
+			if (bad)
 				ctlr_req_fail(
 				    r, 400, field, "%s: expected a prefix that is at no other place", field);
-				bad = true;
-			}
-			json_object_set_new(seen, text ? canon : "", json_true());
+			else
+				json_object_set_new(seen, canon, json_true());
 		}
 	}
 	json_decref(seen);

@@ -12,6 +12,7 @@
 #include "controller/state/change.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
+#include "controller/state/orphan.h"
 #include "controller/state/path.h"
 #include "controller/state/reserved.h"
 #include "controller/state/work.h"
@@ -275,6 +276,27 @@ static void sweep_tunnels(struct ctlr *c, rwy_time now)
 	}
 }
 
+/* Each goes in a change of its own: one that is refused must not keep the others. */
+static void drop_orphans(struct ctlr *c)
+{
+	struct ctlr_orphan *o;
+	char key[STORE_KEY_MAX];
+
+	for (unsigned left = PER_TICK; left && (o = ctlr_orphan_take(c)); left--) {
+		struct ctlr_change *ch = ctlr_change_new(NULL, NULL);
+
+		/* It is back, or this version cannot read its record. */
+		snprintf(key, sizeof(key), "gateway/%s", o->gateway);
+		ctlr_change_cmp(ch, key, 0);
+		snprintf(key, sizeof(key), "tunnel/%s", o->tunnel);
+		ctlr_change_cmp(ch, key, o->mod_rev);
+		ctlr_change_del(ch, key);
+		free(o);
+		if (!ctlr_change_submit(c, ch))
+			return; /* when everything is read the next time */
+	}
+}
+
 void ctlr_tunnels_tick(struct ctlr *c, rwy_time now)
 {
 	struct batch *b = NULL;
@@ -285,6 +307,7 @@ void ctlr_tunnels_tick(struct ctlr *c, rwy_time now)
 		if (g->site)
 			gateway_plan(c, g, &left);
 	sweep_tunnels(c, now);
+	drop_orphans(c);
 	for (left = PER_TICK; c->plan && left; left--) {
 		struct ctlr_tunnel *t = c->plan;
 

@@ -11,6 +11,7 @@
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
 #include "controller/state/flow.h"
+#include "controller/state/orphan.h"
 #include "controller/state/pair.h"
 #include "controller/state/work.h"
 
@@ -56,6 +57,10 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 
 			snprintf(site, sizeof(site), "%s", g->site ? g->site->name : "");
 			ctlr_event(c, EVENT_INFO, "gateway", name, "removed");
+			/* the others went with the same change */
+			for (struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)])
+				if (t->mod_rev)
+					ctlr_orphan_add(c, t->name, name, t->mod_rev);
 			ctlr_gateway_free(c, g);
 			c->jobs_look = true;
 			/* a site that nothing else names is freed with its gateway */
@@ -223,6 +228,23 @@ static void tunnel_paths(struct ctlr *c, struct ctlr_tunnel *t, const json_t *re
 	snprintf(t->unsteered, sizeof(t->unsteered), "%s", why);
 }
 
+/* The record of a tunnel that cannot be: it goes, if that is because a gateway is not there. */
+static void tunnel_without_end(struct ctlr *c, const char *name, uint64_t mod_rev)
+{
+	const char *slash = strchr(name, '/');
+	char end[2][MDL_NAME];
+
+	if (!slash)
+		return;
+	snprintf(end[0], MDL_NAME, "%.*s", (int)(slash - name), name);
+	snprintf(end[1], MDL_NAME, "%s", slash + 1);
+	for (unsigned i = 0; i < 2; i++)
+		if (!ctlr_map_find(&c->gateways, end[i])) {
+			ctlr_orphan_add(c, name, end[i], mod_rev);
+			return;
+		}
+}
+
 static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
 	struct ctlr_tunnel *t = tunnel_named(c, name, kv->value != NULL);
@@ -232,6 +254,8 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	c->jobs_look |= !kv->value || !t || !t->has;
 	if (!kv->value && t)
 		ctlr_tunnel_free(c, t);
+	if (kv->value && !t)
+		tunnel_without_end(c, name, kv->mod_rev);
 	if (!kv->value || !t)
 		return;
 	j = read_record(c, kv);

@@ -286,8 +286,9 @@ struct ctlr {
 	uint64_t routes_gen; /* generation of the routes of all sites */
 	struct {
 		struct ctlr_gateway *first, *last;
-	} work[CTLR_WORK_KINDS];  /* queues of gateways */
-	struct ctlr_tunnel *plan; /* queue of tunnels */
+	} work[CTLR_WORK_KINDS];    /* queues of gateways */
+	struct ctlr_tunnel *plan;   /* queue of tunnels */
+	struct ctlr_orphan *orphan; /* orphan.h */
 	/* jobs must be checked; a change of jobs is submitted and not yet applied */
 	bool jobs_look, jobs_changing;
 	rwy_time jobs_at, jobs_broken_at;

@@ -6,6 +6,7 @@
 
 #include "controller/state/ctlr.h"
 #include "controller/state/flow.h"
+#include "controller/state/orphan.h"
 #include "controller/state/reserved.h"
 #include "controller/state/work.h"
 
@@ -203,6 +204,7 @@ void ctlr_state_free(struct ctlr *c)
 	ctlr_reserved_free(c);
 	ctlr_map_free(&c->pinned); /* its entries were freed with the jobs */
 	ctlr_lpm_free(&c->lpm);
+	ctlr_orphans_free(c);
 	ctlr_map_free(&c->gateways);
 	ctlr_map_free(&c->sites);
 	ctlr_map_free(&c->tunnels);

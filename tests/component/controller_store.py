@@ -184,10 +184,10 @@ def test_sqlite_that_is_damaged_or_no_store():
 # --- etcd --------------------------------------------------------------------------------------------------------------------------
 
 
-def with_etcd(run, **more):
+def with_etcd(run, lease="2s", **more):
     with temporary() as d:
         etcd = Etcd(Path(d) / "etcd", **more)
-        w = World(d, etcd.yaml())
+        w = World(d, etcd.yaml(), lease=lease)
         try:
             run(w, etcd, d)
             w.ctl.stop()
@@ -295,6 +295,33 @@ def test_etcd_compacted_while_nobody_looked():
         until(lambda: op2.get("/v1/sites") == w.op.get("/v1/sites"))
         second.stop()
     with_etcd(run)
+
+
+def test_etcd_keeps_no_tunnel_without_its_gateways():
+    """A gateway goes that has more tunnels than one change can remove; a record is left from before."""
+    def run(w, etcd, d):
+        def keys():
+            return etcd.ctl(0, "get", "/roceway/tunnel/", "--prefix", "--keys-only").stdout.split()
+        w.put("a", 201)
+        w.put("b", 201)
+        gws = [Gateway(w.ctl.client(w.context[f"gw-{n}1"]), f"gw-{n}1", n, 11 + i) for i, n in enumerate("ab")]
+        [g.register() for g in gws]
+        until(lambda: keys() == ["/roceway/tunnel/gw-a1/gw-b1"])
+        far, tunnel = (etcd.ctl(0, "get", f"/roceway/{key}", "--print-value-only").stdout.strip() for key in ("gateway/gw-b1", "tunnel/gw-a1/gw-b1"))
+        for i in range(150):
+            assert not etcd.ctl(0, "put", f"/roceway/gateway/x{i}", far).returncode
+        until(lambda: len(keys()) == 151)
+        assert not etcd.ctl(0, "put", "/roceway/tunnel/gw-a1/nobody", tunnel).returncode
+        until(lambda: len(keys()) == 151 and "/roceway/tunnel/gw-a1/nobody" not in keys())
+        w.op.delete("/v1/gateways/gw-a1")
+        until(lambda: not keys())
+        # what this version cannot read stays with its tunnels
+        assert not etcd.ctl(0, "put", "/roceway/gateway/newer", '{"registration": {"new": 1}}').returncode
+        assert not etcd.ctl(0, "put", "/roceway/tunnel/gw-b1/newer", tunnel).returncode
+        assert not etcd.ctl(0, "put", "/roceway/tunnel/gw-b1/nobody", tunnel).returncode
+        until(lambda: "/roceway/tunnel/gw-b1/nobody" not in keys())
+        assert keys() == ["/roceway/tunnel/gw-b1/newer"]
+    with_etcd(run, lease="60s")
 
 
 def large_jobs_move(w, *jobs):
