@@ -214,10 +214,16 @@ def test_splits_that_cannot_be_are_refused(w):
     stop()
 
 
-def helper(w, cert, *words):
+def begin(w, cert, *words):
     d = w.ca.dir
-    return subprocess.run([ROOT / "tools/ranks/roceway-rank", "--controller", f"https://127.0.0.1:{w.ctl.port}", "--ca", d / "ca.pem", "--cert",
-                           d / f"{cert}.pem", "--key", d / f"{cert}.key", "--timeout", "60", *words], capture_output=True, text=True)
+    return subprocess.Popen([ROOT / "tools/ranks/roceway-rank", "--controller", f"https://127.0.0.1:{w.ctl.port}", "--ca", d / "ca.pem", "--cert",
+                             d / f"{cert}.pem", "--key", d / f"{cert}.key", "--timeout", "60", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def helper(w, cert, *words):
+    p = begin(w, cert, *words)
+    out, err = p.communicate()
+    return subprocess.CompletedProcess(p.args, p.returncode, out, err)
 
 
 def shell(out):
@@ -245,6 +251,14 @@ def test_a_start_script_gets_the_ranks_of_its_container(w):
                  "MASTER_PORT": "29500", "NCCL_IB_HCA": "=" + ",".join(names), "NCCL_SOCKET_IFNAME": "=" + ",".join(f"eth{i}" for i in range(4, 12))}, v
     v = shell(outs["local"])
     assert (v["RANK"], v["LOCAL_RANK"], v["STAGE"], v["NCCL_IB_HCA"]) == ("14", "6", "3", "=mlx5_10")
+    # it lacks its way, and gets it with the same ranks
+    w.op.delete("/v1/gateways/gw-b1")
+    until(lambda: w.sched.get("/v1/jobs/task1")["state"] == "broken")
+    p = begin(w, "task1", "--job", "task1", "--container", "pod-2")
+    assert "task1 is broken: its demand has no room" in (line := p.stderr.readline()), line
+    gws[1].register()
+    until(lambda: w.sched.get("/v1/jobs/task1")["state"] == "planned")
+    assert f"RANKS_GENERATION={generation}\n" in p.communicate()[0] and p.returncode == 0
     # no such container, another job's certificate, no such job
     assert "has no pod-9" in helper(w, "task1", "--job", "task1", "--container", "pod-9").stderr
     assert "certificate is for the job task1" in helper(w, "task1", "--job", "other", "--container", "pod-1").stderr
