@@ -122,6 +122,7 @@ static void take_all(void)
 {
 	struct ctlr_change *ch;
 
+	ctlr_replica_renewed(&ctlr, now);
 	for (unsigned i = 0; i < 20 && (ch = queue); i++) {
 		queue = ch->next;
 		ctlr.rev++;
