@@ -22,9 +22,11 @@ static void note(struct wan_tunnel *t, struct wan_out *o, enum wan_log_kind kind
 
 rwy_time wan_ctl_next(const struct wan_tunnel *t)
 {
-	if (t->ctl_head || t->resets_n || t->resets_left || t->credit_dirty || t->rate_head)
+	const rwy_time at = t->dirty_head ? t->dirty_at : RWY_NEVER;
+
+	if (t->ctl_head || t->resets_n || t->credit_dirty || t->rate_head)
 		return 0;
-	return t->dirty_head ? t->dirty_at : RWY_NEVER;
+	return t->resets_left ? rwy_time_min(at, t->resets_at) : at;
 }
 
 /* --- out -------------------------------------------------------------------------------------- */
@@ -86,7 +88,7 @@ static void put_tx_ctl(struct wan_tunnel *t, struct wan_out *o)
 
 static void put_resets(struct wan_tunnel *t, struct wan_out *o)
 {
-	if (!t->resets_n && t->resets_left)
+	if (!t->resets_n && t->resets_left && t->polled >= t->resets_at)
 		wan_ctl_resets_find(t);
 	while (t->resets_n && room(o) >= WAN_RESET_LEN && o->s.log_n < UINT8_MAX) {
 		uint32_t id = t->resets[--t->resets_n];
@@ -165,6 +167,7 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 		const struct wan_log *l = &t->log[(s->log + i) & t->log_mask];
 		struct wan_rxflow *r;
 		struct wan_txflow *f;
+		struct wan_rxslot *slot;
 
 		switch ((enum wan_log_kind)l->kind) {
 		case WAN_LOG_DELIVERED:
@@ -185,6 +188,10 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 				wan_ctl_rate_dirty(r);
 			break;
 		case WAN_LOG_RESET:
+			slot = WAN_SLOT(l->id) < t->rx_cap ? &t->rx[WAN_SLOT(l->id)] : NULL;
+			if (slot && slot->use == WAN_USE(l->id))
+				slot->reset_told = true;
+			break;
 		case WAN_LOG_CREDIT:
 			break;
 		}
@@ -242,6 +249,7 @@ void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now)
 {
 	t->rescan = false;
 	t->credit_dirty = true;
+	wan_ctl_resets_begin(t);
 	for (uint32_t i = 0; i < t->rx_cap; i++) {
 		struct wan_rxflow *f = t->rx[i].f;
 
@@ -249,8 +257,6 @@ void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now)
 			wan_ctl_rx_dirty(f, now);
 		if (f && (f->window || f->window_reported))
 			wan_ctl_rate_dirty(f);
-		if (t->rx[i].refused)
-			wan_ctl_reset(t, i | (uint32_t)t->rx[i].use << WAN_SLOT_BITS);
 	}
 	for (uint32_t i = 0; i < t->tx_cap; i++) {
 		struct wan_txflow *f = t->tx[i].f;

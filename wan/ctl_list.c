@@ -5,6 +5,7 @@
 #include "wan/tunnel.h"
 
 #define DELIVERED_DELAY_MAX (2 * RWY_MS)
+#define RESETS_WAIT         (100 * RWY_MS) /* a round trip that is not known */
 #define DELIVERED_BATCH     ((WAN_HDR_MAX - WAN_PKT_HDR - WAN_DELIVERED_HEAD) / WAN_DELIVERED_ENTRY)
 
 static rwy_dur delivered_delay(const struct wan_tunnel *t)
@@ -59,28 +60,43 @@ void wan_ctl_rate_dirty(struct wan_rxflow *f)
 	f->t->rate_head = f;
 }
 
+void wan_ctl_resets_begin(struct wan_tunnel *t)
+{
+	t->resets_from = 0;
+	t->resets_left = true;
+}
+
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id)
 {
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
 
 	if (s->reset_due)
 		return;
-	if (t->resets_n == WAN_RESETS_MAX) { /* found again when the queue is empty */
-		t->resets_from = 0;
-		t->resets_left = true;
+	if (t->resets_n == WAN_RESETS_MAX) {
+		wan_ctl_resets_begin(t);
 		return;
 	}
 	s->reset_due = true;
 	t->resets[t->resets_n++] = id;
 }
 
+/* At most a part of the log for each round trip, or the log laps before their ACKs come. */
 void wan_ctl_resets_find(struct wan_tunnel *t)
 {
-	for (; t->resets_from < t->rx_cap && t->resets_n < WAN_RESETS_MAX; t->resets_from++) {
+	const uint32_t most = (t->log_mask + 1) / 4;
+
+	for (; t->resets_from < t->rx_cap && t->resets_n < WAN_RESETS_MAX && t->resets_round < most;
+	     t->resets_from++) {
 		struct wan_rxslot *s = &t->rx[t->resets_from];
 
-		if (s->refused)
-			wan_ctl_reset(t, t->resets_from | (uint32_t)s->use << WAN_SLOT_BITS);
+		if (!s->refused || s->reset_told)
+			continue;
+		wan_ctl_reset(t, t->resets_from | (uint32_t)s->use << WAN_SLOT_BITS);
+		t->resets_round++;
 	}
 	t->resets_left = t->resets_from < t->rx_cap;
+	if (t->resets_round < most)
+		return;
+	t->resets_round = 0;
+	t->resets_at = t->polled + (wan_path_has_rtt(t->first) ? t->first->srtt : RESETS_WAIT);
 }

@@ -139,8 +139,9 @@ struct wan_rxslot {
 	struct wan_rxflow *f;
 	uint16_t use;
 	uint8_t state;
-	bool refused;   /* answer data with RESET */
-	bool reset_due; /* the slot is in the queue of RESETs */
+	bool refused;    /* answer data with RESET */
+	bool reset_due;  /* the slot is in the queue of RESETs */
+	bool reset_told; /* the peer has acknowledged one */
 };
 struct wan_txslot {
 	struct wan_txflow *f;

@@ -39,6 +39,7 @@ static void end_slot(struct wan_tunnel *t, uint32_t id, bool refused)
 	s->use = (uint16_t)WAN_USE(id);
 	s->state = WAN_SLOT_ENDED;
 	s->refused = refused;
+	s->reset_told = false;
 	if (refused)
 		wan_ctl_reset(t, id);
 	if (t->strangers)

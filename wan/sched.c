@@ -236,17 +236,13 @@ static void leave(struct wan_sched *s, struct wan_class *c)
 		s->serving = NULL;
 }
 
-/* At a slower rate the time of one datagram would overflow the clock. */
-static bool rate_ok(uint64_t rate_Bps)
-{
-	return !rate_Bps || rate_Bps >= WAN_RATE_MIN;
-}
-
 bool wan_class_ok(const struct wan_class_cfg *cfg)
 {
+	/* At a slower rate the time of one datagram would overflow the clock. */
+	const uint64_t min = WAN_RATE_MIN, least = cfg->guarantee_Bps ? cfg->guarantee_Bps : min;
+
 	return cfg->weight && cfg->weight <= WAN_WEIGHT_MAX && cfg->priority < WAN_PRIORITIES &&
-	       rate_ok(cfg->guarantee_Bps) && rate_ok(cfg->limit_Bps) &&
-	       (!cfg->limit_Bps || cfg->limit_Bps >= cfg->guarantee_Bps) && cfg->dscp <= WAN_DSCP_MAX;
+	       least >= min && (!cfg->limit_Bps || cfg->limit_Bps >= least) && cfg->dscp <= WAN_DSCP_MAX;
 }
 
 int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg)

@@ -355,8 +355,8 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		n++;
 	if (!wan_hs_session(t) || !wan_may_speak(t))
 		return n;
+	t->polled = now;
 	if (t->paths > 1) {
-		t->polled = now;
 		t->first_only = false;
 		wan_paths_first(t, now);
 	}

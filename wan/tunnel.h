@@ -187,8 +187,11 @@ struct wan_tunnel {
 	struct wan_rxflow *strangers, *woken;
 	struct wan_rxflow *rx_retired;
 	uint32_t resets[WAN_RESETS_MAX];
-	uint32_t resets_n, resets_from; /* resets_left: the slot where the search goes on */
-	bool resets_left;               /* some found no room in `resets` */
+	uint32_t resets_n;
+	/* Some found no room there: the slot where the search goes on, and when; found since then */
+	bool resets_left;
+	uint32_t resets_from, resets_round;
+	rwy_time resets_at;
 	struct wan_part part[WAN_DGRAM_PARTS];
 
 	struct wan_stream_tx st;
@@ -310,7 +313,9 @@ void wan_ctl_tx_dirty(struct wan_txflow *f);
 void wan_ctl_rate_dirty(struct wan_rxflow *f);
 /* A RESET of this flow number is due. */
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
-/* The queue of RESETs is empty, and had no room for all: fills it again. */
+/* Peers may not know of RESETs: searches for them, from the first slot on, */
+void wan_ctl_resets_begin(struct wan_tunnel *t);
+/* and fills the queue, which is empty, with the next. */
 void wan_ctl_resets_find(struct wan_tunnel *t);
 
 /* reasm.c: reassembles fragments into one buffer */
