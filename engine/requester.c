@@ -301,7 +301,7 @@ static bool holds_too_much(const struct eng_requester *rq)
 
 	for (unsigned i = 0; rq->received && i < e->cfg.tunnels; i++)
 		credit += e->tunnel[i].wan ? e->cfg.tunnel[i].wan.rx_bytes : 0;
-	return rq->received && (rq->received >= e->cfg.tunnel[rq->side.tunnel].wan.rx_bytes ||
+	return rq->received && (rq->received > 2 * e->cfg.tunnel[rq->side.tunnel].wan.rx_bytes ||
 	                           e->mem.kind[ENG_MEM_RECEIVED] > 2 * credit);
 }
 
@@ -318,7 +318,7 @@ void eng_requester_open(
 		forget_requests(rq);
 	if (rq->incarnation != o->incarnation)
 		eng_requester_connected_anew(rq);
-	if (eng_requester_answered(rq) && holds_too_much(rq))
+	else if (rq->side.state == ENG_Q_RUNNING && holds_too_much(rq))
 		eng_requester_fail(
 		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 	if (rq->requests)

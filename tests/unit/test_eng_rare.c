@@ -163,6 +163,15 @@ static void resume_unanswered(void)
 	assert_int_equal(side_of_a()->side.state, ENG_R_RESUMING);
 }
 
+/* The gateway asks A which PSN it expects; then A's QP ends. */
+static void answer_the_question(void)
+{
+	for (unsigned i = 0; i < 600 && !site[0].requests; i++)
+		eng_pair_run(50 * RWY_MS);
+	ack_of(0, 0x60, 0);
+	assert_true(fatal);
+}
+
 static void test_told_without_tunnel(void **state)
 {
 	struct eng_tunnel_old *old;
@@ -171,9 +180,8 @@ static void test_told_without_tunnel(void **state)
 	while (!eng_tunnel_remove(site[0].e, 0, &old, eng_now))
 		eng_pair_run(RWY_MS);
 	eng_tunnel_gone(old);
-	eng_pair_run(20 * RWY_SEC);
+	answer_the_question();
 	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
-	assert_true(site[0].requests > 0);
 }
 
 static void test_told_when_refused(void **state)
@@ -182,9 +190,8 @@ static void test_told_when_refused(void **state)
 	eng_pair_restart(1);
 	assert_int_equal(eng_prefixes_set(site[1].e, NULL, 0), 0); /* it refuses the flow */
 	eng_pair_cut(false);
-	eng_pair_run(20 * RWY_SEC);
+	answer_the_question();
 	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
-	assert_true(site[0].requests > 0);
 }
 
 /* The last response of a READ acknowledges it: the next process goes on behind it. */
@@ -246,7 +253,7 @@ static void test_flow_opened_again(void **state)
 				eng_pair_run(2 * RWY_MS);
 		}
 		eng_pair_run(20 * RWY_MS);
-		assert_true(site[1].e->mem.kind[ENG_MEM_RECEIVED] <= 2 * (256 << 10));
+		assert_true(site[1].e->mem.kind[ENG_MEM_RECEIVED] <= 3 * (256 << 10));
 		eng_responder_abort(rs, eng_now);
 		eng_pair_run(5 * RWY_MS);
 	}
