@@ -140,7 +140,7 @@ static size_t line_make(char line[LINE_ROOM], int level, const char *module, con
 static pthread_mutex_t out_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t lost; /* lines since the last one that was written */
 
-/* A pipe, a terminal or a socket of journald that says so takes a whole line without waiting. */
+/* A pipe, or a socket of journald, that says so takes a whole line without waiting. */
 static bool has_room(void)
 {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -152,7 +152,7 @@ static void say_lost(void)
 {
 	char line[LINE_ROOM], message[96];
 
-	snprintf(message, sizeof(message), "%" PRIu64 " lines are missing here: nobody read the log", lost);
+	snprintf(message, sizeof(message), "lines missing here, because nobody read the log: %" PRIu64, lost);
 	lost = 0;
 	(void)!write(STDERR_FILENO, line, line_make(line, GW_LOG_WARNING, "log", message));
 }

@@ -214,7 +214,9 @@ static int map_new(struct gw_jfile *f, const char *name, uint32_t workers, uint3
 	if (f->fd < 0 || flock(f->fd, LOCK_EX | LOCK_NB) != 0)
 		return -errno;
 	/* All pages now: a write to one that cannot be had later is a SIGBUS. */
-	rc = posix_fallocate(f->fd, 0, (off_t)f->size);
+	do
+		rc = posix_fallocate(f->fd, 0, (off_t)f->size);
+	while (rc == EINTR);
 	if (rc)
 		return -rc;
 	p = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
