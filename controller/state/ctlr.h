@@ -307,6 +307,7 @@ struct ctlr {
 	/* replica.c: the last time that others were sure to see this replica; until when gateways
 	 * that found none have time */
 	rwy_time renewed, grace_until;
+	bool had_others; /* there were other replicas when the lease was renewed last */
 };
 
 static inline void ctlr_lock(struct ctlr *c)

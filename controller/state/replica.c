@@ -8,11 +8,16 @@
 #include "controller/state/event.h"
 #include "controller/state/pair.h"
 
+static bool has_others(const struct ctlr *c)
+{
+	return c->replicas.n > !!ctlr_map_find(&c->replicas, c->conf->name);
+}
+
+/* The others' records may have gone, too, while the store was out of reach for all. */
 bool ctlr_replica_cut_off(const struct ctlr *c)
 {
-	const bool others = c->replicas.n > !!ctlr_map_find(&c->replicas, c->conf->name);
-
-	return others && rwy_since(c->renewed, ctlr_now()) > CTLR_REPLICA_TTL * RWY_MS;
+	return (c->had_others || has_others(c)) &&
+	       rwy_since(c->renewed, ctlr_now()) > CTLR_REPLICA_TTL * RWY_MS;
 }
 
 /* All replicas may have been cut off. Then gateways found none, and ask again after some time. */
@@ -40,4 +45,5 @@ void ctlr_replica_renewed(struct ctlr *c, rwy_time at)
 		give_grace(c);
 	}
 	c->renewed = at;
+	c->had_others = has_others(c);
 }
