@@ -2,6 +2,7 @@
 # A controller with a lab CA, over SQLite or etcd; requests with a role's certificate, checked
 # against controller/openapi.yaml.
 import atexit
+import base64
 import fcntl
 import http.client
 import itertools
@@ -15,6 +16,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import yaml
@@ -186,6 +188,14 @@ class Etcd:
 
     def ctl(self, i, *words):
         return subprocess.run(["etcdctl", f"--endpoints={self.urls[i]}", *words], capture_output=True, text=True, env={**os.environ, "ETCDCTL_API": "3"})
+
+    def put(self, records):
+        """Many at once: at most 128."""
+        def text(s):
+            return base64.b64encode(s.encode()).decode()
+        puts = [{"requestPut": {"key": text(k), "value": text(v)}} for k, v in records.items()]
+        with urllib.request.urlopen(self.urls[0] + "/v3/kv/txn", json.dumps({"success": puts}).encode(), 60) as r:
+            assert json.loads(r.read())["succeeded"]
 
     def kill(self, i):
         if self.proc[i]:
