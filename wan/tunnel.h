@@ -188,8 +188,8 @@ struct wan_tunnel {
 	struct wan_rxflow *rx_retired;
 	uint32_t resets[WAN_RESETS_MAX];
 	uint32_t resets_n;
-	/* Some found no room there: the slot where the search goes on, and when; found since then */
-	bool resets_left;
+	bool resets_left; /* some found no room there: a search finds them */
+	/* the slot where that goes on, and when; RESETs found since then */
 	uint32_t resets_from, resets_round;
 	rwy_time resets_at;
 	struct wan_part part[WAN_DGRAM_PARTS];
