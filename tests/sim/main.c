@@ -28,6 +28,7 @@ static void help(void)
 	       "       [--aes] [--verbose] [--packets QPN]\n"
 	       "--seconds: N seeds, and more until S seconds are over\n"
 	       "--unmended: seeds that fail, and why\n"
+	       "--states: how often each cell of the state tables was entered\n"
 	       "--packets: each packet that this queue pair and its peer send and get\n"
 	       "--faults: these, with commas between them, or `none`; default: drawn from the seed;\n"
 	       "--with: and these (docs/simulator.md)\n");

@@ -90,7 +90,7 @@ static void print_cells(struct cells *c, bool all)
 
 			c->possible += possible;
 			c->entered += possible && c->count[i];
-			if (all || (possible && !c->count[i]))
+			if (all)
 				printf("  %s %s, %s: %s, %" PRIu64 " times\n", c->side, c->state[s],
 				    c->event[e], c->word[i], c->count[i]);
 		}
@@ -113,5 +113,6 @@ void sim_states_print(const struct sim_states *s, bool all)
 		entered += c[i].entered;
 		possible += c[i].possible;
 	}
-	printf("state tables: %u of %u possible cells entered\n", entered, possible);
+	printf("state tables: %u of %u possible cells entered%s\n", entered, possible,
+	    all ? "" : " (--states: each)");
 }

@@ -25,7 +25,7 @@ void sim_states_into(struct sim_states *s);
 /* Adds the counts of an engine that ends. */
 void sim_states_add(const struct eng_states_seen *seen);
 
-/* Prints the possible cells that were never entered; `all`: every cell with its count. */
+/* Prints how many of the possible cells were entered; `all`: and each cell with its count. */
 void sim_states_print(const struct sim_states *s, bool all);
 
 #endif
