@@ -448,6 +448,8 @@ void ctlr_tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 	if (kv->value && !json_is_object(j)) {
 		ctlr_event(c, EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
 		json_decref(j);
+		if (nt && c->lpm.filling) /* its prefixes, too */
+			set_prefixes(c, nt, nt->mod_rev, true);
 		return;
 	}
 	if (nt)

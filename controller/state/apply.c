@@ -153,6 +153,8 @@ static void site_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 		if (j)
 			ctlr_event(c, EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
 		json_decref(j);
+		if (s && c->lpm.filling) /* it stays as it was */
+			site_prefixes(c, s, true);
 		return;
 	}
 	json_decref(j);
