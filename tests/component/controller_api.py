@@ -170,6 +170,15 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
     assert "revoked" in gone.get("/v1/sites", 403)["error"]
     near.get("/v1/health")
     w.op.get("/v1/health")
+    # a copy by its number that is gone, and a NAME that is a number
+    lost = w.ctl.client(w.ca.issue("lost", "operator"))
+    number = (w.ca.dir / "serial.old").read_text().strip()
+    other = w.ctl.client(w.ca.issue(number, "operator"))
+    (w.ca.dir / "issued" / f"{number}.pem").unlink()
+    w.ca.run("revoke", "lost")
+    w.ctl.hup()
+    assert "revoked" in lost.get("/v1/health", 403)["error"]
+    other.get("/v1/health")
     # an unreadable list changes nothing
     crl = w.ca.dir / "crl.pem"
     good = crl.read_bytes()
@@ -189,7 +198,9 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
 
 
 def test_the_ca_refuses_what_would_spoil_it(w):
-    before = {p.name: p.read_bytes() for p in w.ca.dir.iterdir()}
+    def files():
+        return {p: p.read_bytes() for p in w.ca.dir.rglob("*") if p.is_file()}
+    before = files()
     for words in (("issue", "ca", "gateway"), ("issue", "crl", "gateway"), ("issue", "a/b", "gateway"), ("issue", "a", "king"),
                   ("revoke", "ca"), ("revoke", "nothing"), ("init",), ("init", "more"), ("list", "more")):
         try:
@@ -198,7 +209,7 @@ def test_the_ca_refuses_what_would_spoil_it(w):
             assert e.stderr.startswith(("roceway-ca: ", "usage: ")), (words, e.stderr)
         else:
             raise AssertionError(words)
-    assert before == {p.name: p.read_bytes() for p in w.ca.dir.iterdir()}
+    assert before == files()
     assert subprocess.run([ROOT / "tools/ca/roceway-ca", w.ca.dir / "new", "init", "more"], capture_output=True).returncode == 2
     assert not (w.ca.dir / "new").exists()
 
