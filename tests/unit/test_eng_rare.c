@@ -186,9 +186,11 @@ static void test_told_without_tunnel(void **state)
 
 static void test_told_when_refused(void **state)
 {
+	const struct eng_prefix none = {.len = 0};
+
 	resume_unanswered();
 	eng_pair_restart(1);
-	assert_int_equal(eng_prefixes_set(site[1].e, NULL, 0), 0); /* it refuses the flow */
+	assert_int_equal(eng_prefixes_set(site[1].e, &none, 0), 0); /* it refuses the flow */
 	eng_pair_cut(false);
 	answer_the_question();
 	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
