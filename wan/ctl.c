@@ -167,7 +167,6 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 		const struct wan_log *l = &t->log[(s->log + i) & t->log_mask];
 		struct wan_rxflow *r;
 		struct wan_txflow *f;
-		struct wan_rxslot *slot;
 
 		switch ((enum wan_log_kind)l->kind) {
 		case WAN_LOG_DELIVERED:
@@ -188,9 +187,8 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 				wan_ctl_rate_dirty(r);
 			break;
 		case WAN_LOG_RESET:
-			slot = WAN_SLOT(l->id) < t->rx_cap ? &t->rx[WAN_SLOT(l->id)] : NULL;
-			if (slot && slot->use == WAN_USE(l->id))
-				slot->reset_told = true;
+			if (WAN_SLOT(l->id) < t->rx_cap && t->rx[WAN_SLOT(l->id)].use == WAN_USE(l->id))
+				t->rx[WAN_SLOT(l->id)].reset_told = true;
 			break;
 		case WAN_LOG_CREDIT:
 			break;

@@ -112,6 +112,8 @@ static void fit(struct table *t)
 {
 	size_t least[COLUMNS_MAX], whole[COLUMNS_MAX];
 
+	if (!t->columns)
+		return;
 	for (size_t c = 0; c < t->columns; c++)
 		whole[c] = least[c] = WRAP_MIN;
 	for (size_t i = 0; i < t->cells; i++) {
