@@ -249,7 +249,7 @@ $(BUILD)/tests/unit/test_api_roles: $(call obj,gateway/api/role.c gateway/api/ro
 $(BUILD)/tests/unit/test_gw_clock: $(call obj,gateway/clock.c gateway/utc.c)
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
-$(BUILD)/tests/unit/test_gw_recorder: $(call obj,gateway/datapath/jfile.c gateway/datapath/recorder.c)
+$(BUILD)/tests/unit/test_gw_recorder: $(call obj,gateway/datapath/jfile.c gateway/datapath/recorder.c gateway/utc.c)
 $(BUILD)/tests/unit/test_gw_recorder_log: $(call obj,gateway/control/recorder_log.c)
 $(BUILD)/tests/unit/test_gw_reservations: $(call obj,gateway/control/reservations.c)
 $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)

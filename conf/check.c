@@ -55,7 +55,7 @@ static bool same_device(const char *a, const char *b)
 {
 	const char *ia = device_iface(a), *ib = device_iface(b);
 
-	/* Of a PCI device arguments choose a part, and its domain may be left out. */
+	/* Arguments choose a part of a PCI device, whose domain may be left out. */
 	if (!strncmp(a, "0000:", 5))
 		a += 5;
 	if (!strncmp(b, "0000:", 5))

@@ -266,7 +266,7 @@ static struct conf *load(const char *path)
 	return NULL;
 }
 
-/* What was printed for people or programs is worth nothing when it is cut. */
+/* A text that was cut is worth nothing: its reader must know. */
 static int printed(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -105,19 +105,17 @@ static void keys_get(struct gw_app *app, struct conf_tunnel_keys *out)
 }
 
 /* Returns the rate of QUIC: as configured, or as measured once in the life of the program. */
-static uint64_t quic_bps(struct gw_ctrl *k, uint64_t bps)
+static uint64_t quic_bps(struct gw_ctrl *k, const struct conf_tunnel_keys *keys, uint64_t bps)
 {
 	const struct conf *conf = k->app->conf;
 	const uint64_t says = conf->controller.quic_bandwidth_Bps;
-	struct conf_tunnel_keys keys;
 	char why[GW_CERT_WHY];
 
 	if (says)
 		return 8 * says;
 	if (!k->quic_asked) {
 		k->quic_asked = true;
-		keys_get(k->app, &keys);
-		k->quic_Bps = gw_quic_speed(&keys, &conf->quic, why, sizeof(why));
+		k->quic_Bps = gw_quic_speed(keys, &conf->quic, why, sizeof(why));
 		if (k->quic_Bps)
 			gw_log(GW_LOG_INFO, "controller", "QUIC measured: %" PRIu64 " Mbit/s",
 			    k->quic_Bps * 8 / 1000000);
@@ -136,7 +134,7 @@ static void quic_add(struct gw_ctrl *k, uint64_t bps, json_t *o)
 	json_t *quic;
 
 	keys_get(k->app, &keys);
-	most = *keys.certificate ? quic_bps(k, bps) : 0;
+	most = *keys.certificate ? quic_bps(k, &keys, bps) : 0;
 	if (!most)
 		return;
 	quic = json_pack("{s:I}", "bandwidth_bps", (json_int_t)most);

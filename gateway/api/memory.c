@@ -241,7 +241,7 @@ static void copy_flows(struct eng *e, void *arg)
 	b->n = eng_flows(e, &b->cursor, b->flow, BATCH);
 }
 
-/* What counts against the bound of a connection, of its direction with more: as `most_bytes`. */
+/* Bytes that count against a connection's bound, of its direction with more: see `most_bytes`. */
 static json_int_t flow_held(const struct eng_flow_info *i)
 {
 	const uint64_t custody = i->held[ENG_MEM_CUSTODY] + i->held[ENG_MEM_UNPAIRED];

@@ -120,12 +120,10 @@ static json_t *list_json(const struct found *v, size_t n)
 {
 	json_t *list = json_array();
 	const rwy_time now = gw_now();
-	struct timespec ts;
+	const uint64_t utc = gw_utc(now);
 
-	clock_gettime(CLOCK_REALTIME, &ts);
 	while (n--)
-		json_array_append_new(
-		    list, record_json(&v[n], now, (uint64_t)ts.tv_sec * RWY_SEC + (uint64_t)ts.tv_nsec));
+		json_array_append_new(list, record_json(&v[n], now, utc));
 	return list;
 }
 

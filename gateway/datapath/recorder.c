@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -90,12 +89,8 @@ static void keep_old(const struct gw_app *app, int dir, const char *name)
 
 static void note_time(struct eng_recorder_head *h)
 {
-	const rwy_time now = gw_now();
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	atomic_store(&h->wall, (uint64_t)ts.tv_sec * RWY_SEC + (uint64_t)ts.tv_nsec - now);
-	atomic_store(&h->alive, now);
+	atomic_store(&h->wall, gw_utc(0));
+	atomic_store(&h->alive, gw_now());
 }
 
 static int file_map(struct gw_recorders *f, const struct gw_app *app, int dir, const char *name)

@@ -49,7 +49,7 @@ static inline bool fp_run_is_large(const struct fp_run *r, const struct rte_mbuf
 }
 /* All that this site has sent goes on the wire. Returns how many of these datagrams are large. */
 unsigned fp_run_wire_take(struct fp_run *r, enum fp_site from);
-/* What is due arrives at this site. */
+/* Datagrams that are due arrive at this site. */
 void fp_run_wire_give(struct fp_run *r, enum fp_site to);
 
 /* Something waits at a port of the gateway. */

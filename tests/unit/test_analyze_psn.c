@@ -258,8 +258,8 @@ static void test_another_connection(void **state)
 }
 
 /*
- * What comes from far behind and is of the same connection: a gateway's question, 2^16 PSNs before
- * what it knows of (engine/recover.c), and a long READ once more from its begin.
+ * A packet from far behind may be of the same connection: a gateway's question, 2^16 PSNs before
+ * all that it knows (engine/recover.c), and a long READ once more from its begin.
  */
 static void test_far_behind_is_no_other(void **state)
 {
@@ -289,7 +289,7 @@ static void test_far_behind_is_no_other(void **state)
 
 /* --- no answers ------------------------------------------------------------------------------ */
 
-/* What is outstanding has a bound, also behind a READ and beyond what PSNs can tell apart. */
+/* Outstanding packets have a bound, also behind a READ and beyond what PSNs can tell apart. */
 static void test_no_answer_is_captured(void **state)
 {
 	enum { LEN = 4, MOST = 1 << 18, PSNS = 1 << 21 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What hosts and gateways rarely do: ends of connections that an idle host must hear of, memory
- * that another gateway tries to fill, an answer of the connection before.
+ * Rare cases of hosts and gateways: ends of connections that an idle host must hear of, memory that
+ * another gateway tries to fill, an answer of the connection before.
  */
 #include "engine/peer.h"
 #include "engine/requester.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a long life of a tunnel brings: numbers that wrap, queues that were full once, reports that
- * come behind later ones, paths that lead elsewhere, flows that end for want of memory.
+ * A tunnel that lives long meets numbers that wrap, queues that were full once, reports that come
+ * behind later ones, paths that lead elsewhere, flows that end for want of memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
