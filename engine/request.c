@@ -104,6 +104,7 @@ static void restart_connection(struct eng_responder *rs, const struct roce_pkt *
 	if (!eng_unpaired(&rs->side))
 		eng_count_half_open(rs, 1);
 	rs->side.learned = ENG_BY_NOBODY;
+	rs->side.close_at = RWY_NEVER;
 	rs->side.error = "";
 	eng_responder_start(rs, pkt->psn, 0, now);
 }

@@ -430,6 +430,28 @@ static void test_repeated_after_a_restart(void **state)
 	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
 }
 
+/*
+ * After the DREQ both hosts use their QPNs again, without CM. The end of the old connection, some
+ * seconds later, is not the end of the new one.
+ */
+static void test_used_again_after_dreq(void **state)
+{
+	const roce_psn psn = 0x500000;
+
+	request(PSN_A);
+	run_with_host_b(RWY_SEC);
+	dreq();
+	eng_pair_run(RWY_SEC);
+	for (unsigned i = 0; i < 80; i++) {
+		request(psn + i);
+		run_with_host_b(100 * RWY_MS);
+		assert_int_equal(site[1].psn_of[QPN_B], psn + i);
+		assert_int_equal(site[0].of[0].ack_psn, psn + i);
+	}
+	assert_int_equal(eng_counters(site[1].e)->drop_unknown_qpn, 0);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
 
 int main(void)
@@ -437,7 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
 	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
 	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_flood),
-	    TEST(test_spoofed), TEST(test_repeated_after_a_restart)};
+	    TEST(test_spoofed), TEST(test_repeated_after_a_restart), TEST(test_used_again_after_dreq)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
