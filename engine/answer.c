@@ -11,6 +11,7 @@
 #include "engine/memory.h"
 #include "engine/settle.h"
 #include "engine/pair.h"
+#include "engine/place.h"
 #include "engine/requester.h"
 #include "engine/session.h"
 #include "roce/icrc.h"
@@ -181,6 +182,30 @@ void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy
 	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
 		(void)eng_requester_end_lost(rs, ENG_END_LOST, now);
 	eng_responder_given_up(rs, c, now);
+}
+
+void eng_responder_moved_late(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
+{
+	eng_responder_fail(
+	    rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_REFUSED, now);
+}
+
+void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
+{
+	struct eng *e = rs->side.e;
+	const struct eng_note n = {
+	    .type = ENG_NOTE_MOVED, .tenant = rs->side.key.tenant, .key = rs->side.key};
+
+	if (!e->cfg.directory || c->worker >= e->cfg.workers || c->worker == e->cfg.worker) {
+		eng_responder_moved_late(rs, c, now);
+		return;
+	}
+	eng_place_announce(e, &rs->side.key, false, c->worker);
+	if (!eng_place_send(e, c->worker, &n))
+		eng_place_recall(e, &rs->side.key, false, c->worker);
+	eng_responder_abort(rs, now);
+	eng_responder_drop_parked(rs);
+	rs->side.close_at = now;
 }
 
 void eng_responder_early_control(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)

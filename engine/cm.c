@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections that CM sets up and ends (IBA chapter 12): it names both QPNs, PSNs and the MTU. */
 #include "engine/admission.h"
+#include "engine/note.h"
 #include "engine/pair.h"
+#include "engine/place.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
@@ -26,40 +28,148 @@ static bool cm_local_remote(
 	return true;
 }
 
-static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
+static struct eng_key requests_key(const struct cm_sides *s, uint32_t tenant)
 {
-	struct cm_sides s;
-	struct eng_responder *rs;
-	struct eng_requester *rq;
+	return (struct eng_key){s->local->ip, s->remote->ip, s->remote->qpn, tenant};
+}
 
-	if (c->transport != ROCE_RC || !cm_local_remote(e, tenant, c, &s))
-		return;
-	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
-	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
+/* Of the remote host's requests. */
+static struct eng_key other_key(const struct cm_sides *s, uint32_t tenant)
+{
+	return (struct eng_key){s->remote->ip, s->local->ip, s->local->qpn, tenant};
+}
 
-	if (!eng_admits(e, &kn, true) || !eng_admits(e, &kf, true))
-		return; /* its requests will be refused, and counted */
-	rs = eng_responder_get(e, &kn, false, now);
-	rq = rs ? eng_requester_get(e, &kf, now) : NULL;
+/*
+ * Another QP of the local host had this one: it may be idle, and hears of no new connection. It is
+ * told that its requests are lost.
+ */
+static void end_before(struct eng_responder *rs, const struct cm_sides *s, rwy_time now)
+{
+	if (eng_responder_owes(rs) && rs->local_qpn != s->local->qpn)
+		(void)eng_requester_end_lost(rs, ENG_END_UNDELIVERED, now);
+}
+
+static void open_here(
+    struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, const struct cm_sides *s, rwy_time now)
+{
+	struct eng_key kn = requests_key(s, tenant), kf = other_key(s, tenant);
+	struct eng_responder *rs = eng_responder_get(e, &kn, false, now);
+	struct eng_requester *rq = rs ? eng_requester_get(e, &kf, now) : NULL;
+
 	if (!rq)
 		return;
-	/*
-	 * Another QP of the local host had this one: it may be idle, and hears of no new
-	 * connection.
-	 */
-	if (eng_responder_owes(rs) && rs->local_qpn != s.local->qpn)
-		(void)eng_requester_end_lost(rs, ENG_END_UNDELIVERED, now);
-	rs->rnr_retry = s.local->rnr_retry;
-	rq->rnr_retry = s.remote->rnr_retry;
-	rs->reads_expected = s.local->initiator_depth;
+	end_before(rs, s, now);
+	rs->rnr_retry = s->local->rnr_retry;
+	rq->rnr_retry = s->remote->rnr_retry;
+	rs->reads_expected = s->local->initiator_depth;
 	rs->retry = rq->retry = c->retry_count;
-	rs->ack_timeout = s.local->ack_timeout + 1;
-	rq->ack_timeout = s.remote->ack_timeout + 1;
-	eng_responder_start_cm(rs, s.local->qpn, s.local->psn, c->path_mtu, now);
-	eng_requester_start_cm(rq, s.remote->qpn, s.remote->psn, c->path_mtu, now);
+	rs->ack_timeout = s->local->ack_timeout + 1;
+	rq->ack_timeout = s->remote->ack_timeout + 1;
+	eng_responder_start_cm(rs, s->local->qpn, s->local->psn, c->path_mtu, now);
+	eng_requester_start_cm(rq, s->remote->qpn, s->remote->psn, c->path_mtu, now);
 	eng_pair_join(rs, rq, ENG_BY_CM);
 	eng_patience_check(rs);
 	e->c.cm_connections++;
+}
+
+/* The connection will be at another worker: what an earlier one with its QPNs has here ends. */
+static void make_way(
+    struct eng *e, const struct eng_key *kn, const struct eng_key *kf, const struct cm_sides *s, rwy_time now)
+{
+	struct eng_side *side = eng_find(e, kn, false);
+
+	if (side) {
+		end_before((struct eng_responder *)side, s, now);
+		eng_responder_free((struct eng_responder *)side, now);
+	}
+	side = eng_find(e, kf, true);
+	if (side)
+		eng_requester_free((struct eng_requester *)side, now);
+}
+
+/* A worker that has a side with one of the connection's keys; -1: none, but perhaps `target`. */
+static int in_the_way(
+    const struct eng *e, const struct eng_key *kn, const struct eng_key *kf, unsigned target)
+{
+	int w = eng_place_elsewhere(e, kn, false);
+
+	if (w < 0 || w == (int)target)
+		w = eng_place_elsewhere(e, kf, true);
+	return w == (int)target ? -1 : w;
+}
+
+/*
+ * The connection begins at worker `target`. A note goes there by way of all workers that have
+ * something of an earlier connection with its QPNs.
+ */
+static void open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, const struct cm_sides *s,
+    unsigned target, rwy_time now)
+{
+	const struct eng_note n = {
+	    .type = ENG_NOTE_CM_OPEN, .target = (uint8_t)target, .tenant = tenant, .conn = *c};
+	const struct eng_key kn = requests_key(s, tenant), kf = other_key(s, tenant);
+	int by;
+
+	if (target != e->cfg.worker)
+		make_way(e, &kn, &kf, s, now);
+	by = in_the_way(e, &kn, &kf, target);
+	if (by < 0 && target == e->cfg.worker) {
+		open_here(e, tenant, c, s, now);
+	} else if (by >= 0) {
+		(void)eng_place_send(e, (unsigned)by, &n);
+	} else if (eng_place_send(e, target, &n)) {
+		e->c.conns_placed++;
+		eng_place_announce(e, &kn, false, target);
+		eng_place_announce(e, &kf, true, target);
+	}
+}
+
+static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
+{
+	struct cm_sides s;
+	int tunnel;
+
+	if (c->transport != ROCE_RC || !cm_local_remote(e, tenant, c, &s))
+		return;
+	const struct eng_key kn = requests_key(&s, tenant), kf = other_key(&s, tenant);
+
+	if (!eng_admits(e, &kn, true) || !eng_admits(e, &kf, true))
+		return; /* its requests will be refused, and counted */
+	tunnel = eng_steer(e, tenant, &kn.src, &kn.dst, kn.qpn);
+	open_at(e, tenant, c, &s,
+	    tunnel < 0 ? e->cfg.worker : eng_place_choose(e, (unsigned)tunnel, &kn, s.local->qpn), now);
+}
+
+void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	struct cm_sides s;
+
+	if (cm_local_remote(e, n->tenant, &n->conn, &s))
+		open_at(e, n->tenant, &n->conn, &s, n->target, now);
+	if (n->target != e->cfg.worker || !cm_local_remote(e, n->tenant, &n->conn, &s))
+		return;
+	/* Where there was no memory for a side nobody has it. */
+	const struct eng_key kn = requests_key(&s, n->tenant), kf = other_key(&s, n->tenant);
+
+	if (!eng_find(e, &kn, false))
+		eng_place_leave(e, &kn, false);
+	if (!eng_find(e, &kf, true))
+		eng_place_leave(e, &kf, true);
+}
+
+static void close_here(struct eng *e, const struct eng_key *kn, const struct eng_key *kf, rwy_time now)
+{
+	struct eng_side *side;
+
+	if ((side = eng_find(e, kn, false))) {
+		eng_record_side(side, &(struct eng_record){.kind = ENG_REC_DISCONNECT}, now);
+		side->close_at = now + CLOSE_WAIT;
+	}
+	if ((side = eng_find(e, kf, true))) {
+		side->close_at = now + CLOSE_WAIT;
+		/* The remote host has disconnected: it waits no longer than our own count. */
+		((struct eng_requester *)side)->reqr.cfg.patience = 0;
+	}
 }
 
 /*
@@ -68,35 +178,52 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
  */
 static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
+	const struct eng_note n = {.type = ENG_NOTE_CM_CLOSE, .tenant = tenant, .conn = *c};
 	struct cm_sides s;
-	struct eng_side *side;
+	int kn_at, kf_at;
 
 	if (!cm_local_remote(e, tenant, c, &s))
 		return;
-	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
-	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
+	const struct eng_key kn = requests_key(&s, tenant), kf = other_key(&s, tenant);
 
-	if ((side = eng_find(e, &kn, false))) {
-		eng_record_side(side, &(struct eng_record){.kind = ENG_REC_DISCONNECT}, now);
-		side->close_at = now + CLOSE_WAIT;
-	}
-	if ((side = eng_find(e, &kf, true))) {
-		side->close_at = now + CLOSE_WAIT;
-		/* The remote host has disconnected: it waits no longer than our own count. */
-		((struct eng_requester *)side)->reqr.cfg.patience = 0;
-	}
+	close_here(e, &kn, &kf, now);
+	kn_at = eng_place_elsewhere(e, &kn, false);
+	kf_at = eng_place_elsewhere(e, &kf, true);
+	if (kn_at >= 0)
+		(void)eng_place_send(e, (unsigned)kn_at, &n);
+	if (kf_at >= 0 && kf_at != kn_at)
+		(void)eng_place_send(e, (unsigned)kf_at, &n);
+}
+
+void eng_cm_close_note(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	struct cm_sides s;
+
+	if (!cm_local_remote(e, n->tenant, &n->conn, &s))
+		return;
+	const struct eng_key kn = requests_key(&s, n->tenant), kf = other_key(&s, n->tenant);
+
+	close_here(e, &kn, &kf, now);
+}
+
+bool eng_cm_dreq_key(uint32_t tenant, const struct roce_pkt *pkt, struct eng_key *k)
+{
+	struct roce_cm_msg msg;
+
+	if (roce_cm_parse(pkt, &msg) != 0 || msg.attr != ROCE_CM_DREQ)
+		return false;
+	/* It names the receiver's QPN (IBA 12.6.10), as the host's requests do. */
+	*k = (struct eng_key){pkt->src, pkt->dst, msg.qpn, tenant};
+	return true;
 }
 
 struct eng_responder *eng_cm_dreq_waits(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt)
 {
-	struct roce_cm_msg msg;
 	struct eng_responder *rs;
+	struct eng_key k;
 
-	if (roce_cm_parse(pkt, &msg) != 0 || msg.attr != ROCE_CM_DREQ)
+	if (!eng_cm_dreq_key(tenant, pkt, &k))
 		return NULL;
-	/* It names the receiver's QPN (IBA 12.6.10), as the host's requests do. */
-	struct eng_key k = {pkt->src, pkt->dst, msg.qpn, tenant};
-
 	rs = (struct eng_responder *)eng_find(e, &k, false);
 	return rs && eng_responder_holds_dreq(rs) ? rs : NULL;
 }

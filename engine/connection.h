@@ -263,6 +263,7 @@ enum eng_flow {
 	ENG_FLOW_LEFT,    /* ended by the near gateway, which expects nothing more from it */
 	ENG_FLOW_LOST,    /* its near gateway's process ended, which had not settled (peer.h) */
 	ENG_FLOW_TOLD,    /* the next process was told so */
+	ENG_FLOW_MOVED,   /* the near gateway was told to open it at another worker (place.h) */
 };
 
 /* Whether the first packet of an unpaired flow may go to the host (pair.c). */

@@ -43,6 +43,8 @@
 	X(conns_expired, "flows removed for idleness")                                                       \
 	X(cm_messages, "CM messages carried")                                                                \
 	X(cm_connections, "connections learned from CM")                                                     \
+	X(conns_placed, "of them, given to another worker by their queue pair (gateway.steering)")           \
+	X(conns_redirected, "flows whose far gateway has their queue pair at another worker")                \
 	X(dgrams, "UD, UC and other IP packets carried best effort")                                         \
 	X(ack_blocked, "ACKs held back for lack of custody memory")                                          \
 	X(ack_for_read, "ACKs held back so that READs and ATOMICs behind are answered in time")              \
@@ -57,6 +59,7 @@
 	X(drop_store_full, "copies for which the standby had no memory: it refuses their connection")        \
 	X(drop_not_ip, "not an IP packet")                                                                   \
 	X(drop_unknown_tenant, "a packet or flow of a tenant that this gateway does not have")               \
+	X(drop_note_full, "messages between workers for which there was no room")                            \
 	X(drop_no_route, "no tunnel leads to the destination")                                               \
 	X(drop_no_tunnel, "a datagram of a tunnel that has been removed")                                    \
 	X(drop_truncated, "shorter than its headers say")                                                    \

@@ -6,7 +6,7 @@
  * The layers of files: a file calls files of its own row or of a row below, and never in a circle.
  *
  *   engine  tunnel                                 creation, one turn, tunnels
- *   port  standby_port  lan  info                  callbacks of wan/, packets of local hosts
+ *   port  standby_port  note  lan  info            callbacks of wan/, packets of local hosts
  *   standby                                        one of a pair: who serves, who stores
  *   takeover                                       what is stored becomes connections
  *   cm  expire  restore  tenant_set  settle  peer  CM, sweep, journal, tenants, ends of processes
@@ -16,12 +16,13 @@
  *   read_wait              |
  *   replay  cnp  uncarried |
  *   responder              |  requester            creation, start, end
+ *                          |  reported            what the near gateway is told
  *   causal                 |                       order between connections
  *   admission              |                       who may begin a connection
  *   tenants  steer  mgmt   |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
- *   table  wheel  states  vni  msg                indices and messages
+ *   table  wheel  states  vni  msg  place          indices and messages
  *   carrier  config  timers  open_info             calls passed to wan/, defaults, patience
  *   recorder  why                                  the flight recorder
  *
@@ -69,6 +70,7 @@ struct eng_turns {
 
 /* Pairing of the flows between two hosts: one unpaired flow at a time has its turn (pair.c). */
 struct eng_pair {
+	struct eng *e;
 	struct rwy_ip remote, local;
 	uint32_t tenant;
 	struct eng_pair *chain;
@@ -84,6 +86,7 @@ struct eng_pair {
 	/* Flows whose turn nobody answered, while the host answered nothing at all. */
 	uint32_t silent;
 	bool doubtful; /* these answer now: quiet_until moves with each answer */
+	bool own_turn; /* the directory's turn of its addresses is this engine's */
 	struct eng_pair *all_next;
 };
 
@@ -120,11 +123,12 @@ struct eng_tunnel {
 	rwy_dur least_rtt; /* smallest ever, by any carrier: two hosts cannot connect in less */
 	struct eng *e;
 	unsigned idx;
-	uint32_t sides;     /* connection sides in it */
-	bool up;            /* the gateway at the other end answers */
-	bool removing;      /* it takes no new side, and goes with its last one */
-	bool leaves;        /* the same, and it is not the witness's of a pair */
-	rwy_time remove_at; /* since when it is `removing` */
+	uint32_t sides;       /* connection sides in it */
+	uint8_t peer_workers; /* eng_open.workers of the other gateway */
+	bool up;              /* the gateway at the other end answers */
+	bool removing;        /* it takes no new side, and goes with its last one */
+	bool leaves;          /* the same, and it is not the witness's of a pair */
+	rwy_time remove_at;   /* since when it is `removing` */
 };
 
 /* Objects of one size; memory comes in chunks and is not given back before the engine ends. */

@@ -5,8 +5,9 @@
  * gateway, the simulators and the fuzzers run it.
  *
  * Thread: an engine belongs to one worker. Its functions run on that worker's thread, except those
- * that say "any thread". Engines share nothing: the gateway gives all packets of an address pair
- * and tenant to one worker.
+ * that say "any thread". Engines share nothing but the directory, and send each other notes: the
+ * gateway gives all packets of an address pair and tenant to one worker, or all packets of a
+ * connection (eng_cfg.directory).
  *
  * Times are rwy_time and rwy_dur, nanoseconds of the caller's clock; `now` never goes back. Sizes
  * are bytes, rates bytes a second. An int that is an error is one of rwy/err.h, 0 is success.
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 #include "engine/counters.h"
+#include "engine/directory.h"
 #include "engine/journal.h"
 #include "engine/recorder.h"
 #include "engine/report.h"
@@ -30,6 +32,7 @@
 #include "wan/wan.h"
 
 struct eng;
+struct eng_note;
 
 #define ENG_TUNNELS_MAX  64
 #define ENG_PREFIXES_MAX 256
@@ -168,6 +171,14 @@ struct eng_cfg {
 	rwy_dur probe_timeout; /* pairing: an unpaired flow's host has this long to answer */
 	struct eng_standby_cfg standby;
 	/*
+	 * Steering by queue pair (directory.h): the table that all engines of this gateway share,
+	 * and longer than any of them lives; NULL: every connection is at the home worker of its
+	 * address pair. `worker` is this engine's number, below `workers`. Not with a standby, nor
+	 * with ack mode `causal`.
+	 */
+	struct eng_directory *directory;
+	uint8_t worker, workers;
+	/*
 	 * The flight recorder (recorder.h): its entries, a power of two; 0: ENG_RECORDER_ENTRIES.
 	 * Its memory is the caller's, for as long as the engine lives; NULL: the engine's own.
 	 */
@@ -231,6 +242,12 @@ struct eng_ops {
 	void (*serves)(void *ctx, bool serves, bool replaced, rwy_time now);
 	/* One of a pair: a note of the other gateway (eng_standby_note). May be NULL. */
 	void (*standby_note)(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now);
+	/*
+	 * A note for the engine of another worker (note.h), which gets it before any packet that
+	 * eng_directory_find() leads there from now on. *n is copied. False: there is no room; its
+	 * buffer stays the engine's. NULL only without a directory.
+	 */
+	bool (*note)(void *ctx, unsigned worker, const struct eng_note *n);
 	/* Both QPNs of a connection are known (open), or it has ended. Once each. May be NULL. */
 	void (*session)(void *ctx, bool open, const struct eng_session *s);
 };
@@ -430,8 +447,13 @@ bool eng_has(const struct eng *e, const struct rwy_ip *local, const struct rwy_i
 /* The same, or an unpaired flow from the remote host waits for the local host's first response. */
 bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn);
 
-/* Any thread: a hash of an address pair, equal for both directions. The owner is hash % workers. */
+/* Any thread: a hash of an address pair, equal for both directions. */
 uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
+/*
+ * Any thread: the home worker of an address pair, the same for both directions and at both
+ * gateways. vni: of its tenant; 0: none. workers: not 0.
+ */
+unsigned eng_owner(uint32_t vni, const struct rwy_ip *a, const struct rwy_ip *b, unsigned workers);
 
 /*
  * Settling (`roceway drain`): before a gateway stops, the far hosts get all that its own hosts have

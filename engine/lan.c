@@ -3,8 +3,10 @@
 #include "engine/admission.h"
 #include "engine/emit.h"
 #include "engine/hostrate.h"
+#include "engine/lan.h"
 #include "engine/mgmt.h"
 #include "engine/pair.h"
+#include "engine/place.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/standby.h"
@@ -24,6 +26,7 @@ struct lan_in {
 	struct roce_pkt pkt;
 	uint32_t tenant;
 	enum roce_parse_reason reason;
+	bool passed; /* by another worker */
 	/* RC only: the key of its connection's responder side, its hash, and its bucket. */
 	struct eng_key key;
 	uint32_t hash;
@@ -35,12 +38,58 @@ struct lan_in {
 /*
  * An RC packet with a good ICRC: a request to the responder side, a response to the requester side.
  */
+/*
+ * The packet is nobody's here. True: another worker gets it: a request the home worker, for only
+ * there connections begin without CM; a response the one whose turn of pairing it is.
+ */
+__attribute__((noinline)) static bool pass_on(struct eng *e, const struct lan_in *in, struct rwy_buf *b)
+{
+	const struct eng_note n = {.type = ENG_NOTE_PACKET, .tenant = in->tenant, .b = b};
+	int to = -1;
+
+	if (in->passed)
+		return false;
+	if (!roce_op_is_request(in->pkt.info))
+		to = eng_place_turn_elsewhere(e, &in->key);
+	else if (!eng_place_is_home(e, &in->key))
+		to = (int)eng_place_home(e, &in->key);
+	if (to < 0)
+		return false;
+	(void)eng_place_send(e, (unsigned)to, &n);
+	return true;
+}
+
+/*
+ * The first response to a flow, of a QP whose own requests another worker has. Both must be at one
+ * worker: that is the home worker, unless a host has ACKs of the other one. The host is asked again
+ * when that is settled, here or there.
+ */
+static bool belongs_elsewhere(struct eng *e, const struct lan_in *in, struct eng_requester *rq, rwy_time now)
+{
+	const struct eng_note n = {.type = ENG_NOTE_LEAVE,
+	    .from = e->cfg.worker,
+	    .tenant = in->tenant,
+	    .qpn = in->pkt.dqpn,
+	    .key = rq->side.key};
+	int at = eng_place_elsewhere(e, &in->key, false);
+
+	if (at < 0)
+		return false;
+	if (eng_place_is_home(e, &in->key))
+		(void)eng_place_send(e, (unsigned)at, &n);
+	else if (rq->requests && !eng_requester_answered(rq))
+		eng_requester_redirect(rq, rq->requests, rq->incarnation, eng_place_home(e, &in->key), now);
+	return true;
+}
+
 INLINED void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_responder *rs = (struct eng_responder *)eng_find_hashed(e, &in->key, in->hash, false);
 	struct eng_requester *rq;
 
 	if (roce_op_is_request(in->pkt.info)) {
+		if (!rs && e->cfg.directory && pass_on(e, in, b))
+			return;
 		if (!rs && !eng_admits(e, &in->key, false)) {
 			eng_admission_refuse(e, &in->key, now);
 			rwy_buf_free(&e->bufs, b);
@@ -53,6 +102,12 @@ INLINED void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 		return;
 	}
 	rq = eng_pair_owner(e, in->tenant, rs, &in->pkt, now);
+	if (e->cfg.directory && !(rq && eng_pair_may_answer(rq, &in->pkt, now)) && pass_on(e, in, b))
+		return;
+	if (rq && !rs && e->cfg.directory && belongs_elsewhere(e, in, rq, now)) {
+		eng_drop(e, b, &e->c.drop_old_response);
+		return;
+	}
 	if (!rq || !(rs || (rs = eng_responder_get(e, &in->key, false, now)))) {
 		eng_drop(e, b, &e->c.drop_unknown_qpn);
 		return;
@@ -73,6 +128,19 @@ static void take_cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt,
 		eng_rp_cnp(rs->requester, now);
 }
 
+/* A DREQ of a connection that another worker has: that one says when it may go (note.c). */
+static bool ask_elsewhere(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, struct rwy_buf *b)
+{
+	const struct eng_note n = {.type = ENG_NOTE_DREQ, .tunnel = ENG_NOTE_LAN, .tenant = tenant, .b = b};
+	struct eng_key k;
+	int to = eng_cm_dreq_key(tenant, pkt, &k) ? eng_place_elsewhere(e, &k, false) : -1;
+
+	if (to < 0)
+		return false;
+	(void)eng_place_send(e, (unsigned)to, &n);
+	return true;
+}
+
 /* A CM message of a local host: read, and carried. */
 static void carry_cm(
     struct eng *e, uint32_t tenant, unsigned tunnel, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
@@ -89,6 +157,8 @@ static void carry_cm(
 		return;
 	}
 	b->len = pkt->len;
+	if (e->cfg.directory && ask_elsewhere(e, tenant, pkt, b))
+		return;
 	rs = eng_cm_dreq_waits(e, tenant, pkt);
 	if (rs)
 		eng_dreq_hold(rs, b, now);
@@ -256,6 +326,7 @@ INLINED void group_handle(struct eng *e, struct rwy_buf **bufs, const uint16_t *
 	for (unsigned i = 0; i < n; i++) {
 		in[i].reason = roce_parse(bufs[i]->data, bufs[i]->len, &in[i].pkt);
 		in[i].tenant = tenants[i];
+		in[i].passed = false;
 		in[i].bucket = NULL;
 		in[i].side = NULL;
 		if (in[i].reason != ROCE_PARSE_OK || in[i].pkt.info->transport != ROCE_RC)
@@ -278,6 +349,20 @@ INLINED void group_handle(struct eng *e, struct rwy_buf **bufs, const uint16_t *
 		if (watcher)
 			watcher->seen(watcher->ctx, watcher->first + i);
 	}
+}
+
+void eng_lan_passed(struct eng *e, uint32_t tenant, struct rwy_buf *b, rwy_time now)
+{
+	struct lan_in in = {.tenant = tenant, .passed = true};
+
+	in.reason = roce_parse(b->data, b->len, &in.pkt);
+	if (in.reason != ROCE_PARSE_OK || !eng_tenant(e, tenant)) { /* it went meanwhile */
+		eng_drop(e, b, &e->c.drop_unknown_tenant);
+		return;
+	}
+	in.key = (struct eng_key){in.pkt.src, in.pkt.dst, in.pkt.dqpn, tenant};
+	in.hash = eng_key_hash(e->hash_seed, &in.key, false);
+	rc_packet(e, &in, b, now);
 }
 
 static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)

@@ -7,6 +7,7 @@
 #include "engine/mgmt.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/place.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
 #include "rwy/hash.h"
@@ -22,13 +23,21 @@
  */
 #define TENANT_SHARE 8
 
+size_t eng_mgmt_open_info(const struct eng *e, uint8_t *out)
+{
+	const struct eng_open o = {.type = ENG_OPEN_MGMT,
+	    .rnr_retry = ENG_RETRY_UNKNOWN,
+	    .retry = ENG_RETRY_UNKNOWN,
+	    .workers = e->cfg.directory ? e->cfg.workers : 0};
+
+	return eng_open_encode(out, &o);
+}
+
 static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 {
 	uint8_t info[WAN_OPEN_MAX];
-	struct eng_open o = {
-	    .type = ENG_OPEN_MGMT, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
 
-	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_open_encode(info, &o), t, now) != 0)
+	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_mgmt_open_info(t->e, info), t, now) != 0)
 		t->mgmt = NULL;
 	return t->mgmt;
 }
@@ -126,8 +135,12 @@ static void send_dreq(struct eng_responder *rs, rwy_time now)
 	struct rwy_buf *b = take_dreq(rs);
 	struct eng *e = rs->side.e;
 	int to = eng_steer(e, k->tenant, &k->src, &k->dst, 0);
+	const struct eng_note n = {
+	    .type = ENG_NOTE_DREQ_GOES, .tunnel = ENG_NOTE_LAN, .tenant = k->tenant, .b = b};
 
-	if (to < 0)
+	if (!eng_place_is_home(e, k))
+		(void)eng_place_send(e, eng_place_home(e, k), &n);
+	else if (to < 0)
 		eng_drop(e, b, &e->c.drop_no_route);
 	else if (!eng_mgmt_room(e, (unsigned)to, k->tenant, &k->src))
 		eng_drop(e, b, &e->c.drop_cm_share);

@@ -12,7 +12,8 @@ size_t eng_open_encode(uint8_t *out, const struct eng_open *o)
 	out[2] = o->retry;
 	out[3] = o->ack_timeout;
 	rwy_put16(out + 4, o->pmtu);
-	rwy_put16(out + 6, 0);
+	out[6] = o->workers;
+	out[7] = 0;
 	rwy_put32(out + 8, o->incarnation);
 	rwy_put32(out + 12, o->peer_qpn);
 	memcpy(out + 16, o->key.src.b, 16);
@@ -43,6 +44,7 @@ bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len)
 	o->retry = retry_count(p[2]);
 	o->ack_timeout = p[3] <= ENG_ACK_TIMEOUT_MAX ? p[3] : 0;
 	o->pmtu = rwy_get16(p + 4);
+	o->workers = p[6];
 	o->incarnation = rwy_get32(p + 8);
 	o->peer_qpn = rwy_get32(p + 12);
 	memcpy(o->key.src.b, p + 16, 16);
@@ -61,7 +63,7 @@ size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c)
 	out[0] = c->type;
 	out[1] = c->syndrome;
 	out[2] = c->end;
-	out[3] = 0;
+	out[3] = c->worker;
 	rwy_put32(out + 4, c->incarnation);
 	rwy_put32(out + 8, c->qpn);
 	rwy_put32(out + 12, c->psn);
@@ -71,11 +73,12 @@ size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c)
 
 bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 {
-	if (len != ENG_CTRL_LEN || p[0] < ENG_CTRL_SYNC || p[0] > ENG_CTRL_RESUME)
+	if (len != ENG_CTRL_LEN || p[0] < ENG_CTRL_SYNC || p[0] > ENG_CTRL_MOVED)
 		return false;
 	c->type = p[0];
 	c->syndrome = p[1];
 	c->end = p[2] < ENG_ENDS ? p[2] : ENG_END_UNKNOWN;
+	c->worker = p[3];
 	c->incarnation = rwy_get32(p + 4);
 	c->qpn = rwy_get32(p + 8);
 	c->psn = rwy_get32(p + 12);

@@ -36,11 +36,13 @@ struct eng_open {
 	uint8_t type;             /* enum eng_open_type */
 	uint8_t rnr_retry, retry; /* of the QP of key.src, 0..7, or ENG_RETRY_UNKNOWN */
 	uint8_t ack_timeout;      /* one more than that of the QP of key.src in CM; 0: not known */
-	uint16_t pmtu;            /* bytes; 0: not known */
-	uint32_t incarnation;     /* changes when the near gateway begins the connection again */
-	uint32_t peer_qpn;        /* QPN of key.src; 0: not known */
-	uint32_t vni;             /* of the tenant; 0: plain LAN */
-	struct eng_key key;       /* decoded with tenant 0: the receiver looks up the VNI */
+	/* MGMT: of a gateway that steers by queue pair; 0: by address pair */
+	uint8_t workers;
+	uint16_t pmtu;        /* bytes; 0: not known */
+	uint32_t incarnation; /* changes when the near gateway begins the connection again */
+	uint32_t peer_qpn;    /* QPN of key.src; 0: not known */
+	uint32_t vni;         /* of the tenant; 0: plain LAN */
+	struct eng_key key;   /* decoded with tenant 0: the receiver looks up the VNI */
 };
 #define ENG_OPEN_LEN 56
 
@@ -60,6 +62,11 @@ enum eng_ctrl_type {
 	 * to psn. No request follows before SYNC or FAIL has come.
 	 */
 	ENG_CTRL_RESUME = 4,
+	/*
+	 * The far gateway has this queue pair at its worker `worker`: the requests are to go
+	 * between the workers of that number. The far gateway forgets this flow.
+	 */
+	ENG_CTRL_MOVED = 5,
 };
 
 /* The reason of a FAIL. The numbers go over the wire: new ones come last. */
@@ -84,6 +91,7 @@ struct eng_ctrl {
 	uint8_t type;     /* enum eng_ctrl_type */
 	uint8_t syndrome; /* FAIL: AETH syndrome (IBA 9.3.5.2) */
 	uint8_t end;      /* enum eng_end; a number of a newer gateway is ENG_END_UNKNOWN */
+	uint8_t worker;   /* MOVED */
 	uint32_t incarnation, qpn, psn, msn;
 };
 #define ENG_CTRL_LEN 20

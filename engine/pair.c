@@ -57,6 +57,7 @@ static struct eng_pair *get_pair(
 	if (p || !(p = eng_slab_get(&e->pair_slab)))
 		return p;
 	b = pair_bucket(e, remote, local);
+	p->e = e;
 	p->tenant = tenant;
 	p->remote = *remote;
 	p->local = *local;
@@ -115,11 +116,51 @@ static rwy_time turn_ends(const struct eng_pair *p)
 	return p->turn_end + roce_reqr_busy(&p->turn->reqr);
 }
 
+/*
+ * Where the workers of a gateway share address pairs, one of them at a time has turns of a pair. It
+ * keeps the right to them until no late response can come.
+ */
+static bool take_right(struct eng_pair *p)
+{
+	struct eng *e = p->e;
+
+	if (!e->cfg.directory || p->own_turn)
+		return true;
+	if (!eng_directory_turn_take(e->cfg.directory, eng_owner_hash(&p->remote, &p->local), e->cfg.worker))
+		return false;
+	p->own_turn = true;
+	return true;
+}
+
+/* Two pairs may share a turn of the directory, by their hash. */
+static bool shares_right(const struct eng_pair *p)
+{
+	const uint32_t h = eng_owner_hash(&p->remote, &p->local);
+
+	for (const struct eng_pair *q = p->e->pair_list; q; q = q->all_next)
+		if (q != p && q->own_turn &&
+		    eng_directory_turn_same(h, eng_owner_hash(&q->remote, &q->local)))
+			return true;
+	return false;
+}
+
+static void give_right(struct eng_pair *p)
+{
+	struct eng *e = p->e;
+
+	if (!p->own_turn)
+		return;
+	p->own_turn = false;
+	if (!shares_right(p))
+		eng_directory_turn_give(
+		    e->cfg.directory, eng_owner_hash(&p->remote, &p->local), e->cfg.worker);
+}
+
 static void begin_next_turn(struct eng_pair *p, rwy_time now)
 {
 	struct eng_requester *rq;
 
-	if (p->turn || !anybody_waits(p) || now < p->quiet_until)
+	if (p->turn || !anybody_waits(p) || now < p->quiet_until || !take_right(p))
 		return;
 	rq = take_next(p);
 	rq->turn = ENG_TURN_OUT;
@@ -219,6 +260,17 @@ static bool may_answer(const struct eng_requester *rq, rwy_time now)
 	       (r->copies && rwy_since(r->repeated_at, now) < COPIES);
 }
 
+static bool acks_last(const struct eng_requester *rq, const struct roce_pkt *pkt)
+{
+	return pkt->opcode == ROCE_RC_ACK && roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK &&
+	       pkt->psn == roce_psn_add(rq->reqr.una, -1);
+}
+
+bool eng_pair_may_answer(const struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
+{
+	return may_answer(rq, now) || acks_last(rq, pkt);
+}
+
 /*
  * An ACK of the last PSN that rq had acknowledged, and of none that the other flow has out: a host
  * answers each packet that was repeated, a slow one long afterwards.
@@ -226,8 +278,7 @@ static bool may_answer(const struct eng_requester *rq, rwy_time now)
 static bool acks_again(
     const struct eng_requester *rq, const struct eng_requester *other, const struct roce_pkt *pkt)
 {
-	return pkt->opcode == ROCE_RC_ACK && roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK &&
-	       pkt->psn == roce_psn_add(rq->reqr.una, -1) &&
+	return acks_last(rq, pkt) &&
 	       (roce_psn_before(pkt->psn, other->reqr.una) || !roce_psn_before(pkt->psn, other->reqr.high));
 }
 
@@ -352,6 +403,8 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 	while ((p = *at)) {
 		struct eng_requester *rq = p->turn;
 
+		if (!rq && now >= p->quiet_until)
+			give_right(p);
 		if (!rq && !anybody_waits(p) && now >= p->quiet_until) {
 			forget_pair(e, at);
 			continue;

@@ -25,12 +25,22 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now);
  */
 struct eng_requester *eng_pair_owner(
     struct eng *e, uint32_t tenant, const struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
+/*
+ * The local host's response pkt may be to what rq, its requester side, sent: now, or a late one. If
+ * not, it may be the first response of a flow that another worker has.
+ */
+bool eng_pair_may_answer(const struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
 /* Begins and ends turns that are due. Call with each tick of the wheel. */
 void eng_pair_tick(struct eng *e, rwy_time now);
 /* When eng_pair_tick() has something to do; RWY_NEVER: no turn waits. */
 rwy_time eng_pair_next(const struct eng *e);
 /* Reads a CM message of the LAN or the WAN. False: malformed and counted, not to be carried. */
 bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
+/* The key of the requests of the connection that pkt, a DREQ, ends. False: it is no DREQ. */
+bool eng_cm_dreq_key(uint32_t tenant, const struct roce_pkt *pkt, struct eng_key *k);
+/* Notes CM_OPEN and CM_CLOSE of another worker (note.h). */
+void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now);
+void eng_cm_close_note(struct eng *e, const struct eng_note *n, rwy_time now);
 /*
  * pkt is a DREQ of a local host that must wait for its requests: their responder side. NULL: it
  * may go now, or is another message.

@@ -9,6 +9,7 @@
 #include "engine/emit.h"
 #include "engine/mgmt.h"
 #include "engine/peer.h"
+#include "engine/place.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
@@ -52,7 +53,7 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 	struct eng_open o;
 	struct eng_responder *rs;
 	struct eng_requester *rq;
-	int tenant;
+	int tenant, elsewhere;
 
 	if (t->removing)
 		return NULL;
@@ -74,6 +75,7 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		if (t->mgmt_rx)
 			wan_rx_reset(t->mgmt_rx, now);
 		t->mgmt_rx = rx;
+		t->peer_workers = o.workers;
 		return t;
 	case ENG_OPEN_PEER:
 		eng_peer_opened(t, rx, now);
@@ -85,15 +87,20 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		 * The peer speaks only for hosts behind it. A connection of another tunnel goes on
 		 * there as long as that tunnel exists.
 		 */
+		elsewhere = eng_place_elsewhere(e, &o.key, true);
 		if (!eng_steer_allows(e, o.key.tenant, &o.key.dst, &o.key.src, t->idx) ||
-		    !(rq = eng_requester_get_at(e, &o.key, (int)t->idx, now)) ||
+		    !(rq = elsewhere >= 0 ? eng_requester_get_moved(e, &o.key, t->idx, now)
+		                          : eng_requester_get_at(e, &o.key, (int)t->idx, now)) ||
 		    (rq->side.tunnel != t->idx && (rq->requests || rq->responses))) {
 			e->c.drop_tunnel_msg++;
 			return NULL;
 		}
 		if (rq->side.tunnel != t->idx)
 			eng_side_move(&rq->side, t->idx);
-		eng_requester_open(rq, rx, &o, now);
+		if (elsewhere >= 0)
+			eng_requester_redirect(rq, rx, o.incarnation, (unsigned)elsewhere, now);
+		else
+			eng_requester_open(rq, rx, &o, now);
 		return rq;
 	case ENG_OPEN_RSP:
 		rs = (struct eng_responder *)eng_find(e, &o.key, false);
@@ -139,6 +146,21 @@ static void drop_foreign(struct eng *e, struct rwy_buf *b, const struct roce_pkt
 	e->ops->lan_tx(e->ctx, &tx);
 }
 
+/* A DREQ of a connection that another worker has: that one says whether it may go (note.c). */
+static bool ask_elsewhere(
+    const struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, struct rwy_buf *b)
+{
+	const struct eng_note n = {
+	    .type = ENG_NOTE_DREQ, .tunnel = (uint8_t)t->idx, .tenant = tenant, .b = b};
+	struct eng_key k;
+	int to = eng_cm_dreq_key(tenant, pkt, &k) ? eng_place_elsewhere(t->e, &k, true) : -1;
+
+	if (to < 0)
+		return false;
+	(void)eng_place_send(t->e, (unsigned)to, &n);
+	return true;
+}
+
 /* Sends a CM MAD or a datagram of the other site to the LAN. */
 static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_time now)
 {
@@ -163,6 +185,8 @@ static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_t
 		drop_foreign(e, b, &pkt, cm && r == ROCE_PARSE_OK);
 		return;
 	}
+	if (cm && r == ROCE_PARSE_OK && e->cfg.directory && ask_elsewhere(t, (uint32_t)tenant, &pkt, b))
+		return;
 	if (cm && r == ROCE_PARSE_OK && eng_peer_holds_dreq(t, (uint32_t)tenant, &pkt, now)) {
 		eng_drop(e, b, &e->c.drop_cm_lost);
 		return;
@@ -208,17 +232,19 @@ static enum eng_flow flow_after(const struct eng_tunnel *t, enum wan_close_reaso
 
 /*
  * The near gateway aborted its flow, or is gone. An unpaired side is freed then, for its turn holds
- * up others.
+ * up others; so is one that is at another worker.
  */
 static void requests_end(
     const struct eng_tunnel *t, struct eng_requester *rq, enum wan_close_reason reason, rwy_time now)
 {
+	const bool moved = rq->flow == ENG_FLOW_MOVED;
+
 	rq->requests = NULL;
 	rq->flow = flow_after(t, reason);
 	/* Reports of what a flow had are for that flow: a standby's comes after it. */
 	if (reason == WAN_CLOSE_PEER_RESET)
 		eng_requester_forget_numbers(rq);
-	if (!rq->responder && rq->turn != ENG_TURN_NONE)
+	if (moved || (!rq->responder && rq->turn != ENG_TURN_NONE))
 		eng_requester_free(rq, now);
 }
 
@@ -276,11 +302,9 @@ static uint32_t tx_executed(void *ctx, void *user)
 static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
-	struct eng_open o = {
-	    .type = ENG_OPEN_MGMT, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
 
 	if (is_mgmt(t, user))
-		return eng_open_encode(info, &o);
+		return eng_mgmt_open_info(t->e, info);
 	if (is_peer(t, user))
 		return eng_peer_open_info(info);
 	return ((struct eng_side *)user)->is_requester ? eng_requester_open_info(user, info)

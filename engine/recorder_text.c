@@ -113,7 +113,8 @@ static const char *message(unsigned i)
 	static const char *const v[] = {[ENG_CTRL_SYNC] = "SYNC",
 	    [ENG_CTRL_REWIND] = "REWIND",
 	    [ENG_CTRL_FAIL] = "FAIL",
-	    [ENG_CTRL_RESUME] = "RESUME"};
+	    [ENG_CTRL_RESUME] = "RESUME",
+	    [ENG_CTRL_MOVED] = "MOVED"};
 
 	return word(v, COUNT(v), i);
 }

@@ -10,6 +10,7 @@
 #include "engine/emit.h"
 #include "engine/memory.h"
 #include "engine/pair.h"
+#include "engine/place.h"
 #include "engine/reservation.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
@@ -28,7 +29,8 @@ static void refuse_side(struct eng *e, const struct eng_key *k, uint64_t *counte
 	    &(struct eng_record){.kind = ENG_REC_REFUSED, .value = eng_counter_number(e, counter)}, now);
 }
 
-struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now)
+static struct eng_requester *get_side(
+    struct eng *e, const struct eng_key *k, int tunnel, bool stays, rwy_time now)
 {
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, k, true);
 	struct eng_tenant *t = eng_tenant(e, k->tenant);
@@ -41,7 +43,9 @@ struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *
 		return NULL;
 	}
 	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max) ||
-	    !(host = eng_host_get(e, k->tenant, &k->dst)) || !(rq = eng_slab_get(&e->requester_slab))) {
+	    !(host = eng_host_get(e, k->tenant, &k->dst)) || (stays && !eng_place_enter(e, k, true)) ||
+	    !(rq = eng_slab_get(&e->requester_slab))) {
+		eng_place_leave(e, k, true);
 		refuse_side(e, k, &e->c.drop_flow_table_full, now);
 		eng_host_put(e, host);
 		return NULL;
@@ -60,6 +64,17 @@ struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *
 	e->c.conns_opened++;
 	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_BEGIN}, now);
 	return rq;
+}
+
+struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now)
+{
+	return get_side(e, k, tunnel, true, now);
+}
+
+struct eng_requester *eng_requester_get_moved(
+    struct eng *e, const struct eng_key *k, unsigned tunnel, rwy_time now)
+{
+	return get_side(e, k, (int)tunnel, false, now);
 }
 
 static void abort_responses(struct eng_requester *rq, rwy_time now)
@@ -250,46 +265,6 @@ void eng_requester_start_cm(
 	eng_requester_begin(rq, psn, pmtu, false);
 }
 
-void eng_requester_forget_numbers(struct eng_requester *rq)
-{
-	for (struct rwy_buf *b = eng_requester_active(rq) ? rq->reqr.q.head : NULL; b; b = b->next)
-		b->seq = ENG_NO_SEQ;
-	rq->acked_seq = rq->reported_seq = 0;
-	/* Responses in custody are still on their way: the flow of responses is the same. */
-	if (!rq->responses)
-		rq->wait_head = rq->wait_n = 0;
-	for (uint32_t i = 0; i < rq->wait_n; i++)
-		rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)].seq = ENG_NO_SEQ;
-}
-
-static void pop_wait(struct eng_requester *rq)
-{
-	rq->wait_head = (rq->wait_head + 1) & (rq->wait_cap - 1);
-	rq->wait_n--;
-}
-
-void eng_requester_passed(struct eng_requester *rq, roce_psn psn)
-{
-	const struct eng_response_wait *w;
-
-	while (rq->wait_n && (w = &rq->wait[rq->wait_head])->seq == ENG_NO_SEQ &&
-	       (w->psn == ENG_NO_PSN || roce_psn_before(w->psn, psn)))
-		pop_wait(rq);
-}
-
-bool eng_requester_waits_for(struct eng_requester *rq, roce_psn psn, uint64_t seq)
-{
-	for (uint32_t i = 0; i < rq->wait_n; i++) {
-		struct eng_response_wait *w = &rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)];
-
-		if (w->psn == psn) {
-			w->seq = seq;
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * The queue has what an earlier flow brought, and that flow's credit was given back: a near gateway
  * that ends and opens flows without end must not fill the memory.
@@ -358,6 +333,24 @@ void eng_requester_open(
 	rq->peer_named = o->peer_qpn && rq->responder && rq->remote_qpn == o->peer_qpn;
 }
 
+void eng_requester_redirect(
+    struct eng_requester *rq, struct wan_rxflow *rx, uint32_t incarnation, unsigned worker, rwy_time now)
+{
+	eng_pair_leave(rq, now);
+	forget_requests(rq);
+	if (rq->requests && rq->requests != rx)
+		wan_rx_reset(rq->requests, now);
+	if (rq->incarnation != incarnation)
+		abort_responses(rq, now);
+	rq->requests = rx;
+	rq->incarnation = incarnation;
+	rq->flow = ENG_FLOW_MOVED;
+	rq->side.e->c.conns_redirected++;
+	send_control(rq,
+	    &(struct eng_ctrl){.type = ENG_CTRL_MOVED, .incarnation = incarnation, .worker = (uint8_t)worker},
+	    false, now);
+}
+
 void eng_requester_send_sync(
     struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now)
 {
@@ -370,48 +363,6 @@ void eng_requester_send_sync(
 	send_control(rq, &c, false, now);
 }
 
-void eng_requester_report(struct eng_requester *rq, rwy_time now)
-{
-	uint64_t upto = rq->acked_seq;
-
-	if (rq->owes_control)
-		return; /* first the near gateway must have that */
-	while (rq->wait_n && rq->wait[rq->wait_head].idx <= rq->responses_taken &&
-	       rq->wait[rq->wait_head].seq != ENG_NO_SEQ)
-		pop_wait(rq);
-	for (uint32_t i = 0; i < rq->wait_n; i++) { /* the first one, except after a restart */
-		const struct eng_response_wait *w = &rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)];
-
-		if (w->seq == ENG_NO_SEQ || w->idx <= rq->responses_taken)
-			continue;
-		if (w->seq < upto)
-			upto = w->seq;
-		break;
-	}
-	if (upto > rq->reported_seq && rq->requests) {
-		rq->reported_seq = upto;
-		wan_rx_delivered(rq->requests, upto - 1, now);
-	}
-}
-
-void eng_requester_response_delivered(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
-{
-	rq->responses_taken++;
-	eng_mem_release_responses(rq, eng_buf_cost(rq->side.e, b), 1);
-	if (rq->reqr.read_waits || rq->reqr.held_back)
-		eng_dirty(&rq->side);
-	eng_requester_report(rq, now);
-}
-
-void eng_requester_responses_refused(struct eng_requester *rq)
-{
-	/* The near gateway has forgotten this connection and waits for no response. */
-	eng_mem_release_responses(rq, rq->answering, rq->answering_bufs);
-	rq->responses = NULL;
-	rq->responses_sent = rq->responses_taken = 0;
-	rq->wait_n = 0;
-}
-
 enum roce_reqr_push eng_requester_push(struct eng_requester *rq, struct rwy_buf *b)
 {
 	enum roce_reqr_push r = roce_reqr_push(&rq->reqr, b);
@@ -419,26 +370,6 @@ enum roce_reqr_push eng_requester_push(struct eng_requester *rq, struct rwy_buf 
 	if (r == ROCE_REQR_PUSHED)
 		eng_mem_charge_received(rq, eng_buf_cost(rq->side.e, b));
 	return r;
-}
-
-bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq, roce_psn psn)
-{
-	if (rq->wait_n == rq->wait_cap) {
-		uint32_t cap = rq->wait_cap ? rq->wait_cap * 2 : 16;
-		struct eng_response_wait *w = calloc(cap, sizeof(*w));
-
-		if (!w)
-			return false;
-		for (uint32_t i = 0; i < rq->wait_n; i++)
-			w[i] = rq->wait[(rq->wait_head + i) & (rq->wait_cap - 1)];
-		free(rq->wait);
-		rq->wait = w;
-		rq->wait_head = 0;
-		rq->wait_cap = cap;
-	}
-	rq->wait[(rq->wait_head + rq->wait_n++) & (rq->wait_cap - 1)] =
-	    (struct eng_response_wait){seq, rq->responses_sent + rq->owes_control, psn};
-	return true;
 }
 
 /*

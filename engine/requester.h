@@ -20,6 +20,9 @@
 struct eng_requester *eng_requester_get(struct eng *e, const struct eng_key *k, rwy_time now);
 /* The same in this tunnel; -1: there is none. */
 struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
+/* The same where another worker has that key, only to tell the near gateway so. */
+struct eng_requester *eng_requester_get_moved(
+    struct eng *e, const struct eng_key *k, unsigned tunnel, rwy_time now);
 /* Frees the side, its requests and its flows; undoes the pairing. */
 void eng_requester_free(struct eng_requester *rq, rwy_time now);
 /* The near gateway opened the flow of requests with o. */
@@ -61,6 +64,12 @@ size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out);
 bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
 /* Tries again to send the control message that found no buffer, if one is owed. */
 void eng_requester_send_owed(struct eng_requester *rq, rwy_time now);
+/*
+ * Another worker has the host's queue pair: the near gateway is told to open its flow rx there.
+ * Whatever comes by rx is dropped, and the side goes with it. Its host must have no ACK yet.
+ */
+void eng_requester_redirect(
+    struct eng_requester *rq, struct wan_rxflow *rx, uint32_t incarnation, unsigned worker, rwy_time now);
 /* Sends SYNC or REWIND. */
 void eng_requester_send_sync(
     struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now);

@@ -28,7 +28,7 @@ static void count_event(struct eng_requester *rq, enum eng_requester_event ev)
 void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
 	rq->side.last = now;
-	if (rq->flow == ENG_FLOW_DISCARD) {
+	if (rq->flow == ENG_FLOW_DISCARD || rq->flow == ENG_FLOW_MOVED) {
 		eng_requester_discard(rq, b, now);
 	} else if (rq->flow == ENG_FLOW_FIRST) {
 		count_event(rq, ENG_QE_FIRST);

@@ -10,6 +10,7 @@
 #include "engine/memory.h"
 #include "engine/mgmt.h"
 #include "engine/pair.h"
+#include "engine/place.h"
 #include "engine/reservation.h"
 #include "engine/session.h"
 #include "engine/steer.h"
@@ -89,8 +90,9 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 		eng_host_put(e, host);
 		return NULL;
 	}
-	rs = host ? eng_slab_get(&e->responder_slab) : NULL;
+	rs = host && eng_place_enter(e, k, false) ? eng_slab_get(&e->responder_slab) : NULL;
 	if (!rs) {
+		eng_place_leave(e, k, false);
 		refuse_side(e, k, &e->c.drop_flow_table_full, now);
 		eng_host_put(e, host);
 		return NULL;

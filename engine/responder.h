@@ -133,7 +133,14 @@ void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time
 void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
 /* FAIL after RESUME: the same, and the local QP ends, too. */
 void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
-/* No request was sent yet: ignored. */
+/*
+ * MOVED: the host has no ACK, so the connection begins at that worker when it sends again. This
+ * side goes with the next sweep.
+ */
+void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+/* The same of a connection whose host has ACKs: it ends. */
+void eng_responder_moved_late(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+/* No request was sent yet, or the connection has failed: ignored. */
 void eng_responder_early_control(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
 
 /* --- responder.c: cells of the state table for a refused flow --- */

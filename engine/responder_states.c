@@ -14,13 +14,13 @@ typedef void on_reset(struct eng_responder *rs, rwy_time now);
 static const struct {
 	on_request *request, *uncarried;
 	on_response *response;
-	on_control *sync, *rewind, *fail;
+	on_control *sync, *rewind, *fail, *moved;
 	on_reset *reset;
 } table[ENG_R_STATES] = {
 #define eng_responder_IMPOSSIBLE NULL
-#define ROW(s, q, u, p, y, w, f, r)                                                                          \
+#define ROW(s, q, u, p, y, w, f, m, r)                                                                       \
 	[ENG_R_##s] = {eng_responder_##q, eng_responder_##u, eng_responder_##p, eng_responder_##y,           \
-	    eng_responder_##w, eng_responder_##f, eng_responder_##r},
+	    eng_responder_##w, eng_responder_##f, eng_responder_##m, eng_responder_##r},
     ENG_RESPONDER_TABLE(ROW)
 #undef ROW
 };
@@ -71,6 +71,10 @@ static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time n
 	case ENG_CTRL_FAIL:
 		count_event(rs, ENG_RE_FAIL);
 		table[rs->side.state].fail(rs, &c, now);
+		return;
+	case ENG_CTRL_MOVED:
+		count_event(rs, ENG_RE_MOVED);
+		table[rs->side.state].moved(rs, &c, now);
 		return;
 	case ENG_CTRL_RESUME: /* only a near gateway sends it */
 		e->c.drop_tunnel_msg++;

@@ -50,3 +50,8 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b)
 	h *= 0x9e3779b97f4a7c15u;
 	return (uint32_t)(h >> 32);
 }
+
+unsigned eng_owner(uint32_t vni, const struct rwy_ip *a, const struct rwy_ip *b, unsigned workers)
+{
+	return (eng_owner_hash(a, b) ^ vni * 0x9e3779b1u) % workers;
+}

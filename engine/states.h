@@ -46,6 +46,7 @@
 	X(ENG_RE_SYNC, "sync", "the far host has answered, or nothing is lost")                              \
 	X(ENG_RE_REWIND, "rewind", "the far host expects an earlier PSN")                                    \
 	X(ENG_RE_FAIL, "fail", "the far gateway gave the connection up")                                     \
+	X(ENG_RE_MOVED, "moved", "the far gateway has the queue pair at another worker (directory.h)")       \
 	X(ENG_RE_RESET, "reset", "the far gateway refused the flow")
 
 /*
@@ -84,11 +85,14 @@
 /* The same for the responder side; a word names eng_responder_WORD. */
 #define ENG_RESPONDER_TABLE(ROW)                                                                             \
 	ROW(NEW, first_request, early_uncarried, early_response, early_control, early_control,               \
-	    early_control, IMPOSSIBLE)                                                                       \
-	ROW(WAITING, take_request, take_uncarried, take_response, sync, rewind, given_up, refused)           \
-	ROW(RESUMING, early_request, early_request, take_response, sync, rewind, not_resumed, not_taken_up)  \
-	ROW(RUNNING, take_request, take_uncarried, take_response, sync, rewind, given_up, refused)           \
-	ROW(FAILED, take_request, take_uncarried, take_response, sync, rewind, given_up, IMPOSSIBLE)
+	    early_control, early_control, IMPOSSIBLE)                                                        \
+	ROW(WAITING, take_request, take_uncarried, take_response, sync, rewind, given_up, moved, refused)    \
+	ROW(RESUMING, early_request, early_request, take_response, sync, rewind, not_resumed, moved_late,    \
+	    not_taken_up)                                                                                    \
+	ROW(RUNNING, take_request, take_uncarried, take_response, sync, rewind, given_up, moved_late,        \
+	    refused)                                                                                         \
+	ROW(FAILED, take_request, take_uncarried, take_response, sync, rewind, given_up, early_control,      \
+	    IMPOSSIBLE)
 
 /* X(from, to): every change of state. */
 /* clang-format off */

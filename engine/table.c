@@ -2,6 +2,7 @@
 /* The flow table, a chained hash of both sides of connections, and the slabs of their memory. */
 #include <stdlib.h>
 
+#include "engine/place.h"
 #include "engine/table.h"
 #include "rwy/prefetch.h"
 
@@ -73,6 +74,7 @@ void eng_remove(struct eng *e, struct eng_side *side)
 	uint32_t slot = side->hash & e->table_mask;
 	struct eng_side **p = &e->table[slot];
 
+	eng_place_leave(e, &side->key, side->is_requester);
 	while (*p && *p != side)
 		p = &(*p)->chain;
 	if (*p) {

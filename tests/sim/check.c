@@ -169,9 +169,9 @@ void sim_check_end(struct run *r)
 		sim_check_buffers(r, true);
 	if (!r->why && !(r->faults & ~(F_TENANTS | F_CHANGES | F_MOVES | F_NIC | F_RNR | F_SMALL | F_DETOUR)))
 		for (unsigned i = 0; i < 2; i++)
-			if (eng_custody_bytes(sim_engine(r->w, i)))
+			if (sim_custody(r->w, i))
 				sim_fail(r, "custody is not empty at the end", &r->qp[0][i],
-				    (unsigned)eng_custody_bytes(sim_engine(r->w, i)));
+				    (unsigned)sim_custody(r->w, i));
 	for (unsigned i = 0; i < 2 && !(r->faults & ~(F_TENANTS | F_MOVES | F_SLOW | F_NIC | F_SMALL)); i++)
 		if (eng_counters(sim_engine(r->w, i))->local_ack_timeout_err > asked_again_at_most(r, i) &&
 		    !r->why)

@@ -118,6 +118,62 @@ void sim_cm_begin(struct run *r)
 	}
 }
 
+/*
+ * F_WORKERS: most are set up by CM; the others begin at once. All are, where connections before did
+ * not end by CM: their gateways cannot tell them from the next ones.
+ */
+void sim_cm_begin_some(struct run *r)
+{
+	for (unsigned i = 0; i < r->qps; i++) {
+		const bool cm = r->cm_open || sim_chance(&r->rng, .7);
+		const unsigned active = sim_below(&r->rng, 2);
+
+		for (unsigned j = 0; j < 2; j++) {
+			r->qp[i][j].cm = SIM_CM_DOWN;
+			r->qp[i][j].cm_at = RWY_NEVER;
+		}
+		if (!cm) {
+			sim_post_qp(r, r->qp[i]);
+			continue;
+		}
+		r->qp[i][active].cm = SIM_CM_ASKS;
+		send_mad(r, &r->qp[i][active], REQ);
+		again(r, &r->qp[i][active]);
+	}
+}
+
+static bool nobody_leaves(void *ctx)
+{
+	const struct run *r = ctx;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			if (r->qp[i][j].cm == SIM_CM_LEAVES)
+				return false;
+	return true;
+}
+
+/* F_WORKERS: before QPNs are used again one side of each connection disconnects, or none does. */
+void sim_cm_end_some(struct run *r)
+{
+	r->cm_open = sim_chance(&r->rng, .5);
+	for (unsigned i = 0; i < r->qps; i++) {
+		struct side *s = &r->qp[i][sim_below(&r->rng, 2)];
+
+		if (s->cm != SIM_CM_UP)
+			continue;
+		if (r->cm_open || side_dead(s) || side_dead(&r->qp[i][!s->site])) {
+			r->cm_open = true;
+			continue;
+		}
+		s->cm = SIM_CM_LEAVES;
+		send_mad(r, s, DREQ);
+		again(r, s);
+	}
+	sim_run(r->w, sim_now(r->w) + 20 * RWY_SEC, nobody_leaves, r);
+	r->cm_open |= !nobody_leaves(r);
+}
+
 static void connected(struct run *r, struct side *s)
 {
 	s->cm = SIM_CM_UP;

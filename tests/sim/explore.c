@@ -35,6 +35,8 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.tenants = faults & F_TENANTS;
 	r->cfg.no_journal = faults & F_MACHINE;
 	r->cfg.pairs = faults & F_STANDBY;
+	if (faults & F_WORKERS)
+		r->cfg.workers = 2 + (unsigned)(seed * 7907 % 3);
 	sim_draw_links(r);
 	r->cfg.keys = faults & F_KEYS;
 	r->cfg.aead = how->aead;
@@ -65,6 +67,9 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	}
 	if (faults & (F_CAUSAL | F_TOLD | F_RESET_ALL | F_CM))
 		r->cfg.ack_mode = faults & F_CAUSAL ? ENG_ACK_CAUSAL : ENG_ACK_NEAR;
+	/* Workers keep no order between connections. */
+	if (faults & F_WORKERS && r->cfg.ack_mode == ENG_ACK_CAUSAL)
+		r->cfg.ack_mode = ENG_ACK_NEAR;
 	/* Until the far gateway tells, later requests are executed although earlier ones are lost. */
 	if (faults & F_MACHINE && r->cfg.ack_mode == ENG_ACK_CAUSAL)
 		r->cfg.ack_mode = ENG_ACK_NEAR;
@@ -193,6 +198,14 @@ static uint64_t complete_faults(uint64_t faults)
 	/* Where so much is lost, hosts that give up soon do. */
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE | F_STANDBY))
 		faults &= ~F_DETOUR;
+	/*
+	 * Not drawn with workers yet, or not to be had with them. Nobody resets a queue pair in place
+	 * that CM has set up.
+	 */
+	if (faults & F_WORKERS)
+		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
+		            F_DRAIN_CUT | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_NIC |
+		            F_LATE | F_SQUEEZE | F_RESETS);
 	if (faults & F_POOL) /* its bounds follow from the buffers */
 		faults &= ~(uint64_t)F_BOUNDS;
 	return faults;

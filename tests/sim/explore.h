@@ -81,11 +81,16 @@ enum faults {
  * that has ACKs for what did not arrive.
  */
 #define F_MACHINE ((uint64_t)1 << 37)
+/*
+ * Gateways have two to four workers, which steer by queue pair; CM sets most connections up, but
+ * for F_CM without the end.
+ */
+#define F_WORKERS ((uint64_t)1 << 38)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
 	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
-	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE)
+	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE | F_WORKERS)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -190,7 +195,8 @@ struct run {
 	/* The gateway that served a site died with its witness, and one that knows less goes on. */
 	bool pair_stale[2];
 	rwy_time recv_at; /* F_RNR: when receives are posted */
-	rwy_time cm_at;   /* F_CM: the first of the sides' */
+	rwy_time cm_at;   /* F_CM, F_WORKERS: the first of the sides' */
+	bool cm_open;     /* F_WORKERS: connections of CM before did not end */
 	/* F_HOSTILE: its way; its queue pairs, the last of qps; the same while they run, else 0; when
 	 * its next forged packet is due; its own draws. */
 	unsigned bad_way, bad_n, bad_qps;
@@ -338,6 +344,8 @@ void sim_chain_tick(struct run *r);  /* called after completions */
 
 /* cm.c: connections that CM sets up and ends. */
 void sim_cm_begin(struct run *r); /* instead of posting */
+void sim_cm_begin_some(struct run *r);
+void sim_cm_end_some(struct run *r);
 void sim_cm_packet(struct run *r, unsigned site, const struct roce_pkt *pkt);
 void sim_cm_leave(struct run *r, struct side *s); /* disconnects if all is complete */
 void sim_cm_tick(struct run *r, rwy_time now);

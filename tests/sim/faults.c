@@ -56,7 +56,13 @@ bool sim_stale_twin(const struct world *w, unsigned site)
 
 uint64_t sim_buffers(const struct world *w, unsigned site)
 {
-	return w->site[serving(w, site)].bufs;
+	uint64_t n = 0;
+
+	if (w->engines == w->gateways)
+		return w->site[serving(w, site)].bufs;
+	for (unsigned i = site; i < w->engines; i += 2)
+		n += w->site[i].bufs;
+	return n;
 }
 
 /* --- links ------------------------------------------------------------------------------------ */
@@ -94,6 +100,9 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after)
 	if (!s->e) /* both of a pair are away */
 		return;
 	sim_gateway_stop(s, after);
+	for (unsigned i = site + 2; w->engines > w->gateways && i < w->engines; i += 2)
+		if (w->site[i].e)
+			sim_gateway_stop(&w->site[i], after);
 	if (w->gateways == 2)
 		sim_stream_break(w);
 }
@@ -136,5 +145,10 @@ void sim_settle(struct world *w, unsigned site, bool on)
 
 void sim_pause(struct world *w, unsigned site, rwy_dur d)
 {
+	/* all workers of a process that was stopped, or one that was not scheduled */
+	const unsigned one = w->engines > w->gateways ? sim_below(&w->rng, 2 * w->cfg.workers) : 0;
+
 	w->site[serving(w, site)].paused_until = w->now + d;
+	for (unsigned i = site; w->engines > w->gateways && i < w->engines; i += 2)
+		w->site[i].paused_until = one < w->cfg.workers && one != i / 2 ? 0 : w->now + d;
 }

@@ -65,6 +65,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 
 	s->turns = 0;
 	wan_tx_write(tx, m->b.data);
+	m->b.w2 = s->worker;
 	if (tunnel == CABLE)
 		sim_link_send(
 		    &s->w->links, sim_link_id(s->second ? SIM_CABLE_BACK : SIM_CABLE, s->idx), m, s->w->now);
@@ -81,7 +82,7 @@ static void log_line(void *ctx, int level, const char *msg)
 	struct site *s = ctx;
 
 	if (s->w->cfg.verbose)
-		fprintf(stderr, "%12.6f %c%s %d %s\n", (double)s->w->now / 1e9, 'A' + s->idx,
+		fprintf(stderr, "%12.6f %c%.0u%s %d %s\n", (double)s->w->now / 1e9, 'A' + s->idx, s->worker,
 		    s->second ? "2" : "", level, msg);
 }
 
@@ -103,7 +104,13 @@ static void serves(void *ctx, bool on, bool replaced, rwy_time now)
 		s->w->two_served = true;
 }
 
-static const struct eng_ops eng_ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_line, .serves = serves};
+static bool note(void *ctx, unsigned worker, const struct eng_note *n)
+{
+	return sim_note_send(ctx, worker, n);
+}
+
+static const struct eng_ops eng_ops = {
+    .lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_line, .serves = serves, .note = note};
 
 /* --- tenants ---------------------------------------------------------------------------------- */
 
@@ -177,7 +184,7 @@ void sim_steer(struct world *w, unsigned site, const struct eng_steer_cfg *v, un
 
 	if (eng_steering_new(&w->steering[site], v, n) != 0)
 		abort();
-	for (unsigned i = site; i < w->gateways; i += 2)
+	for (unsigned i = site; i < w->engines; i += 2)
 		if (w->site[i].e) {
 			eng_steering_set(w->site[i].e, w->steering[site]);
 			w->site[i].next = 0;
@@ -249,6 +256,9 @@ void sim_gateway_start(struct site *s)
 	sim_keys_cfg(w, wan);
 	if (w->cfg.rx_window)
 		wan->rx_window = w->cfg.rx_window;
+	c->directory = w->directory[s->idx];
+	c->worker = (uint8_t)s->worker;
+	c->workers = (uint8_t)w->cfg.workers;
 	if (w->cfg.pairs)
 		pair_cfg(c, w->cfg.beat);
 	if (w->cfg.buffers)
@@ -282,14 +292,16 @@ void sim_gateway_stop(struct site *s, rwy_dur after)
 	eng_free(s->e);
 	s->e = NULL;
 	s->replaced = false;
+	sim_worker_stopped(s);
 	s->journal_whole &= promised_anything(s); /* gw_jfile_close: else the file goes */
-	sim_links_at(&s->w->links, s->w->now + after, SIM_START + s->idx + (s->second ? 2 : 0), NULL);
+	sim_links_at(&s->w->links, s->w->now + after, SIM_START + (uint32_t)(s - s->w->site), NULL);
 }
 
 void sim_gateway_poll(struct site *s, rwy_time now)
 {
 	struct world *w = s->w;
 
+	sim_notes_take(s);
 	if (w->steering[s->idx])
 		sim_rates_before(s->e, &s->rates, now);
 	if (s->stream || s->detour)
@@ -352,6 +364,7 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 		return;
 	}
 	s->bufs++;
+	sim_notes_take(s);
 	if (d->where / 2 == SIM_STREAM / 2)
 		eng_stream_rx(s->e, 0, b, w->now);
 	else if (d->where / 2 == SIM_CABLE || d->where / 2 == SIM_CABLE_BACK)

@@ -147,7 +147,7 @@ static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint
 		return;
 	if (!rc_pkt_read(ip, len, &pkt))
 		return;
-	if (pkt.dqpn == 1 && (r->faults & F_CM)) {
+	if (pkt.dqpn == 1 && (r->faults & (F_CM | F_WORKERS))) {
 		sim_cm_packet(r, site, &pkt);
 		return;
 	}
@@ -300,7 +300,7 @@ bool sim_drained(void *ctx)
 	struct run *r = ctx;
 
 	for (unsigned i = 0; i < 2; i++)
-		if (!sim_engine(r->w, i) || !sim_served(r->w, i) || eng_custody_bytes(sim_engine(r->w, i)))
+		if (!sim_engine(r->w, i) || !sim_served(r->w, i) || sim_custody(r->w, i))
 			return false;
 	return true;
 }

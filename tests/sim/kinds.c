@@ -90,6 +90,12 @@ static const uint64_t machine_kinds[] = {F_IDLE, F_CRASH_NEAR, F_NIC, F_DRAIN, F
     F_CRASH_FAR | F_HOST, F_TENANTS | F_CHANGES, F_MOVES, F_SLOW, F_DRAIN | F_PATHS, F_LATE, F_MASS, F_OUTAGE,
     F_SMALL, F_RATES, F_DETOUR};
 
+/* Gateways of several workers */
+static const uint64_t worker_kinds[] = {0, F_CM, F_LAN_LOSS, F_CRASH_FAR, F_REUSE, F_CRASH_NEAR, F_TENANTS,
+    F_REUSE | F_LAN_LOSS, F_OUTAGE, F_CM | F_CRASH_NEAR, F_CRASH_BOTH, F_MASS, F_PAUSE, F_CM | F_CRASH_FAR,
+    F_HOST, F_REUSE | F_TENANTS, F_IDLE, F_TOLD, F_MACHINE, F_SMALL, F_CM | F_OUTAGE, F_PATHS,
+    F_REUSE | F_CRASH_FAR, F_RNR, F_UNCARRIED, F_SLOW, F_CM | F_REUSE};
+
 #define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
 
 /* Every each-th seed has a world of each of these. */
@@ -111,6 +117,7 @@ static const struct further {
     {LIST(small_kinds), 8, F_SMALL, F_KEYS, 2, 1},
     {LIST(detour_kinds), 6, F_DETOUR, F_KEYS, 2, 1},
     {LIST(machine_kinds), 9, F_MACHINE, F_KEYS, 2, 1},
+    {LIST(worker_kinds), 4, F_WORKERS, F_LAN_LOSS, 2, 1},
 };
 
 bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)

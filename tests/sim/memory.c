@@ -412,12 +412,18 @@ void sim_check_buffers(struct run *r, bool ended)
 	if (sim_accounts(r->w))
 		sim_fail(r, sim_accounts(r->w), &r->qp[0][0], 0);
 	for (unsigned i = 0; i < 2; i++) {
-		const struct eng *e = sim_engine(r->w, i);
-		uint64_t kept = e ? eng_kept_buffers(e) : 0;
-		uint64_t bound = kept + REPAIRS + (ended ? 0 : r->qps * UNDER_WAY);
+		const unsigned workers = sim_workers(r->w);
+		uint64_t kept = 0, bound = workers * REPAIRS + (ended ? 0 : r->qps * UNDER_WAY);
 
-		if (e && eng_kept_bytes(e) > r->cfg.read_cache_total)
-			sim_fail(r, "more READ responses are kept than may be", &r->qp[0][i], (unsigned)kept);
+		for (unsigned k = 0; k < workers; k++) {
+			const struct eng *e = sim_worker(r->w, i, k);
+
+			kept += e ? eng_kept_buffers(e) : 0;
+			if (e && eng_kept_bytes(e) > r->cfg.read_cache_total)
+				sim_fail(r, "more READ responses are kept than may be", &r->qp[0][i],
+				    (unsigned)kept);
+		}
+		bound += kept;
 		if (sim_buffers(r->w, i) > bound)
 			sim_fail(r,
 			    ended ? "buffers are not as before" : "more buffers than hosts have outstanding",

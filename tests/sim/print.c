@@ -51,19 +51,30 @@ static void print_buffers(const struct run *r, unsigned site)
 	    m.dgrams, m.order);
 }
 
-void sim_print_counters(const struct run *r)
+static void print_worker(const struct run *r, unsigned site, unsigned worker)
 {
-	for (unsigned i = 0; i < 2; i++) {
-		const struct eng_counters *c = eng_counters(sim_engine(r->w, i));
+	const struct eng *e = sim_worker(r->w, site, worker);
+	const struct eng_counters *c = e ? eng_counters(e) : NULL;
 
-		fprintf(stderr, "site %c:", 'A' + i);
+	if (!c)
+		return;
+	fprintf(stderr, "site %c", 'A' + site);
+	if (sim_workers(r->w) > 1)
+		fprintf(stderr, " worker %u", worker);
+	fprintf(stderr, ":");
 #define X(f, s)                                                                                              \
 	if (c->f)                                                                                            \
 		fprintf(stderr, " %s=%llu", #f, (unsigned long long)c->f);
-		ENG_COUNTERS(X)
+	ENG_COUNTERS(X)
 #undef X
-		fprintf(stderr, "\n");
-	}
+	fprintf(stderr, "\n");
+}
+
+void sim_print_counters(const struct run *r)
+{
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned k = 0; k < sim_workers(r->w); k++)
+			print_worker(r, i, k);
 	for (unsigned i = 0; i < 2; i++) {
 		print_paths(r, i);
 		print_buffers(r, i);

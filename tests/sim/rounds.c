@@ -53,6 +53,8 @@ static void begin_round(struct run *r, bool alone)
 		sim_chain_begin(r);
 	else if (r->faults & F_CM)
 		sim_cm_begin(r);
+	else if (r->faults & F_WORKERS)
+		sim_cm_begin_some(r);
 	else
 		post_all(r);
 	if ((r->faults & F_HOSTILE) && !alone)
@@ -81,6 +83,8 @@ static void reuse_qpns(struct run *r)
 {
 	rwy_dur rtt = r->cfg.wan[0].delay + r->cfg.wan[1].delay;
 
+	if (r->faults & F_WORKERS && !(r->faults & F_CM))
+		sim_cm_end_some(r);
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++)
 			rc_host_fini(&r->qp[i][j].h);

@@ -14,7 +14,7 @@ static const char *const requester_word[ENG_Q_STATES][ENG_QE_EVENTS] = {
 #undef ROW
 };
 static const char *const responder_word[ENG_R_STATES][ENG_RE_EVENTS] = {
-#define ROW(s, q, u, p, y, w, f, r) [ENG_R_##s] = {#q, #u, #p, #y, #w, #f, #r},
+#define ROW(s, q, u, p, y, w, f, m, r) [ENG_R_##s] = {#q, #u, #p, #y, #w, #f, #m, #r},
     ENG_RESPONDER_TABLE(ROW)
 #undef ROW
 };

@@ -48,6 +48,7 @@ static const struct word {
     {F_RESET_ALL, "reset-all", "all queue pairs are reset in place when all is complete"},
     {F_CM, "cm", "CM, DREQ after the last completion"},
     {F_HOSTILE, "hostile", "a hostile host; --alone: the others without it"},
+    {F_WORKERS, "workers", "gateways of two to four workers, which steer by queue pair"},
     {F_UNCARRIED, "uncarried", "operations that gateways do not carry"},
 };
 #define WORDS (sizeof(words) / sizeof(*words))

@@ -45,7 +45,14 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 	sim_links_init(&w->links, &w->rng);
 	if (cfg->hash)
 		w->links.hash = &w->hash;
-	w->gateways = cfg->pairs ? SIM_GATEWAYS : 2;
+	w->gateways = w->engines = cfg->pairs ? SIM_GATEWAYS : 2;
+	if (cfg->workers > 1)
+		w->engines = 2 * cfg->workers;
+	for (unsigned i = 0; i < w->engines; i++) {
+		w->site[i].w = w;
+		w->site[i].idx = i % 2;
+	}
+	sim_workers_init(w);
 	for (unsigned i = 0; i < 2; i++) {
 		sim_link_set(&w->links, sim_link_id(SIM_WAN, i), &cfg->wan[i]);
 		for (unsigned k = 1; k < cfg->paths; k++)
@@ -55,10 +62,9 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 		sim_link_set(&w->links, sim_link_id(SIM_CABLE, i), &cfg->lan);
 		sim_link_set(&w->links, sim_link_id(SIM_CABLE_BACK, i), &cfg->lan);
 	}
-	for (unsigned i = 0; i < w->gateways; i++) {
-		w->site[i].w = w;
-		w->site[i].idx = i % 2;
-		w->site[i].second = i > 1;
+	for (unsigned i = 0; i < w->engines; i++) {
+		w->site[i].second = cfg->pairs && i > 1;
+		w->site[i].worker = cfg->pairs ? 0 : i / 2;
 		sim_tenants_init(&w->site[i]);
 		sim_gateway_start(&w->site[i]);
 	}
@@ -70,12 +76,14 @@ uint64_t sim_end(struct world *w)
 {
 	uint64_t left = 0;
 
-	for (unsigned i = 0; i < w->gateways; i++) {
+	for (unsigned i = 0; i < w->engines; i++) {
 		if (w->site[i].e)
 			sim_states_add(eng_states_seen(w->site[i].e));
 		eng_free(w->site[i].e);
 		left += w->site[i].bufs;
+		w->site[i].e = NULL;
 	}
+	sim_workers_fini(w);
 	for (unsigned i = 0; i < 2; i++)
 		eng_steering_free(w->steering[i]);
 	sim_links_fini(&w->links);
@@ -132,7 +140,12 @@ static void to_site(struct world *w, unsigned site, const struct due *d)
 		twin.what = c;
 		sim_to_gateway(w, &w->site[site + 2], &twin);
 	}
-	sim_to_gateway(w, &w->site[site], d);
+	if (w->engines == w->gateways)
+		sim_to_gateway(w, &w->site[site], d);
+	else if (d->where / 2 == SIM_LAN_UP)
+		sim_to_gateway(w, sim_worker_of(w, site, m), d);
+	else
+		sim_to_gateway(w, &w->site[site + 2 * m->b.w2], d);
 }
 
 static void deliver(struct world *w, const struct due *d)
@@ -143,7 +156,7 @@ static void deliver(struct world *w, const struct due *d)
 		to_site(w, !site, d);
 		return;
 	}
-	if (d->where >= SIM_START && d->where < SIM_START + SIM_GATEWAYS) {
+	if (d->where >= SIM_START && d->where < SIM_START + SIM_ENGINES) {
 		sim_gateway_start(&w->site[d->where - SIM_START]);
 		sim_keys_restarted(w);
 		return;
@@ -176,7 +189,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 		rwy_time at = sim_links_next(&w->links), t;
 		struct due d;
 
-		for (unsigned i = 0; i < w->gateways; i++)
+		for (unsigned i = 0; i < w->engines; i++)
 			if (w->site[i].e) {
 				t = rwy_time_max(w->site[i].next, w->site[i].paused_until);
 				/* A gateway looks at its clock every few us at best. */
@@ -194,7 +207,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 			deliver(w, &d);
 		if (sim_keys_next(w) <= w->now)
 			sim_keys_tick(w);
-		for (unsigned i = 0; i < w->gateways; i++)
+		for (unsigned i = 0; i < w->engines; i++)
 			if (w->site[i].e && w->now >= w->site[i].paused_until && w->site[i].next <= w->now)
 				sim_gateway_turn(&w->site[i], w->now);
 		if (w->ops->next(w->ctx) <= w->now)

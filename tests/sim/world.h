@@ -17,6 +17,7 @@
 #define SIM_HOSTS 2 /* per site */
 /* Tenants of the world are 0 (the plain LAN) to SIM_TENANTS. Each site has another index for a
  * tenant. All have the same addresses. */
+#define SIM_WORKERS    4
 #define SIM_TENANTS    2
 #define SIM_TENANT_IDX 8
 
@@ -39,8 +40,13 @@ struct sim_cfg {
 	/* Packet buffers of a gateway, of buf_cost bytes each (0: no limit). Its bounds follow from
 	 * them as in the product, and a packet that finds no buffer is lost. */
 	uint32_t buffers, buf_cost;
-	bool pairs;        /* each site has a pair of gateways (engine/standby.h) */
-	rwy_dur beat;      /* of them; 0: 5 ms */
+	bool pairs;   /* each site has a pair of gateways (engine/standby.h) */
+	rwy_dur beat; /* of them; 0: 5 ms */
+	/*
+	 * Workers of each gateway, 1 .. SIM_WORKERS; more than one: they steer by queue pair
+	 * (engine/directory.h). 0 counts as 1. Not with pairs.
+	 */
+	unsigned workers;
 	bool tenants;      /* SIM_TENANTS tenants besides the plain LAN */
 	bool same_weights; /* of the tenants; else they have 1 to SIM_TENANTS */
 	const char *cc;
@@ -87,6 +93,13 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 rwy_time sim_now(const struct world *w);
 /* With pairs: of the gateway that serves, or else of one that is there. NULL: none is. */
 struct eng *sim_engine(struct world *w, unsigned site);
+/* Workers of each gateway, and the engine of one of them; NULL: the gateway is away. */
+unsigned sim_workers(const struct world *w);
+struct eng *sim_worker(struct world *w, unsigned site, unsigned worker);
+/* Bytes in custody of all workers of the site's gateway, which must be there. */
+uint64_t sim_custody(struct world *w, unsigned site);
+/* Connections of the site's gateway that are not at home now: sides in its directory. */
+uint32_t sim_placed(const struct world *w, unsigned site);
 uint64_t sim_buffers(const struct world *w, unsigned site); /* buffers that its engine holds */
 uint64_t sim_no_buffer(const struct world *w);              /* packets that found no buffer (cfg.buffers) */
 /* NULL, or what was wrong first with what an engine was charged for (accounts.h). */

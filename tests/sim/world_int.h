@@ -3,24 +3,31 @@
 #ifndef TESTS_SIM_WORLD_INT_H
 #define TESTS_SIM_WORLD_INT_H
 
+#include "engine/note.h"
 #include "tests/sim/accounts.h"
 #include "tests/sim/rates.h"
 #include "tests/sim/world.h"
 
-#define SIM_GATEWAYS      4               /* of sites 0 and 1; the second ones of pairs there */
-#define SIM_PAIR_WAIT     (500 * RWY_MS)  /* of a gateway of a pair that starts */
-#define SIM_START         SIM_LINKS       /* an event: the start of gateway 0; + 1: gateway 1, and so on */
-#define SIM_STREAM        (SIM_LINKS + 4) /* a datagram from that site over the reliable carrier */
-#define SIM_BROKEN        (SIM_LINKS + 6) /* the gateway learns that the carrier broke */
+#define SIM_GATEWAYS      4                 /* of sites 0 and 1; the second ones of pairs there */
+#define SIM_ENGINES       (2 * SIM_WORKERS) /* of pairs, or of workers */
+#define SIM_PAIR_WAIT     (500 * RWY_MS)    /* of a gateway of a pair that starts */
+#define SIM_START         SIM_LINKS         /* an event: the start of gateway 0; + 1: gateway 1, and so on */
+#define SIM_STREAM        (SIM_START + SIM_ENGINES) /* a datagram from that site over the reliable carrier */
+#define SIM_BROKEN        (SIM_STREAM + 2)          /* the gateway learns that the carrier broke */
 #define SIM_CARRIER_CONNS 3
 #define SIM_CARRIER_ROOM  1024 /* most datagrams on the way */
 #define SIM_JOURNAL       1024
 
-/* A gateway at a site. */
+#define SIM_NOTES 256 /* most that wait for a worker */
+
+/* A gateway at a site, or one of its workers. */
 struct site {
 	struct eng *e;
 	struct world *w;
-	unsigned idx;  /* the site */
+	unsigned idx;           /* the site */
+	unsigned worker;        /* its number */
+	struct eng_note *notes; /* of other workers, SIM_NOTES; NULL: it is the only one */
+	unsigned notes_n;
 	bool second;   /* of a pair */
 	bool replaced; /* its engine must start again */
 	unsigned starts;
@@ -63,8 +70,11 @@ struct world {
 	void *ctx;
 	rwy_time now;
 	struct sim_rng rng;
-	struct site site[SIM_GATEWAYS]; /* by site; then the second ones of pairs */
-	unsigned gateways;              /* 2, or 4 with pairs */
+	/* by site; then the second ones of pairs, or the other workers */
+	struct site site[SIM_ENGINES];
+	unsigned gateways;                  /* 2, or 4 with pairs */
+	unsigned engines;                   /* the same, or with all workers */
+	struct eng_directory *directory[2]; /* of each site; NULL: one worker */
 	struct sim_links links;
 	uint64_t hash, streamed, no_buffer;
 	bool two_served;
@@ -89,6 +99,16 @@ void sim_gateway_start(struct site *s);
 /* The engine ends; another one begins `after` later. */
 void sim_gateway_stop(struct site *s, rwy_dur after);
 void sim_gateway_poll(struct site *s, rwy_time now); /* one turn */
+/* workers.c: several workers. */
+void sim_workers_init(struct world *w); /* their directories, before engines start */
+void sim_workers_fini(struct world *w);
+/* The worker for a packet of a host of the site, by its addresses and its queue pair. */
+struct site *sim_worker_of(struct world *w, unsigned site, const struct sim_buf *m);
+bool sim_note_send(struct site *s, unsigned worker, const struct eng_note *n);
+/* The engine gets the notes that wait for it. */
+void sim_notes_take(struct site *s);
+/* The engine of s has ended: its notes go, and the site's directory with the last engine. */
+void sim_worker_stopped(struct site *s);
 void sim_gateway_turn(struct site *s, rwy_time now); /* one for a timer of its own */
 
 /* An event of the gateway's site: a packet for it. The gateway may be dead, or stand still: then it

@@ -39,11 +39,11 @@ static void test_responder(void **state)
 	ENG_RESPONDER_STATES(STATE)
 	states_add("\n| event | meaning |\n| --- | --- |\n");
 	ENG_RESPONDER_EVENTS(EVENT)
-	states_add("\n| state | request | uncarried | response | sync | rewind | fail | reset |\n"
-	           "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
-#define ROW(s, q, u, p, y, w, f, r)                                                                          \
-	states_add(                                                                                          \
-	    "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", states_lower(#s), #q, #u, #p, #y, #w, #f, #r);
+	states_add("\n| state | request | uncarried | response | sync | rewind | fail | moved | reset |\n"
+	           "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+#define ROW(s, q, u, p, y, w, f, m, r)                                                                       \
+	states_add("| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", states_lower(#s), #q, #u, #p, #y,   \
+	    #w, #f, #m, #r);
 	ENG_RESPONDER_TABLE(ROW)
 #undef ROW
 	states_add("\n```dot\ndigraph responder {\n");

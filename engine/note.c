@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notes of other workers' engines. */
+#include "engine/note.h"
+
+#include "engine/emit.h"
+#include "engine/lan.h"
+#include "engine/mgmt.h"
+#include "engine/pair.h"
+#include "engine/peer.h"
+#include "engine/place.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/steer.h"
+
+static bool from_lan(const struct eng_note *n)
+{
+	return n->tunnel == ENG_NOTE_LAN;
+}
+
+/* The connection is here, or was. */
+static void take_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	struct eng_note back = *n;
+	struct eng_responder *rs = NULL;
+	struct eng_key k;
+	struct roce_pkt pkt;
+
+	back.type = ENG_NOTE_DREQ_GOES;
+	if (roce_parse(n->b->data, n->b->len, &pkt) != ROCE_PARSE_OK ||
+	    !eng_cm_dreq_key(n->tenant, &pkt, &k)) {
+		eng_drop(e, n->b, &e->c.drop_bad_cm);
+		return;
+	}
+	if (from_lan(n))
+		rs = eng_cm_dreq_waits(e, n->tenant, &pkt);
+	if (rs)
+		eng_dreq_hold(rs, n->b, now);
+	else if (!from_lan(n) && e->tunnel[n->tunnel].wan &&
+	         eng_peer_holds_dreq(&e->tunnel[n->tunnel], n->tenant, &pkt, now))
+		eng_drop(e, n->b, &e->c.drop_cm_lost);
+	else
+		(void)eng_place_send(e, eng_place_home(e, &k), &back);
+}
+
+/* To the far host, in the management flow. */
+static void send_dreq(struct eng *e, const struct eng_note *n, const struct roce_pkt *pkt, rwy_time now)
+{
+	int to = eng_steer(e, n->tenant, &pkt->src, &pkt->dst, 0);
+
+	if (to < 0)
+		eng_drop(e, n->b, &e->c.drop_no_route);
+	else if (!eng_mgmt_room(e, (unsigned)to, n->tenant, &pkt->src))
+		eng_drop(e, n->b, &e->c.drop_cm_share);
+	else
+		eng_mgmt_send(e, (unsigned)to, n->tenant, &pkt->src, n->b, now);
+}
+
+/* The worker of its connection lets it go. */
+static void pass_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	struct roce_pkt pkt;
+
+	if (!eng_tenant(e, n->tenant)) {
+		eng_drop(e, n->b, &e->c.drop_unknown_tenant);
+	} else if (roce_parse(n->b->data, n->b->len, &pkt) != ROCE_PARSE_OK) {
+		eng_drop(e, n->b, &e->c.drop_bad_cm);
+	} else if (from_lan(n)) {
+		send_dreq(e, n, &pkt, now);
+	} else if (eng_cm_learn(e, n->tenant, &pkt, now)) {
+		eng_lan_send(e, n->tenant, n->b, true, &pkt.dst, NULL);
+	} else {
+		rwy_buf_free(&e->bufs, n->b);
+	}
+}
+
+/* Another worker has told hosts' packets to come here. */
+static void take_moved(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	if (!eng_tenant(e, n->tenant) || !eng_responder_get(e, &n->key, true, now))
+		eng_place_leave(e, &n->key, false);
+}
+
+static void take_leave(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	const struct eng_key k = {n->key.dst, n->key.src, n->qpn, n->tenant};
+	struct eng_responder *rs = (struct eng_responder *)eng_find(e, &k, false);
+	struct eng_note stays = *n;
+
+	if (!rs)
+		return; /* it went meanwhile */
+	if (rs->side.state == ENG_R_NEW || rs->side.state == ENG_R_WAITING) {
+		eng_responder_free(rs, now);
+		return;
+	}
+	stays.type = ENG_NOTE_STAYS;
+	stays.from = e->cfg.worker;
+	(void)eng_place_send(e, n->from, &stays);
+}
+
+static void take_stays(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &n->key, true);
+
+	if (rq && rq->requests && !eng_requester_answered(rq))
+		eng_requester_redirect(rq, rq->requests, rq->incarnation, n->from, now);
+}
+
+void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	e->now = now;
+	switch ((enum eng_note_type)n->type) {
+	case ENG_NOTE_CM_OPEN:
+		if (eng_tenant(e, n->tenant))
+			eng_cm_open_note(e, n, now);
+		return;
+	case ENG_NOTE_CM_CLOSE:
+		if (eng_tenant(e, n->tenant))
+			eng_cm_close_note(e, n, now);
+		return;
+	case ENG_NOTE_DREQ:
+		take_dreq(e, n, now);
+		return;
+	case ENG_NOTE_DREQ_GOES:
+		pass_dreq(e, n, now);
+		return;
+	case ENG_NOTE_PACKET:
+		eng_lan_passed(e, n->tenant, n->b, now);
+		return;
+	case ENG_NOTE_MOVED:
+		take_moved(e, n, now);
+		return;
+	case ENG_NOTE_LEAVE:
+		take_leave(e, n, now);
+		return;
+	case ENG_NOTE_STAYS:
+		take_stays(e, n, now);
+		return;
+	}
+	rwy_unreachable();
+}

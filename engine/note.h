@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notes between the engines of a gateway that steers by queue pair (directory.h). CM messages name
+ * no queue pair in their headers, so they go to the home worker of their address pair; what they
+ * mean goes to the connection's worker by notes.
+ */
+#ifndef ENGINE_NOTE_H
+#define ENGINE_NOTE_H
+
+#include "engine/engine.h"
+#include "roce/cm.h"
+
+enum eng_note_type {
+	ENG_NOTE_CM_OPEN,  /* conn: CM set it up; it is to be at worker `target` */
+	ENG_NOTE_CM_CLOSE, /* conn: CM ended it */
+	/* b: a DREQ; may it go, or must it wait for its connection (mgmt.h, peer.h)? */
+	ENG_NOTE_DREQ,
+	ENG_NOTE_DREQ_GOES, /* b: the same, to the home worker: it may go */
+	ENG_NOTE_PACKET,    /* b: an RC packet of a local host that belongs to nobody here */
+	ENG_NOTE_MOVED,     /* key: the far gateway has the host's next requests at your number */
+	/*
+	 * The home worker has the requester side of `key`, which the QP of its host answers that
+	 * has your responder side to QP `qpn`. If its host has no ACK it goes; else STAYS comes
+	 * back, and the requester side goes.
+	 */
+	ENG_NOTE_LEAVE,
+	ENG_NOTE_STAYS,
+};
+
+struct eng_note {
+	uint8_t type;      /* enum eng_note_type */
+	uint8_t target;    /* CM_OPEN */
+	uint8_t tunnel;    /* DREQ, DREQ_GOES: it came by this tunnel; ENG_NOTE_LAN: from the LAN */
+	uint8_t from;      /* LEAVE, STAYS: the sender's number */
+	uint32_t tenant;   /* index */
+	uint32_t qpn;      /* LEAVE, STAYS */
+	struct rwy_buf *b; /* it moves with the note; NULL: none */
+	union {
+		struct roce_cm_conn conn;
+		struct eng_key key;
+	};
+};
+#define ENG_NOTE_LAN UINT8_MAX
+
+/* The engine's own note comes. Call before packets, as eng_ops.note says; it may send others. */
+void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now);
+/* Frees what the note has: no engine gets it any more. */
+void eng_note_free(const struct rwy_bufs *bufs, const struct eng_note *n);
+
+#endif

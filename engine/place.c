@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker of a connection. */
+#include "engine/place.h"
+
+static uint32_t vni_of(const struct eng *e, const struct eng_key *k)
+{
+	return k->tenant < e->tenant_slots && e->tenant[k->tenant] ? e->tenant[k->tenant]->cfg.vni : 0;
+}
+
+static uint64_t hash_of(const struct eng *e, const struct eng_key *k, bool requester)
+{
+	return eng_directory_hash(e->cfg.directory, k, vni_of(e, k), requester);
+}
+
+unsigned eng_place_home(const struct eng *e, const struct eng_key *k)
+{
+	return e->cfg.directory ? eng_owner(vni_of(e, k), &k->src, &k->dst, e->cfg.workers) : e->cfg.worker;
+}
+
+bool eng_place_is_home(const struct eng *e, const struct eng_key *k)
+{
+	return eng_place_home(e, k) == e->cfg.worker;
+}
+
+int eng_place_elsewhere(const struct eng *e, const struct eng_key *k, bool requester)
+{
+	int w = e->cfg.directory ? eng_directory_find(e->cfg.directory, hash_of(e, k, requester)) : -1;
+
+	return w == e->cfg.worker ? -1 : w;
+}
+
+int eng_place_turn_elsewhere(const struct eng *e, const struct eng_key *k)
+{
+	int w =
+	    e->cfg.directory ? eng_directory_turn_of(e->cfg.directory, eng_owner_hash(&k->src, &k->dst)) : -1;
+
+	return w == e->cfg.worker ? -1 : w;
+}
+
+bool eng_place_enter(struct eng *e, const struct eng_key *k, bool requester)
+{
+	return !e->cfg.directory ||
+	       eng_directory_add(e->cfg.directory, hash_of(e, k, requester), e->cfg.worker);
+}
+
+void eng_place_leave(struct eng *e, const struct eng_key *k, bool requester)
+{
+	if (e->cfg.directory)
+		eng_directory_remove(e->cfg.directory, hash_of(e, k, requester), e->cfg.worker);
+}
+
+/* QPNs of consecutive queue pairs, whatever their step, spread evenly: the golden ratio. */
+static unsigned spread(uint32_t qpn, unsigned workers)
+{
+	return (unsigned)((uint64_t)(qpn * 0x9e3779b1u) * workers >> 32);
+}
+
+unsigned eng_place_choose(
+    const struct eng *e, unsigned tunnel, const struct eng_key *requests, uint32_t local_qpn)
+{
+	const unsigned n = e->cfg.workers, home = eng_place_home(e, requests);
+	const bool local_first = memcmp(&requests->src, &requests->dst, sizeof(requests->src)) < 0;
+
+	if (!e->cfg.directory || e->tunnel[tunnel].peer_workers != n)
+		return home;
+	return (home + spread(local_first ? local_qpn : requests->qpn, n)) % n;
+}
+
+bool eng_place_send(struct eng *e, unsigned worker, const struct eng_note *n)
+{
+	if (e->ops->note(e->ctx, worker, n))
+		return true;
+	e->c.drop_note_full++;
+	eng_note_free(&e->bufs, n);
+	return false;
+}
+
+void eng_place_announce(struct eng *e, const struct eng_key *k, bool requester, unsigned worker)
+{
+	const uint64_t h = hash_of(e, k, requester);
+
+	eng_directory_remove(e->cfg.directory, h, e->cfg.worker);
+	eng_directory_add(e->cfg.directory, h, worker);
+}
+
+void eng_place_recall(struct eng *e, const struct eng_key *k, bool requester, unsigned worker)
+{
+	eng_directory_remove(e->cfg.directory, hash_of(e, k, requester), worker);
+}
+
+void eng_note_free(const struct rwy_bufs *bufs, const struct eng_note *n)
+{
+	if (n->b)
+		rwy_buf_free(bufs, n->b);
+}

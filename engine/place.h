@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker of a connection, where a gateway steers by queue pair (directory.h). Without a
+ * directory every connection is here.
+ */
+#ifndef ENGINE_PLACE_H
+#define ENGINE_PLACE_H
+
+#include "engine/eng.h"
+#include "engine/note.h"
+
+/* This engine is the home of the key's address pair, or there are no others. */
+bool eng_place_is_home(const struct eng *e, const struct eng_key *k);
+/* Number of the home worker of the key's address pair. */
+unsigned eng_place_home(const struct eng *e, const struct eng_key *k);
+/* Another worker has the side of that key: its number; -1: none has. */
+int eng_place_elsewhere(const struct eng *e, const struct eng_key *k, bool requester);
+/* Another worker has the turn of the key's address pair: its number; -1: none has. */
+int eng_place_turn_elsewhere(const struct eng *e, const struct eng_key *k);
+/*
+ * A side with that key begins here. False: another worker has it, or the directory has no room; the
+ * side must not begin.
+ */
+bool eng_place_enter(struct eng *e, const struct eng_key *k, bool requester);
+/* It is gone. */
+void eng_place_leave(struct eng *e, const struct eng_key *k, bool requester);
+/*
+ * The worker for a connection that begins, by the QPN of the host with the lower address: the same
+ * at both gateways. tunnel: it goes through; a gateway at its other end that does not steer by
+ * queue pair, or has another number of workers, has it at home.
+ */
+unsigned eng_place_choose(
+    const struct eng *e, unsigned tunnel, const struct eng_key *requests, uint32_t local_qpn);
+/* Sends the note. False: there was no room; counted, and its buffer is freed. */
+bool eng_place_send(struct eng *e, unsigned worker, const struct eng_note *n);
+/* The side will be at that worker, and is not here any longer. */
+void eng_place_announce(struct eng *e, const struct eng_key *k, bool requester, unsigned worker);
+/* It will not: that worker did not get the note. */
+void eng_place_recall(struct eng *e, const struct eng_key *k, bool requester, unsigned worker);
+
+#endif
