@@ -46,6 +46,7 @@ struct conf_prefix {
 enum conf_offload { CONF_OFFLOAD_OFF, CONF_OFFLOAD_RTE, CONF_OFFLOAD_TC };
 enum conf_role { CONF_ROLE_LAN, CONF_ROLE_WAN };
 enum conf_polling { CONF_POLL_ADAPTIVE, CONF_POLL_BUSY };
+enum conf_steering { CONF_STEER_PAIR, CONF_STEER_QP };
 enum conf_e2e { CONF_E2E_WINDOW, CONF_E2E_NONE };
 enum conf_rp { CONF_RP_DCQCN, CONF_RP_NONE };
 enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END, CONF_ACK_CAUSAL, CONF_ACK_SITE };
@@ -211,6 +212,7 @@ struct conf {
 	uint16_t weight;         /* compared with siblings' weights */
 	char site_key[CONF_STR]; /* file with the key of the site's gateways; "": none */
 	unsigned workers;        /* 1..64 */
+	enum conf_steering steering;
 	enum conf_polling polling;
 	int log_level; /* 0 error .. 4 debug */
 	int log_json;  /* 0 text, 1 json */

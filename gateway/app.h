@@ -60,6 +60,7 @@ static inline bool gw_pair_hides(int pair)
 
 enum gw_state { GW_STARTING, GW_RUNNING, GW_DRAINING, GW_STOPPING };
 
+struct eng_directory;
 struct wan_leases;
 
 struct gw_app {
@@ -90,9 +91,10 @@ struct gw_app {
 	/* offload/offload.h; NULL: no port has offload */
 	const struct gw_offload_hooks *offload_hooks;
 	struct gw_control *control;
-	struct gw_ctrl *ctrl;           /* NULL: no control center */
-	struct gw_jfile *jfile;         /* NULL: none */
-	struct gw_recorders *recorders; /* the file of the flight recorders; NULL: none */
+	struct gw_ctrl *ctrl;            /* NULL: no control center */
+	struct gw_jfile *jfile;          /* NULL: none */
+	struct eng_directory *directory; /* workers steer by queue pair; NULL: by address pair */
+	struct gw_recorders *recorders;  /* the file of the flight recorders; NULL: none */
 	/* Control thread: numbers of the recorders' entries up to which failures are logged. */
 	uint32_t recorder_told[GW_WORKERS_MAX];
 	struct gw_carriers *carriers; /* gateway/carrier/carrier.h; NULL: not started */

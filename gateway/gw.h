@@ -168,6 +168,7 @@ struct gw_worker {
 	uint8_t *nh_used;
 	struct gw_seen *seen;
 	struct rte_ring *handoff;       /* frames that another worker received and this one owns */
+	struct rte_ring *notes;         /* of other workers (datapath/notes.h); NULL: none */
 	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
 	struct rte_ring *to_kernel;     /* owned by the control thread: all workers put, it takes */
 	struct gw_edge *edge;           /* datapath/edge.h; NULL: no relay */
@@ -217,14 +218,6 @@ struct gw_worker {
 	_Atomic bool stop;
 	_Atomic bool asleep; /* waits in epoll: see gw_worker_wake */
 };
-
-/* Returns the worker that owns a flow, the same for both directions and at both gateways. vni: of
- * its tenant; 0: none. */
-static inline unsigned gw_owner(
-    uint32_t vni, const struct rwy_ip *a, const struct rwy_ip *b, unsigned workers)
-{
-	return (eng_owner_hash(a, b) ^ vni * 0x9e3779b1u) % workers;
-}
 
 /* datapath/rx.c: processes one burst of frames from the wire or from another worker (`owned`: no
  * further hand-over). Takes all frames. */

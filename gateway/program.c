@@ -120,6 +120,8 @@ static int start(
 	if (!rc)
 		rc = gw_jfile_open(app);
 	if (!rc)
+		rc = gw_directory_new(app);
+	if (!rc)
 		gw_recorder_open(app);
 	if (!rc)
 		rc = gw_tenants_new(app);
@@ -191,6 +193,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_siblings_free(app);
 	gw_reservations_free(app);
 	gw_recorder_close(app);
+	gw_directory_free(app);
 	gw_jfile_close(app);
 	gw_drain_free(app);
 	gw_control_free(app);

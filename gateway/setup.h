@@ -63,6 +63,11 @@ void gw_jfile_close(struct gw_app *app);       /* called after the workers ended
  * alone. */
 int gw_jfile_dir(const struct gw_app *app);
 
+/* datapath/notes.c: the directory of connections that the workers share, if `gateway.steering` asks
+ * for one. Call new before the workers, free after them. */
+RWY_MUST_CHECK int gw_directory_new(struct gw_app *app);
+void gw_directory_free(struct gw_app *app);
+
 /* control/recorder_log.c: logs what came before connections failed; called once a second. */
 void gw_recorder_log(struct gw_app *app);
 

@@ -2,6 +2,7 @@
 /* The functions that a worker's engine calls (struct eng_ops). tx_lan.c and tx_wan.c send
  * packets. */
 #include "gateway/datapath/edge.h"
+#include "gateway/datapath/notes.h"
 #include "gateway/datapath/sessions.h"
 #include "gateway/datapath/standby.h"
 #include "gateway/datapath/tx.h"
@@ -51,7 +52,7 @@ static void session(void *ctx, bool open, const struct eng_session *s)
 #define OPS                                                                                                  \
 	.lan_tx = gw_tx_engine_lan, .wan_tx = gw_tx_engine_wan, .log = log_event,                            \
 	.path_congested = path_congested, .tunnel_state = tunnel_state, .serves = gw_standby_serves,         \
-	.standby_note = gw_standby_note, .session = session
+	.standby_note = gw_standby_note, .session = session, .note = gw_note_send
 
 const struct eng_ops gw_eng_ops = {OPS};
 const struct eng_ops gw_relay_eng_ops = {OPS, .lan_ahead = gw_edge_out_ahead};

@@ -82,8 +82,11 @@ static bool usable(const struct head *h, size_t size)
 	       h->per_worker <= PER_MAX && size_of(h->workers, h->per_worker) == size && good_for(h);
 }
 
-/* Gives each entry to the worker that owns its flow now. False: some are missing. */
-static bool take_over(struct head *to, const struct head *from)
+/*
+ * Gives each entry to the worker that owns its flow now. by_qp: workers steer by queue pair, and
+ * the far gateway has the flow at the worker of the same number as before. False: some are missing.
+ */
+static bool take_over(struct head *to, const struct head *from, bool by_qp)
 {
 	uint32_t *used = calloc(to->workers, sizeof(*used));
 	bool whole = used && !atomic_load(&from->gap);
@@ -94,7 +97,8 @@ static bool take_over(struct head *to, const struct head *from)
 
 		if (!atomic_load(&j->used))
 			continue;
-		w = gw_owner(j->vni, &j->src, &j->dst, to->workers);
+		w = by_qp && to->workers == from->workers ? (uint32_t)(i / from->per_worker)
+		                                          : eng_owner(j->vni, &j->src, &j->dst, to->workers);
 		if (used[w] < to->per_worker)
 			memcpy(&entries(to)[(size_t)w * to->per_worker + used[w]++], j, sizeof(*j));
 		else
@@ -166,13 +170,13 @@ static bool is_own(const struct stat *st)
 	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 && !(st->st_mode & 077);
 }
 
-static void map_old(struct gw_jfile *f, int fd, size_t size)
+static void map_old(struct gw_jfile *f, int fd, size_t size, bool by_qp)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
 		return;
-	f->whole = usable(p, size) && take_over(f->head, p);
+	f->whole = usable(p, size) && take_over(f->head, p, by_qp);
 	munmap(p, size);
 }
 
@@ -196,7 +200,7 @@ static int read_old(const struct conf *c, struct gw_jfile *f)
 	else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		why = "is in use: does another gateway of this name run?";
 	else if (st.st_size >= HEAD)
-		map_old(f, fd, (size_t)st.st_size);
+		map_old(f, fd, (size_t)st.st_size, c->steering == CONF_STEER_QP);
 	close(fd);
 	if (why)
 		log_failure(c, f->name, why);

@@ -11,6 +11,7 @@
 
 #include "gateway/datapath/capture.h"
 #include "gateway/datapath/edge.h"
+#include "gateway/datapath/notes.h"
 #include "gateway/datapath/resolve.h"
 #include "gateway/datapath/rx.h"
 #include "gateway/datapath/sibling.h"
@@ -185,8 +186,7 @@ static void from_lan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m,
 		gw_rx_drop(m, &w->c.drop_low_memory);
 		return;
 	}
-	if (!owned && w->app->workers > 1 &&
-	    gw_rx_hand_over(w, m, gw_owner(0, &k->src, &k->dst, w->app->workers)))
+	if (!owned && w->app->workers > 1 && gw_rx_hand_over(w, m, gw_worker_of(w->app, 0, m, k)))
 		return;
 	if (w->sib) {
 		if (gw_sibling_take(w, m, k))

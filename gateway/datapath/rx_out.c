@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Destinations of received packets: the worker that owns them, the engine. */
+#include "gateway/datapath/notes.h"
 #include "gateway/datapath/rx.h"
 #include "roce/opcode.h"
 
@@ -31,7 +32,11 @@ bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k)
 
 void gw_rx_flush(struct gw_worker *w)
 {
-	if (w->lan_n)
-		eng_tenant_rx(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now);
+	if (!w->lan_n)
+		return;
+	/* The directory may lead packets here that follow a note. */
+	if (w->notes && !rte_ring_empty(w->notes))
+		gw_notes_take(w);
+	eng_tenant_rx(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now);
 	w->lan_n = 0;
 }

@@ -10,6 +10,7 @@
  */
 #include <rte_prefetch.h>
 
+#include "gateway/datapath/notes.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/rx.h"
 #include "gateway/datapath/vtep.h"
@@ -188,7 +189,7 @@ static bool packet_admit(struct gw_worker *w, struct rte_mbuf *m, struct ingress
 	const struct gw_app *app = w->app;
 
 	if (!owned && app->workers > 1 &&
-	    gw_rx_hand_over(w, m, gw_owner(in->f.t->cfg.vni, &in->k.src, &in->k.dst, app->workers)))
+	    gw_rx_hand_over(w, m, gw_worker_of(app, in->f.t->cfg.vni, m, &in->k)))
 		return false;
 	classify(m, in);
 	if (!admit(w, in)) {

@@ -24,6 +24,7 @@
 #include "gateway/carrier/carrier.h"
 #include "gateway/datapath/edge.h"
 #include "gateway/datapath/lease.h"
+#include "gateway/datapath/notes.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/tx.h"
 #include "gateway/datapath/sessions.h"
@@ -119,6 +120,8 @@ unsigned gw_worker_turn(struct gw_worker *w)
 		gw_standby_turn(w);
 	work = ports_receive(w);
 	work += rings_receive(w);
+	if (w->notes)
+		work += gw_notes_take(w);
 	work += gw_carrier_turn(w);
 	work += eng_poll(w->eng, w->now);
 	gw_overlay_turn(w);
@@ -145,7 +148,7 @@ static bool intr_arm(struct gw_worker *w)
 		if (rte_eth_rx_queue_count(w->rxq[i].port->id, w->rxq[i].queue) > 0)
 			return true;
 	return !rte_ring_empty(w->from_kernel) || (w->handoff && !rte_ring_empty(w->handoff)) ||
-	       gw_call_pending(w) || gw_carrier_pending(w);
+	       (w->notes && !rte_ring_empty(w->notes)) || gw_call_pending(w) || gw_carrier_pending(w);
 }
 
 static void sleep_intr(struct gw_worker *w, rwy_dur d)
@@ -335,6 +338,9 @@ static int engine_new(struct gw_worker *w)
 	}
 	if (cfg && !rc) {
 		cfg->lan_Bps = lan_rate(w->app);
+		cfg->directory = w->app->directory;
+		cfg->worker = (uint8_t)w->idx;
+		cfg->workers = (uint8_t)w->app->workers;
 		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
 	}
 	if (cfg && !rc)
@@ -390,6 +396,8 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	intr_take(w);
 	rc = gw_overlay_new(w);
 	if (!rc)
+		rc = gw_notes_new(w);
+	if (!rc)
 		rc = gw_edge_new(&w->edge, w);
 	if (!rc)
 		rc = gw_standby_new(w);
@@ -420,6 +428,7 @@ void gw_worker_free(struct gw_worker *w)
 		free(w->verdict[i]);
 	}
 	gw_tx_room_free(w);
+	gw_notes_free(w);
 	gw_ring_free(w->handoff);
 	gw_ring_free(w->from_kernel);
 	if (w->intr_fd >= 0)

@@ -125,6 +125,30 @@ static void test_network(void **state)
 	conf_free(base);
 }
 
+/* Workers that share address pairs keep no order between connections, and know no sibling. */
+static void test_steering(void **state)
+{
+	static const struct conf_bad bad[] = {
+	    {2, "  name: a\n  steering: both", 3, "expected one of `pair`, `qp` for `steering`"},
+	    {2, "  name: a\n  steering: qp\nconnections: {ack_mode: causal}", 4,
+	        "expected another ack mode beside `gateway.steering: qp`, found `causal`"},
+	    {2, "  name: a\n  steering: qp\nconnections: {ack_modes: [{to: 10.2.0.0/24, mode: causal}]}", 4,
+	        "expected another ack mode beside `gateway.steering: qp`"},
+	    {2,
+	        "  name: a\n  steering: qp\ntenants: [{name: r, vni: 7, vlan: 9, ack_mode: causal, "
+	        "prefixes: [{prefix: 10.9.0.0/24, at: vlan}, {prefix: 10.8.0.0/24, at: b}]}]",
+	        4, "expected another ack mode beside `gateway.steering: qp`"},
+	};
+	struct conf *c;
+	char *text = conf_change(conf_small, 2, "  name: a\n  workers: 4\n  steering: qp");
+
+	CONF_CHECK_BAD(conf_small, bad);
+	c = conf_good(text);
+	assert_int_equal(c->steering, CONF_STEER_QP);
+	conf_free(c);
+	free(text);
+}
+
 /* With a control center its admission is possible, also for the tenants that it names itself. */
 static void test_admission(void **state)
 {
@@ -168,6 +192,9 @@ static void test_siblings(void **state)
 	        "certificate: /d, key: /k, site: a}",
 	        19, "expected no `siblings` beside `controller`"},
 	};
+	static const struct conf_bad steering[] = {
+	    {1, "gateway: {name: a1, steering: qp}", 0, "expected `pair` for `steering` with `siblings`"},
+	};
 	static const char two[] = "gateway: {name: a1, weight: 3}\n"
 	                          "ports:\n"
 	                          "  - {name: lan, device: net_null0, role: lan, addresses: [10.1.0.1/24]}\n"
@@ -182,6 +209,7 @@ static void test_siblings(void **state)
 	char *same;
 
 	CONF_CHECK_BAD(conf_small, bad);
+	CONF_CHECK_BAD(two, steering);
 	c = conf_good(two);
 	assert_int_equal(c->weight, 3);
 	assert_int_equal(c->siblings, 1);
@@ -239,6 +267,7 @@ int main(void)
 	    cmocka_unit_test(test_controller),
 	    cmocka_unit_test(test_network),
 	    cmocka_unit_test(test_admission),
+	    cmocka_unit_test(test_steering),
 	    cmocka_unit_test(test_siblings),
 	    cmocka_unit_test(test_security),
 	};

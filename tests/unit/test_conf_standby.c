@@ -33,6 +33,7 @@ static const char good[] =
     "api: {socket: /run/x.sock}\n";                                                              /* 15 */
 
 static const struct conf_bad bad[] = {
+    {1, "gateway: {name: a, steering: qp}", 0, "expected `pair` for `steering` with a standby, found `qp`"},
     {1, "gateway: {name: a, workers: 2}", 0, "expected 1 for `workers` with tunnel `pair` of a pair"},
     {4, "     }", 3, "expected `mac` of port `lan`, the same at both gateways"},
     {6, "     }", 5, "expected `mac` of port `wan`"},

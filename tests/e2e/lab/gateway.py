@@ -18,6 +18,7 @@ _CONFIG = """# SPDX-License-Identifier: Apache-2.0
 gateway:
   name: site-{side}
   workers: {workers}
+  steering: {steering}
   polling: adaptive
   journal_dir: {journal}
   drain_timeout: 2s
@@ -114,7 +115,7 @@ _KEYS = """keys:
   rekey: {rekey}
 """
 DEFAULTS = {"security": "keys", "peer_name": None, "cert": None, "cipher": "aes-128-gcm", "rekey": "60s",  # peer_name, cert: None: what is right
-            "workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
+            "workers": 1, "steering": "pair", "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto", "detour": None, "rdma": False, "rdma_buffers": 64, "eal_mb": 512,
             "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False, "second_path": False,
             # relay: ports of the listen map; hosts on the plain LAN: "ab" or "abcd"; switch: a switch between hosts and gateway
