@@ -5,6 +5,8 @@
  */
 #include "conf/schema.h"
 
+#include <assert.h>
+
 struct ctx {
 	const struct conf *c;
 	const struct conf_node *root; /* NULL: not from a text */
@@ -35,8 +37,10 @@ static const struct conf_node *at_top(const struct ctx *x, const char *group, co
 
 static int check_tunnel(const struct ctx *x, unsigned i)
 {
-	static const char *const words[] = {"native", "tcp", "quic"};
+	static const char *const words[] = {"native", "tcp", "quic", "rdma"};
 	const struct conf_tunnel *t = &x->c->tunnel[i];
+
+	static_assert(sizeof(words) / sizeof(words[0]) == CONF_CARRIER_RDMA + 1, "a word for each carrier");
 
 	if (t->prefixes)
 		return conf_fail_at(x->err, at(x, i, "prefixes"),

@@ -53,6 +53,8 @@ static const struct conf_bad bad[] = {
     {13, "     standby: true, prefixes: [10.3.0.0/24]}", 0, "expected no `prefixes` of tunnel `pair`"},
     {13, "     standby: true, detour: tcp}", 0, "expected `off` for `detour` of tunnel `pair`"},
     {13, "     standby: true, carrier: tcp}", 0, "expected `native` for `carrier` of tunnel `pair`"},
+    {13, "     standby: true, carrier: rdma, rdma_port: 4793}", 0,
+        "expected `native` for `carrier` of tunnel `pair`, the pair's own, found `rdma`"},
     {13, "     standby: true, paths: [{udp_port: 5000}]}", 0, "expected no `paths` of tunnel `pair`"},
     {13, "     standby: yes}", 0, "expected one of `false`, `true` for `standby`, found `yes`"},
     {13, "     standby: true, standby_beat: 2s}", 0, "from 1ms to 1s for `standby_beat`, found `2s`"},
