@@ -19,7 +19,7 @@ static bool is_text(const struct conf_key *k)
 static bool is_list(const struct conf_key *k)
 {
 	return k->type == CONF_T_ADDRS || k->type == CONF_T_PREFIXES || k->type == CONF_T_STRINGS ||
-	       k->type == CONF_T_GROUPS; /* of one in a group */
+	       k->type == CONF_T_IPS || k->type == CONF_T_GROUPS; /* of one in a group */
 }
 
 static unsigned count_of(const void *base, const struct conf_key *k)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key `relay`: the sample, and what is refused with which words. */
+/* The key `relay`: the sample, what is refused with which words, and the file read again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -48,18 +49,24 @@ static void load_text(void)
 	text[len] = 0;
 }
 
+/* Makes one change of the text. */
+static void replace(const char *from, const char *to)
+{
+	char *at = strstr(text, from), rest[8192];
+
+	assert_non_null(at);
+	snprintf(rest, sizeof(rest), "%s", at + strlen(from));
+	snprintf(at, sizeof(text) - (size_t)(at - text), "%s%s", to, rest);
+}
+
 /* The sample with one change is refused, and the message has these words. */
 static void refused(const char *from, const char *to, const char *words)
 {
-	char *at, rest[8192];
 	struct conf_error err;
 	struct conf *c;
 
 	load_text();
-	at = strstr(text, from);
-	assert_non_null(at);
-	snprintf(rest, sizeof(rest), "%s", at + strlen(from));
-	snprintf(at, sizeof(text) - (size_t)(at - text), "%s%s", to, rest);
+	replace(from, to);
 	assert_int_equal(conf_parse(&c, text, strlen(text), "t", &err), RWY_EINVAL);
 	if (!strstr(err.msg, words))
 		fail_msg("%s", err.msg);
@@ -85,12 +92,49 @@ static void bad_input(void **state)
 	refused("half_open_max", "half_open", "half_open_max");
 }
 
+/* A relay with two addresses reads its file again, where they are these. */
+static int reload(const char *addresses, struct conf_error *err)
+{
+	char path[] = "/tmp/test_conf_relay.XXXXXX";
+	struct conf *running, *c = NULL;
+	int fd = mkstemp(path), rc;
+
+	load_text();
+	replace("addresses: [10.1.0.254/24]", "addresses: [10.1.0.254/24, 10.1.0.253/24, 10.1.0.252/24]");
+	replace("addresses: [10.1.0.254] ", "addresses: [10.1.0.254, 10.1.0.253] ");
+	assert_int_equal(conf_parse(&running, text, strlen(text), "t", err), 0);
+	replace("[10.1.0.254, 10.1.0.253]", addresses);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	rc = conf_reload(&c, path, running, err);
+	unlink(path);
+	conf_free(running);
+	conf_free(c);
+	return rc;
+}
+
+static void read_again(void **state)
+{
+	static const char *const other[] = {"[10.1.0.254, 10.1.0.252]", "[10.1.0.254]",
+	    "[10.1.0.254, 10.1.0.253, 10.1.0.252]", "[10.1.0.253, 10.1.0.254]"};
+	struct conf_error err;
+
+	assert_int_equal(reload("[10.1.0.254, 10.1.0.253]", &err), 0);
+	for (unsigned i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		if (reload(other[i], &err) != RWY_EINVAL ||
+		    !strstr(err.msg, "expected `addresses` of relay as it was"))
+			fail_msg("%s: %s", other[i], err.msg);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(sample),
 	    cmocka_unit_test(no_relay),
 	    cmocka_unit_test(bad_input),
+	    cmocka_unit_test(read_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
