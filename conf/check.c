@@ -227,6 +227,7 @@ static int check_tunnels(const struct ctx *x)
 		rc = conf_check_paths(x->c, i, where(x, "tunnels", i, "", 0), x->err);
 		rc = rc ? rc : check_tunnel_use(x, i);
 		rc = rc ? rc : conf_check_security(x->c, t, where(x, "tunnels", i, "", 0), x->err);
+		rc = rc ? rc : conf_check_carriers(x->c, t, where(x, "tunnels", i, "", 0), x->err);
 		prefixes += t->prefixes;
 		if (!rc && prefixes > PREFIXES_ALL)
 			return conf_fail_at(x->err, where(x, "tunnels", i, "prefixes", 0),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules over certificates, and over what tunnels with keys and with QUIC need. */
+/* Rules over certificates, and over what tunnels with keys and with other carriers need. */
 #include "conf/schema.h"
 
 const char *conf_tunnel_peer_name(const struct conf_tunnel *t)
@@ -62,47 +62,76 @@ static int check_quic_for(const struct conf *c, const struct conf_tunnel *t, con
 	return 0;
 }
 
-static int check_rdma(const struct conf_tunnel *t, const struct conf_node *n, struct conf_error *err)
+/* What one of the two keys `carrier` and `detour` asks for. */
+static int check_wish(const struct conf *c, const struct conf_tunnel *t, enum conf_carrier by,
+    const char *key, const struct conf_node *n, struct conf_error *err)
 {
-	const struct conf_node *via = conf_node_get(n, "carrier");
+	const struct conf_node *via = conf_node_get(n, key);
 
-	if (t->carrier == CONF_CARRIER_RDMA && !t->rdma_port)
-		return conf_fail_at(
-		    err, via ? via : n, "expected an `rdma_port` with `carrier: rdma`, found `0`");
+	via = via ? via : n;
+	switch (by) {
+	case CONF_CARRIER_NATIVE:
+		return 0;
+	case CONF_CARRIER_TCP:
+		return t->tcp_port
+		           ? 0
+		           : conf_fail_at(err, via, "expected a `tcp_port` with `%s: tcp`, found `0`", key);
+	case CONF_CARRIER_QUIC:
+		return check_quic_for(c, t, via, key, err);
+	case CONF_CARRIER_RDMA:
+		return t->rdma_port ? 0
+		                    : conf_fail_at(err, via,
+		                          "expected an `rdma_port` with `%s: rdma`, found `0`", key);
+	}
+	rwy_unreachable();
+}
+
+/* The address of its TCP and QUIC connections. */
+static const struct rwy_ip *streams_local(const struct conf_tunnel *t)
+{
+	static const struct rwy_ip none;
+
+	return rwy_ip_eq(&t->tcp_local, &none) ? &t->local : &t->tcp_local;
+}
+
+/* Whether the path's datagrams come to this address and port: a worker takes what comes there. */
+static bool hears(const struct conf *c, const struct conf_path *p, const struct rwy_ip *local, uint16_t port)
+{
+	return rwy_ip_eq(&p->local, local) && port >= p->udp_port && port < p->udp_port + c->workers;
+}
+
+/* QUIC's datagrams must come to the kernel, not to a path of this tunnel or of another one. */
+static int check_quic_port(
+    const struct conf *c, const struct conf_tunnel *t, const struct conf_node *n, struct conf_error *err)
+{
+	const struct conf_node *port = conf_node_get(n, "quic_port");
+
+	if (!*conf_tunnel_peer_name(t) || !t->quic_port)
+		return 0;
+	for (unsigned j = 0; j < c->tunnels; j++)
+		for (unsigned k = 0; *c->tunnel[j].name && k <= c->tunnel[j].paths; k++) {
+			const struct conf_path p = conf_tunnel_path(&c->tunnel[j], k);
+
+			if (hears(c, &p, streams_local(t), t->quic_port))
+				return conf_fail_at(err, port ? port : n,
+				    "expected a `quic_port` other than the native UDP ports %u to %u of "
+				    "tunnel `%s`, found `%u`",
+				    p.udp_port, p.udp_port + c->workers - 1u, c->tunnel[j].name,
+				    t->quic_port);
+		}
 	return 0;
 }
 
-static int check_quic(const struct conf *c, unsigned i, const struct conf_node *n, struct conf_error *err)
+int conf_check_carriers(
+    const struct conf *c, const struct conf_tunnel *t, const struct conf_node *n, struct conf_error *err)
 {
-	const struct conf_tunnel *t = &c->tunnel[i];
-	const struct conf_node *port = conf_node_get(n, "quic_port"), *via = conf_node_get(n, "carrier");
-	const struct conf_node *detour = conf_node_get(n, "detour");
+	int rc = check_quic_port(c, t, n, err);
 
-	if (*conf_tunnel_peer_name(t) && t->quic_port >= t->udp_port &&
-	    t->quic_port < t->udp_port + c->workers)
-		return conf_fail_at(err, port ? port : n,
-		    "expected a `quic_port` other than the native UDP ports %u to %u, found `%u`",
-		    t->udp_port, t->udp_port + c->workers - 1u, t->quic_port);
-	if (t->detour == CONF_CARRIER_TCP && !t->tcp_port)
-		return conf_fail_at(
-		    err, detour ? detour : n, "expected a `tcp_port` with `detour: tcp`, found `0`");
-	if (t->carrier == CONF_CARRIER_QUIC && check_quic_for(c, t, via, "carrier", err))
-		return RWY_EINVAL;
-	if (t->detour == CONF_CARRIER_QUIC)
-		return check_quic_for(c, t, detour, "detour", err);
-	return 0;
+	rc = rc ? rc : check_wish(c, t, t->carrier, "carrier", n, err);
+	return rc ? rc : check_wish(c, t, t->detour, "detour", n, err);
 }
 
 int conf_check_keys(const struct conf *c, const struct conf_node *root, struct conf_error *err)
 {
-	const struct conf_node *list = conf_node_get(root, "tunnels");
-	int rc = check_files(c, conf_node_get(root, "keys"), err);
-
-	for (unsigned i = 0; i < c->tunnels && !rc; i++)
-		if (*c->tunnel[i].name)
-			rc = check_quic(c, i, conf_node_at(list, i), err);
-	for (unsigned i = 0; i < c->tunnels && !rc; i++)
-		if (*c->tunnel[i].name)
-			rc = check_rdma(&c->tunnel[i], conf_node_at(list, i), err);
-	return rc;
+	return check_files(c, conf_node_get(root, "keys"), err);
 }

@@ -185,14 +185,17 @@ RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, s
 /* The same for tunnels and tenants alone; the first `own` tunnels of c are not in the text. */
 RWY_MUST_CHECK int conf_check_network(
     const struct conf *c, const struct conf_tree *t, unsigned own, struct conf_error *err);
-/* Checks `keys`, and what tunnels say about QUIC. */
+/* Checks `keys`. */
 RWY_MUST_CHECK int conf_check_keys(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
-/* One tunnel; n: its entry, NULL if it is not from the text. */
 /* The paths of c's tunnel i, path 0 too; tunnel: its entry, or NULL. */
 RWY_MUST_CHECK int conf_check_paths(
     const struct conf *c, unsigned i, const struct conf_node *tunnel, struct conf_error *err);
+/* One tunnel of c's; n: its entry, NULL if it is not from the text. The second one: what its
+ * carriers need, whose ports must be free of the paths of all tunnels. */
 RWY_MUST_CHECK int conf_check_security(
+    const struct conf *c, const struct conf_tunnel *t, const struct conf_node *n, struct conf_error *err);
+RWY_MUST_CHECK int conf_check_carriers(
     const struct conf *c, const struct conf_tunnel *t, const struct conf_node *n, struct conf_error *err);
 
 /* Checks the times of `connections`. */

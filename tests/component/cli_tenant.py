@@ -235,7 +235,7 @@ def test_tunnels():
     with Server("workers=2") as s:
         def names():
             return [(t["name"], t["from"]) for t in s.get("/v1/tunnels")["tunnels"]]
-        c = "tunnel add site-c port=wan local=192.0.2.1 remote=192.0.2.3 security=none prefixes=10.3.0.0/24,fd00:3::/64"
+        c = "tunnel add site-c port=wan local=192.0.2.1 remote=192.0.2.3 security=none peer_name=site-c prefixes=10.3.0.0/24,fd00:3::/64"
         assert re.fullmatch(r"tunnel site-c added: [0-9.]+ [mun]?s\n", s.cli(c).stdout)
         assert names() == [("site-b", "gateway"), ("site-c", "gateway")]
         t = s.get("/v1/tunnels")["tunnels"][1]

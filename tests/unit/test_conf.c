@@ -346,13 +346,27 @@ static void test_cross(void **state)
 	        "expected a `quic_port` with `detour: quic`, found `0`"},
 	    {17, "    security: none\n    detour: tcp\n    tcp_port: 0", 18,
 	        "expected a `tcp_port` with `detour: tcp`, found `0`"},
+	    {17, "    security: none\n    carrier: tcp\n    tcp_port: 0", 18,
+	        "expected a `tcp_port` with `carrier: tcp`, found `0`"},
 	    {17, "    security: none\n    detour: rdma", 18, "expected one of `off`, `tcp`, `quic`"},
 	    {17, "    security: none\n    detour_after: 9", 18, "for `detour_after`"},
 	    {17, "    security: none\n    carrier: rdma", 18,
 	        "expected an `rdma_port` with `carrier: rdma`, found `0`"},
 	    {17, "    security: none\n    rdma_port: 4793\n    rdma_buffers: 8", 19, "for `rdma_buffers`"},
 	    {17, "    security: none\n    peer_name: b.net\n    quic_port: 4793", 19,
-	        "other than the native UDP ports 4793 to 4793, found `4793`"},
+	        "other than the native UDP ports 4793 to 4793 of tunnel `b`, found `4793`"},
+	    {17, "    security: none\n    peer_name: b.net\n    paths: [{udp_port: 4792}]", 13,
+	        "expected a `quic_port` other than the native UDP ports 4792 to 4792 of tunnel `b`"},
+	    {0,
+	        "  - {name: c, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, udp_port: "
+	        "5000,\n     prefixes: [10.3.0.0/24], peer_name: c, quic_port: 4793}\n",
+	        20, "other than the native UDP ports 4793 to 4793 of tunnel `b`, found `4793`"},
+	    {0,
+	        "  - {name: c, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, udp_port: "
+	        "5000,\n     prefixes: [10.3.0.0/24], peer_name: c, tcp_local: 198.51.100.1, quic_port: "
+	        "4793, "
+	        "tcp_port: 0, carrier: tcp}\n",
+	        20, "expected a `tcp_port` with `carrier: tcp`"},
 	    {0, "keys: {certificate: /a.pem}\n", 19, "found no `key`"},
 	    {0, "keys: {certificate: /a, key: /b, crl: /c}\n", 19, "found no `ca`"},
 	    {0, "keys: {rekey: 500ms}\n", 19, "for `rekey`"},

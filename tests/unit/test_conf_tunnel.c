@@ -47,6 +47,13 @@ static void test_tunnel(void **state)
 	c->tunnel[1].remote = c->tunnel[0].remote;
 	assert_int_equal(conf_tunnels_check(c, &err), RWY_EINVAL);
 	assert_non_null(strstr(err.msg, "expected other UDP ports"));
+	c->tunnel[1].remote = t.remote;
+	c->tunnel[1].carrier = CONF_CARRIER_TCP;
+	c->tunnel[1].tcp_port = 0;
+	assert_int_equal(conf_tunnels_check(c, &err), RWY_EINVAL);
+	assert_non_null(strstr(err.msg, "expected a `tcp_port` with `carrier: tcp`"));
+	c->tunnel[1] = t;
+	c->tunnel[1].remote = c->tunnel[0].remote;
 	c->tunnel[0].name[0] = 0; /* free */
 	assert_int_equal(conf_tunnels_check(c, &err), 0);
 	conf_free(c);
