@@ -56,6 +56,8 @@ static inline bool view(uint8_t *ip, uint32_t len, struct view *v)
 		v->len = IP6_LEN + rwy_get16(ip + 4);
 		memcpy(v->src.b, ip + IP6_SRC, 16);
 		memcpy(v->dst.b, ip + IP6_DST, 16);
+		if (rwy_ip_is4(&v->src)) /* an IPv4 link's: its patches are of IPv4 packets */
+			return false;
 	} else {
 		return false;
 	}

@@ -133,6 +133,8 @@ static enum roce_parse_reason parse_ip6(uint8_t *ip, uint32_t len, struct roce_p
 	pkt->ip_hlen = sizeof(*h);
 	pkt->ecn = roce_ip6_tclass(h) & 3;
 	pkt->len = tot;
+	if (rwy_ip_is4(&pkt->src) || rwy_ip_is4(&pkt->dst))
+		return ROCE_PARSE_BAD_IP; /* never on the wire (RFC 4291 2.5.5.2) */
 	return h->next == ROCE_IPPROTO_UDP ? ROCE_PARSE_OK : parse_ip6_ext(ip, tot);
 }
 

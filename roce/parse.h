@@ -25,8 +25,8 @@
 	X(ROCE_PARSE_NOT_ROCE, "not_roce", "an IP packet that is not UDP port 4791; not an error")           \
 	X(ROCE_PARSE_TRUNCATED, "truncated", "shorter than its headers say")                                 \
 	X(ROCE_PARSE_BAD_IP, "bad_ip",                                                                       \
-	    "IP version, header length, total length or header checksum is wrong; or RoCEv2 behind IPv6 "    \
-	    "extension headers")                                                                             \
+	    "IP version, header length, total length or header checksum is wrong; an IPv6 packet has an "    \
+	    "IPv4-mapped address, or RoCEv2 behind extension headers")                                       \
 	X(ROCE_PARSE_FRAGMENT, "ip_fragment",                                                                \
 	    "the first fragment of a RoCEv2 packet: RoCEv2 is never fragmented")                             \
 	X(ROCE_PARSE_BAD_UDP, "bad_udp_length", "the UDP length does not match the IP length")               \

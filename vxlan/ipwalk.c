@@ -2,7 +2,10 @@
 /* Walks an IP header up to its payload. */
 #include "vxlan/ipwalk.h"
 
+#include <string.h>
+
 #include "roce/wire.h"
+#include "rwy/ip.h"
 
 #define IP6_HOPOPTS  0
 #define IP6_ROUTING  43
@@ -62,6 +65,15 @@ static enum ip_walk walk6_ext(const uint8_t *ip, struct ip_l4 *l)
 	return IP_WALK_BAD;
 }
 
+/* Whether it is an IPv4-mapped address: no IPv6 packet has one (RFC 4291 2.5.5.2). */
+static bool is_mapped(const uint8_t *addr)
+{
+	struct rwy_ip a;
+
+	memcpy(a.b, addr, sizeof(a.b));
+	return rwy_ip_is4(&a);
+}
+
 static enum ip_walk walk6(const uint8_t *ip, uint32_t len, struct ip_l4 *l)
 {
 	const struct roce_ip6 *h = (const struct roce_ip6 *)ip;
@@ -74,6 +86,8 @@ static enum ip_walk walk6(const uint8_t *ip, uint32_t len, struct ip_l4 *l)
 	l->fragment = l->later = l->ext = false;
 	if (l->end > len)
 		return IP_WALK_TRUNCATED;
+	if (is_mapped(h->src) || is_mapped(h->dst))
+		return IP_WALK_BAD;
 	return l->proto == ROCE_IPPROTO_UDP ? IP_WALK_OK : walk6_ext(ip, l);
 }
 

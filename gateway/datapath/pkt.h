@@ -59,7 +59,7 @@ static inline bool gw_pkt_ip6(const uint8_t *d, uint32_t left, struct gw_pkt *k)
 	k->fragment = false;
 	memcpy(k->src.b, d + 8, 16);
 	memcpy(k->dst.b, d + 24, 16);
-	return true;
+	return !rwy_ip_is4(&k->src) && !rwy_ip_is4(&k->dst);
 }
 
 enum gw_pkt_fault { GW_PKT_OK, GW_PKT_BAD_IP, GW_PKT_TRUNCATED };

@@ -607,6 +607,16 @@ def ip6_extensions(lab):
     lab.attack({"drop_bad_ip": len(bad)}, lambda: lab.a.send(bad))
 
 
+def mapped(lab):
+    """IPv6 packets with IPv4-mapped addresses (RFC 4291, 2.5.5.2), which are no IPv4 hosts'."""
+    v4 = ["::ffff:" + IPS[s][0] for s in "ab"]
+    v6 = [IPS[s][1] for s in "ab"]
+    body = victim(True)[40:]
+    bad = [sealed(ip_packet(src, dst, body)) for src, dst in (v4, (v4[0], v6[1]), (v6[0], v4[1]))]
+    bad += [ip_packet(*v4, udp(b"other", 9)), ip_packet(*v4, b"tcp", proto=6)]
+    lab.attack({"gw_drop_bad_ip": len(bad)}, lambda: lab.a.send(bad))
+
+
 def unknown_qpn(lab):
     """Answers for queue pairs that do not exist, from either side."""
     for host, at in ((lab.a, "a"), (lab.b, "b")):
@@ -940,7 +950,7 @@ def wan_frames(lab):
 # --- program --------------------------------------------------------------------------------------
 
 TESTS = [cut_frame, cut_packet, ip_lengths, udp_lengths, ip_checksum, payloads, wrong_icrc, opcodes, bth_version, fragments, options, foreign_source,
-         ip6_extensions, unknown_qpn, ghost_acks, psn_window, sequences, bad_mads, stray_mads, not_roce, frames, jumbo, noise,
+         ip6_extensions, mapped, unknown_qpn, ghost_acks, psn_window, sequences, bad_mads, stray_mads, not_roce, frames, jumbo, noise,
          strangers, wan_headers, wan_forged, wan_replayed, wan_hello, wan_frames, half_open]
 
 

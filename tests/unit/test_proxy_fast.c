@@ -144,6 +144,36 @@ static void left_alone(void **state)
 	}
 }
 
+/* IPv6 packets between the mapped addresses of an IPv4 link are not the link's, and leave it nothing. */
+static void mapped(void **state)
+{
+	struct tp t = {.opcode = 0x04, .ttl = 64, .payload_len = 64, .pad = -1, .is6 = true};
+
+	for (unsigned in = 0; in < 2; in++) {
+		uint8_t b[TP_MAX], v6[TP_MAX];
+		struct world w;
+		uint32_t len;
+
+		world_begin(&w, false, in);
+		t.dqpn = in ? w.alias : LQPN;
+		t.is6 = true;
+		t.payload_len = 64;
+		len = tp_make(v6, &t);
+		memcpy(v6 + 8, in ? w.local.b : w.remote.b, 16);
+		memcpy(v6 + 24, in ? w.relay.b : w.local.b, 16);
+		memcpy(b, v6, len);
+		assert_null(fast(&w, in, b, len));
+		assert_memory_equal(b, v6, len);
+
+		t.is6 = false;
+		t.payload_len = 84; /* the same length */
+		assert_int_equal(tp_make(b, &t), len);
+		assert_non_null(fast(&w, in, b, len));
+		assert_true(icrc_good(b, len));
+		proxy_edge_fini(&w.e);
+	}
+}
+
 /*
  * A flow whose link and length are known, and every bit of a header changed, and the packet cut: it
  * goes as without that knowledge, or is left alone as then.
@@ -280,6 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(equals_the_long_way_everywhere),
 	    cmocka_unit_test(left_alone),
+	    cmocka_unit_test(mapped),
 	    cmocka_unit_test(known_as_unknown),
 	    cmocka_unit_test(known_in_as_unknown),
 	    cmocka_unit_test(not_of_the_link),

@@ -294,6 +294,29 @@ static void test_bad_ip(void **state)
 	}
 }
 
+/* An IPv6 packet of addresses by which struct rwy_ip means IPv4. */
+static void test_mapped(void **state)
+{
+	static const uint16_t ports[] = {0, 53};
+	struct tp t = write_only();
+
+	t.is6 = true;
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned at = 8; at < 40; at += 16) {
+			uint8_t b[TP_MAX];
+			uint32_t len;
+
+			t.dport = ports[i];
+			len = tp_make(b, &t);
+			memset(b + at, 0, 10);
+			b[at + 10] = b[at + 11] = 0xff;
+			assert_int_equal(parse_exact(b, len, NULL), ROCE_PARSE_BAD_IP);
+			b[at + 9] = 1; /* not mapped */
+			assert_int_equal(parse_exact(b, len, NULL), i ? ROCE_PARSE_NOT_ROCE : ROCE_PARSE_OK);
+		}
+	}
+}
+
 static void test_not_roce(void **state)
 {
 	struct tp t = write_only();
@@ -531,6 +554,7 @@ int main(void)
 	    cmocka_unit_test(test_every_truncation),
 	    cmocka_unit_test(test_every_consistent_shortening),
 	    cmocka_unit_test(test_bad_ip),
+	    cmocka_unit_test(test_mapped),
 	    cmocka_unit_test(test_not_roce),
 	    cmocka_unit_test(test_ip4_fragments),
 	    cmocka_unit_test(test_ip6_extension_headers),

@@ -339,6 +339,23 @@ static void test_extension_headers(void **state)
 }
 
 /* Fragmented RoCE is not RoCE. */
+/* An IPv4-mapped address in an IPv6 header, outside and inside. */
+static void test_mapped(void **state)
+{
+	const struct vec *v = vec_named("ip6-over-ip6");
+
+	for (unsigned k = 0; k < 4; k++) {
+		uint32_t at = (k & 2 ? v->net_off : 0) + (k & 1 ? 24 : 8);
+		uint8_t b[256];
+		struct vxlan_pkt p;
+
+		memcpy(b, v->bytes, v->len);
+		memset(b + at, 0, 10);
+		b[at + 10] = b[at + 11] = 0xff;
+		assert_int_equal(decap_exact(b, v->len, &p), k & 2 ? VXLAN_INNER_IP : VXLAN_BAD_IP);
+	}
+}
+
 static void test_inner_fragment(void **state)
 {
 	const struct vec *v = vec_named("ip4-over-ip4");
@@ -453,6 +470,7 @@ int main(void)
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_short_inside),
 	    cmocka_unit_test(test_extension_headers),
+	    cmocka_unit_test(test_mapped),
 	    cmocka_unit_test(test_inner_fragment),
 	    cmocka_unit_test(test_config),
 	    cmocka_unit_test(test_tmpl_refuses),
