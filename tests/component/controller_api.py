@@ -197,6 +197,14 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
     assert any("revoked" in e["text"] for e in events) and any("not from our CA" in e["text"] for e in events)
 
 
+def test_the_ca_knows_addresses_from_names(w):
+    w.ca.run("issue", "ctl3", "controller", "10.0.0.7", "fd00::A:1", "::1", "2001:db8::10", "ctl.example", "beef", "7", "10.example")
+    r = subprocess.run(["openssl", "x509", "-in", w.ca.dir / "ctl3.pem", "-noout", "-ext", "subjectAltName"], capture_output=True, text=True, check=True)
+    assert r.stdout.split("\n")[1].strip().split(", ") == [
+        "DNS:ctl3", "IP Address:10.0.0.7", "IP Address:FD00:0:0:0:0:0:A:1", "IP Address:0:0:0:0:0:0:0:1",
+        "IP Address:2001:DB8:0:0:0:0:0:10", "DNS:ctl.example", "DNS:beef", "DNS:7", "DNS:10.example"], r.stdout
+
+
 def test_the_ca_refuses_what_would_spoil_it(w):
     def files():
         return {p: p.read_bytes() for p in w.ca.dir.rglob("*") if p.is_file()}
