@@ -82,8 +82,8 @@ static enum roce_parse_reason parse_ip4(uint8_t *ip, uint32_t len, struct roce_p
 /*
  * Walks IPv6 extension headers. RoCEv2 has none (IBA A17.3.2: Next Header is UDP), so nothing
  * behind them counts as RoCEv2; but UDP port 4791 behind them must not pass as other traffic around
- * the session check either, and is BAD_IP. A chain that does not fit its packet is BAD_IP too (RFC
- * 7112).
+ * the session check either, and is BAD_IP. So is a chain that does not fit its packet, and a first
+ * fragment that leaves the UDP header to the next one (RFC 7112).
  */
 static enum roce_parse_reason parse_ip6_ext(const uint8_t *ip, uint32_t tot)
 {
@@ -91,7 +91,9 @@ static enum roce_parse_reason parse_ip6_ext(const uint8_t *ip, uint32_t tot)
 	uint8_t next = ((const struct roce_ip6 *)ip)->next;
 	enum roce_parse_reason found = ROCE_PARSE_BAD_IP;
 
-	for (unsigned i = 0; i < IP6_MAX_EXT; i++) {
+	for (unsigned i = 0; i <= IP6_MAX_EXT; i++) {
+		if (next == ROCE_IPPROTO_UDP && found == ROCE_PARSE_FRAGMENT && tot < at + 8)
+			return ROCE_PARSE_BAD_IP;
 		if (next == ROCE_IPPROTO_UDP)
 			return tot >= at + 4 && dport_is_roce(ip + at) ? found : ROCE_PARSE_NOT_ROCE;
 		if (next != IP6_HOPOPTS && next != IP6_ROUTING && next != IP6_FRAGMENT && next != IP6_DSTOPTS)

@@ -39,9 +39,11 @@ static enum ip_walk walk4(const uint8_t *ip, uint32_t len, struct ip_l4 *l)
 
 static enum ip_walk walk6_ext(const uint8_t *ip, struct ip_l4 *l)
 {
-	for (unsigned i = 0; i < IP6_MAX_EXT; i++) {
+	for (unsigned i = 0; i <= IP6_MAX_EXT; i++) {
 		uint8_t kind = l->proto;
 
+		if (kind == ROCE_IPPROTO_UDP && l->fragment && l->end - l->off < 8)
+			return IP_WALK_BAD;
 		if (kind != IP6_HOPOPTS && kind != IP6_ROUTING && kind != IP6_FRAGMENT && kind != IP6_DSTOPTS)
 			return IP_WALK_OK;
 		l->ext = true;

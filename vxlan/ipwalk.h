@@ -22,7 +22,7 @@ struct ip_l4 {
 
 /* OK: *l is filled, off <= end <= len. TRUNCATED: the headers announce more than `len` bytes. BAD:
  * wrong version, header length or total length, an IPv4-mapped IPv6 address, or an IPv6 chain that
- * does not fit (RFC 7112) or has more than 8 headers. */
+ * does not fit (RFC 7112: in a first fragment with the UDP header) or has more than 8 headers. */
 enum ip_walk ip_walk(const uint8_t *ip, uint32_t len, struct ip_l4 *l);
 
 #endif

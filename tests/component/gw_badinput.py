@@ -604,6 +604,7 @@ def ip6_extensions(lab):
     bad += [ip_packet(*ips, body, proto=60, ext6=(b"\x3c\0\1\4" + bytes(4)) * 9)]          # too many
     bad += [ip_packet(*ips, b"", proto=0, ext6=b"\x11" + bytes([n]) + bytes(6)) for n in (1, 9, 255)]  # past the end
     bad += [ip_packet(*ips, b"", proto=p, ext6=bytes(n)) for p in (0, 43, 44, 60) for n in range(8)]
+    bad += [ip_packet(*ips, b"", proto=44, ext6=b"\x3c\0\0\1" + bytes(4) + opts)]          # UDP's header is in the next fragment
     lab.attack({"drop_bad_ip": len(bad)}, lambda: lab.a.send(bad))
 
 

@@ -431,16 +431,28 @@ static void test_ip6_extension_headers(void **state)
 		assert_int_equal(parse_exact(b, len, NULL), c[i].want);
 	}
 
-	/* A long chain ends the walk. */
+	/* A chain of more than 8 headers ends the walk. */
 	struct tp t = write_only();
 	uint8_t b[TP_MAX], chain[128] = {0};
 	uint32_t len;
 
-	for (size_t i = 0; i < 16; i++)
-		chain[8 * i] = i == 15 ? 17 : 60;
 	t.is6 = true;
-	len = insert_ext(b, tp_make(b, &t), 60, chain, sizeof(chain));
-	assert_int_equal(parse_exact(b, len, NULL), ROCE_PARSE_BAD_IP);
+	t.dport = 53;
+	for (uint32_t n = 1; n <= 16; n++) {
+		for (size_t i = 0; i < n; i++)
+			chain[8 * i] = i == n - 1 ? 17 : 60;
+		len = insert_ext(b, tp_make(b, &t), 60, chain, 8 * n);
+		assert_int_equal(parse_exact(b, len, NULL), n <= 8 ? ROCE_PARSE_NOT_ROCE : ROCE_PARSE_BAD_IP);
+	}
+
+	/* A first fragment that leaves the UDP header, or a part of it, to the next one. */
+	static const uint8_t frag[16] = {60, 0, 0, 1, [8] = 17};
+
+	for (uint32_t n = 0; n <= 8; n++) {
+		tp_make(b, &t);
+		len = insert_ext(b, 40 + n, 44, frag, sizeof(frag));
+		assert_int_equal(parse_exact(b, len, NULL), n < 8 ? ROCE_PARSE_BAD_IP : ROCE_PARSE_NOT_ROCE);
+	}
 
 	/* Nothing after the IPv6 header. */
 	memset(b, 0, 40);

@@ -307,7 +307,7 @@ static void test_extension_headers(void **state)
 {
 	static const uint8_t hop[8] = {17, 0, 1, 4}, frag[8] = {17, 0, 0, 1}, whole[8] = {17, 0, 0, 0};
 	const struct vec *v = vec_named("ip4-over-ip6"), *w = vec_named("ip6-over-ip6");
-	uint8_t b[256];
+	uint8_t b[512];
 	struct vxlan_pkt p;
 	uint32_t len;
 
@@ -336,6 +336,32 @@ static void test_extension_headers(void **state)
 	}
 	b[w->net_off + 41] = 200; /* the chain leaves the packet */
 	assert_int_equal(decap_exact(b, len, &p), VXLAN_INNER_IP);
+
+	/* Inside: eight headers, and nine. */
+	static const uint8_t more[8] = {60, 0, 1, 4};
+
+	memcpy(b, w->bytes, w->len);
+	len = splice(b, w->len, w->net_off + 40, hop, 8);
+	b[w->net_off + 6] = 60;
+	for (unsigned n = 1; n <= 9; n++) {
+		tp_be(b + w->net_off + 4, len - w->net_off - 40, 2);
+		tp_be(b + 4, len - 40, 2);
+		tp_be(b + 44, len - 40, 2);
+		assert_int_equal(decap_exact(b, len, &p), n <= 8 ? VXLAN_OK : VXLAN_INNER_IP);
+		len = splice(b, len, w->net_off + 40, more, 8);
+	}
+
+	/* Inside: a first fragment that leaves the UDP header to the next one. */
+	for (unsigned n = 0; n <= 8; n++) {
+		memcpy(b, w->bytes, w->len);
+		splice(b, w->len, w->net_off + 40, frag, 8);
+		len = w->net_off + 48 + n;
+		b[w->net_off + 6] = 44;
+		tp_be(b + w->net_off + 4, 8 + n, 2);
+		tp_be(b + 4, len - 40, 2);
+		tp_be(b + 44, len - 40, 2);
+		assert_int_equal(decap_exact(b, len, &p), n < 8 ? VXLAN_INNER_IP : VXLAN_OK);
+	}
 }
 
 /* Fragmented RoCE is not RoCE. */
