@@ -168,22 +168,17 @@ static int line_parse(const struct line *l)
 
 int shim_policy_parse(struct shim_policy *p, const char *text, char *err, size_t size)
 {
-	char one[SHIM_LINE_MAX + 1], why[200];
+	char why[200] = "no memory";
 
 	memset(p, 0, sizeof(*p));
 	for (unsigned n = 1; *text; n++) {
-		size_t len = strcspn(text, "\n"), used;
+		size_t len = strcspn(text, "\n");
+		char *one = strndup(text, strcspn(text, "#\r\n"));
 		struct line l = {p, one, why, sizeof(why)};
+		int rc = one ? line_parse(&l) : RWY_ENOMEM;
 
-		if (len >= sizeof(one)) {
-			snprintf(err, size, "line %u: expected at most %zu bytes", n, sizeof(one) - 1);
-			return RWY_EINVAL;
-		}
-		memcpy(one, text, len);
-		one[len] = '\0';
-		used = strcspn(one, "#\r");
-		one[used] = '\0';
-		if (line_parse(&l) != 0) {
+		free(one);
+		if (rc) {
 			snprintf(err, size, "line %u: %s", n, why);
 			return RWY_EINVAL;
 		}
@@ -195,7 +190,7 @@ int shim_policy_parse(struct shim_policy *p, const char *text, char *err, size_t
 int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t size)
 {
 	static const char *const all[] = {"0.0.0.0/0", "::/0"};
-	char words[2][1024] = {"", ""}, copy[1024], text[2200], *save;
+	char words[2][1026] = {"", ""}, copy[1024], text[2200], *save;
 
 	if (strlen(relays) >= sizeof(copy)) {
 		snprintf(err, size, "expected fewer relays");

@@ -22,7 +22,6 @@
 #define SHIM_RULES_MAX  1024
 #define SHIM_RELAYS_MAX 4096 /* of all rules */
 #define SHIM_FILE_MAX   (512 << 10)
-#define SHIM_LINE_MAX   4095 /* bytes */
 #define SHIM_FILE       "/etc/roceway/redirect.conf"
 /* The agent's, which comes first where there is one. */
 #define SHIM_AGENT_FILE "/run/roceway-host/redirect.conf"

@@ -204,6 +204,19 @@ def test_a_relay_that_dies_is_skipped_at_the_next_connection():
         assert a.written.exists()  # programs go on
 
 
+def test_a_long_line():
+    """What the agent writes is longer than what it reads."""
+    one = Relay("127.0.0.11")
+    with temporary() as d:
+        policy = Path(d) / "relays.conf"
+        policy.write_text(f"redirect 10.2.0.0/24 via 127.0.0.11,port={one.port} else" + " 127.0.0.13" * 250 + "\n")
+        a = Agent(d, f"policy {policy}")
+        until(lambda: a.lines() and "127.0.0.13,weight=1,port=4795,down" in a.lines()[0], 20 * SLOW)
+        assert len(a.lines()[0]) > 4096 > len(policy.read_text())
+        assert by_whom(Program(a.written), one)[0] == 0
+        a.stop()
+
+
 def test_what_is_no_answer_does_not_count():
     one, other = Relay("127.0.0.13"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     other.bind(("127.0.0.14", 0))
