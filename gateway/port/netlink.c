@@ -24,7 +24,7 @@ struct gw_netlink {
 	struct nl_cache_mngr *mngr;
 	struct nl_cache *neighs, *routes; /* owned by the manager */
 	struct nl_sock *ask;
-	bool changed, full_said;
+	bool changed, full_said, routes_said;
 	struct gw_route route[GW_ROUTES_MAX];
 };
 
@@ -115,6 +115,7 @@ static void neighs_read(struct gw_netlink *n)
 struct routes {
 	struct gw_netlink *n;
 	unsigned count;
+	bool full;
 };
 
 static void route_take(struct nl_object *o, void *arg)
@@ -126,13 +127,17 @@ static void route_take(struct nl_object *o, void *arg)
 	struct gw_route out = {0};
 	int port, family = rtnl_route_get_family(k);
 
-	if (!nh || !dst || rtnl_route_get_type(k) != RTN_UNICAST || r->count == GW_ROUTES_MAX)
+	if (!nh || !dst || rtnl_route_get_type(k) != RTN_UNICAST)
 		return;
 	if (rtnl_route_get_table(k) != RT_TABLE_MAIN || (family != AF_INET && family != AF_INET6))
 		return;
 	port = port_of(r->n, rtnl_route_nh_get_ifindex(nh));
 	if (port < 0)
 		return;
+	if (r->count == GW_ROUTES_MAX) {
+		r->full = true;
+		return;
+	}
 	if (!ip_of(dst, &out.dst) && family == AF_INET) /* the default route has an empty address */
 		out.dst = rwy_ip_from4((const uint8_t[4]){0});
 	out.len = (uint8_t)(nl_addr_get_prefixlen(dst) + (family == AF_INET ? 96 : 0));
@@ -151,6 +156,10 @@ static void tables_read(struct gw_netlink *n)
 
 	neighs_read(n);
 	nl_cache_foreach(n->routes, route_take, &r);
+	if (r.full && !n->routes_said)
+		gw_log(GW_LOG_ERROR, "neigh",
+		    "more than %u routes by its interfaces: the others are not used", GW_ROUTES_MAX);
+	n->routes_said = r.full;
 	if (gw_neigh_publish(n->app, n->route, r.count) != 0)
 		gw_log(GW_LOG_ERROR, "neigh", "no memory for a new next-hop table: the old one stays");
 }

@@ -554,6 +554,39 @@ def roceway(folder, *words, code=0):
     return r.stdout if not code else r.stderr
 
 
+def test_too_many_routes(folder):
+    """Routes that do not fit the table are told of, once until they fit."""
+    g = Gateway(folder, "a")
+
+    def batch(word, nets):
+        text = "".join("route %s 198.18.%d.%d/32 dev rwy-lan\n" % (word, i // 256, i % 256) for i in nets)
+        subprocess.run(("ip", "-n", GA, "-batch", "-"), input=text, text=True, check=True)
+
+    def told():
+        return g.text().count("error neigh: more than 1024 routes by its interfaces: the others are not used")
+
+    try:
+        g.start()
+        g.wait(" ready")
+        batch("add", range(900))
+        time.sleep(0.5)
+        assert told() == 0, g.text()
+        batch("add", range(900, 1200))
+        g.wait("more than 1024 routes")
+        batch("del", range(1000, 1200))
+        time.sleep(0.5)
+        assert told() == 1, g.text()
+        batch("add", range(1000, 1100))
+        end = time.monotonic() + 10
+        while told() == 1 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert told() == 2, g.text()
+        code, _ = g.stop()
+    finally:
+        g.kill()
+    assert code == 0, g.text()
+
+
 def test_reload(folder):
     """Tenants by file, by signal and by command; a refused file changes nothing; messages to
     systemd."""
@@ -614,7 +647,7 @@ def test_reload(folder):
 
 
 def main():
-    tests = [test_command_line, test_full_journal, test_start_failures, test_alone, test_tunnel_told, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
+    tests = [test_command_line, test_full_journal, test_start_failures, test_alone, test_tunnel_told, test_too_many_routes, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
              test_pair_vlan, test_pair_priority_tags]
     passed = failed = 0
     try:
