@@ -28,16 +28,15 @@ static void tunnel_put(const struct api_req *req, struct api_reply *reply, struc
 }
 
 /* A requested move is made even when the configuration already says so: the peer may have moved the
- * tunnel. It comes first: if it fails, nothing else changes. */
-static int move(
-    const struct api_req *req, struct api_reply *reply, unsigned at, enum wan_carrier now, enum wan_carrier c)
+ * tunnel. Whether it can be made is asked first, so that all of a change is made, or nothing. */
+static void move(const struct api_req *req, struct api_reply *reply, unsigned at, enum wan_carrier c)
 {
+	struct gw_carrier_info now;
 	char why[160];
-	const int rc = c == now ? 0 : gw_carrier_set(req->app, at, c, why, sizeof(why));
 
-	if (rc)
+	gw_carrier_info(req->app, at, &now);
+	if (now.wanted != c && gw_carrier_set(req->app, at, c, why, sizeof(why)) != 0)
 		api_fail(reply, 409, "%s", why);
-	return rc;
 }
 
 static void tunnel_patch(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
@@ -46,6 +45,8 @@ static void tunnel_patch(const struct api_req *req, struct api_reply *reply, str
 	struct gw_carrier_info carrier;
 	struct conf_tunnel t, now;
 	struct conf_error err;
+	char why[160];
+	bool moves;
 	int rc;
 
 	if (at < 0) {
@@ -59,14 +60,20 @@ static void tunnel_patch(const struct api_req *req, struct api_reply *reply, str
 		api_fail_body(reply, &err);
 		return;
 	}
-	if (gw_tunnel_side(req->app, (unsigned)at) == GW_SIDE_OWN &&
-	    move(req, reply, (unsigned)at, carrier.wanted, (enum wan_carrier)t.carrier))
+	moves = t.carrier != (enum conf_carrier)carrier.wanted &&
+	        gw_tunnel_side(req->app, (unsigned)at) == GW_SIDE_OWN;
+	if (moves &&
+	    gw_carrier_can(req->app, (unsigned)at, (enum wan_carrier)t.carrier, why, sizeof(why)) != 0) {
+		api_fail(reply, 409, "%s", why);
 		return;
+	}
 	rc = gw_tunnel_set(req->app, &t, done, &err);
 	if (rc)
 		api_fail(reply, rc == RWY_EAGAIN || rc == RWY_ENOMEM ? 503 : 409, "%s", err.msg);
-	else if (!done->changed)
-		done->changed = t.carrier != (enum conf_carrier)carrier.wanted;
+	else if (moves)
+		move(req, reply, (unsigned)at, (enum wan_carrier)t.carrier);
+	if (!rc && !done->changed)
+		done->changed = moves;
 }
 
 static void tunnel_delete(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)

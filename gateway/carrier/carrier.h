@@ -92,6 +92,9 @@ RWY_MUST_CHECK int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const 
  * sentence in `why`; then nothing changed. */
 RWY_MUST_CHECK int gw_carrier_set(
     struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size);
+/* Whether it would: nothing changes. */
+RWY_MUST_CHECK int gw_carrier_can(
+    struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size);
 /* Changes what is lost so often goes by which carrier; WAN_CARRIER_NATIVE: none does. Errors as
  * before. */
 RWY_MUST_CHECK int gw_carrier_detour(

@@ -230,6 +230,19 @@ int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char
 	return change_end(cs, t, rc);
 }
 
+int gw_carrier_can(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
+{
+	struct gw_carriers *cs = app->carriers;
+	struct gw_carrier_tun *t = change_begin(cs, tunnel, why, size);
+	int rc;
+
+	if (!t)
+		return RWY_ENOENT;
+	rc = can_go_by(cs, t, c, why, size);
+	pthread_mutex_unlock(&cs->lock);
+	return rc;
+}
+
 int gw_carrier_detour(
     struct gw_app *app, unsigned tunnel, enum wan_carrier by, unsigned after, char *why, size_t size)
 {

@@ -278,6 +278,10 @@ def test_tunnels():
             r = s.cli("tunnel " + line, 1)
             assert want in r.stderr and r.stderr.count("\n") == 1, r.stderr
             assert len(names()) == 2
+        # what is refused moves no tunnel
+        for line in "remote=192.0.2.4", "prefixes=10.2.0.0/24":
+            s.cli(f"tunnel set site-c carrier=tcp {line}", 1)
+            assert s.get("/v1/tunnels")["tunnels"][1]["carrier"]["wanted"] == "native", line
         for line in "tunnel", "tunnel add", "tunnel add x", "tunnel del x y", "tunnel set x y", "tunnel show x":
             s.cli(line, 2)
         s.cli("tenant add red vni=5 prefix=10.1.0.0/24@vtep prefix=10.9.0.0/24@site-c")

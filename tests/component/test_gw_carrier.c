@@ -202,6 +202,9 @@ static void test_refused_set(void **state)
 	assert_int_equal(gw_carrier_tunnel(a, 3, &t), 0);
 	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
 	assert_non_null(strstr(why, "tcp_port: 0"));
+	assert_int_equal(gw_carrier_can(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
+	assert_int_equal(gw_carrier_can(a, 3, WAN_CARRIER_NATIVE, why, sizeof(why)), 0);
+	assert_int_equal(gw_carrier_can(a, 7, WAN_CARRIER_NATIVE, why, sizeof(why)), RWY_ENOENT);
 	assert_int_equal(gw_carrier_detour(a, 3, WAN_CARRIER_TCP, 1, why, sizeof(why)), RWY_EINVAL);
 	assert_non_null(strstr(why, "tcp_port: 0"));
 	assert_int_equal(gw_carrier_detour(a, 7, WAN_CARRIER_TCP, 1, why, sizeof(why)), RWY_ENOENT);

@@ -212,15 +212,23 @@ int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tun
 	return 0;
 }
 
-int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
+int gw_carrier_can(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
 {
 	if (c == WAN_CARRIER_TCP && !strcmp(app->conf->tunnel[tunnel].tcp_cc, "bbr")) {
 		snprintf(
 		    why, size, "tcp_congestion_control `bbr` is not in this kernel; the kernel has: reno");
 		return RWY_EINVAL;
 	}
-	carrier_now[tunnel] = c;
 	return 0;
+}
+
+int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
+{
+	const int rc = gw_carrier_can(app, tunnel, c, why, size);
+
+	if (!rc)
+		carrier_now[tunnel] = c;
+	return rc;
 }
 
 static enum wan_carrier detour_now[CONF_TUNNELS_MAX];
