@@ -219,8 +219,10 @@ static bool tenant_vni(void *ctx, const char *name, uint32_t *vni)
 	struct conf_tenant *t = calloc(1, sizeof(*t));
 	const bool found = t && gw_tenant_get(ctx, name, t) == 0;
 
-	if (found)
+	if (found) {
 		*vni = t->cfg.vni;
+		conf_tenant_fini(t);
+	}
 	free(t);
 	return found;
 }

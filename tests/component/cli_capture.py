@@ -135,6 +135,21 @@ def written(said):
     return [int(n) for n in re.search(r"(\d+) packets written, (\d+) lost$", said, re.M).groups()]
 
 
+def test_tenants_of_filters():
+    """A filter that names a tenant keeps nothing of it."""
+    with Server() as s:
+        hosts = ", ".join(f"10.1.0.{i}" for i in range(2, 252))
+        assert s.request("/v1/tenants/red", "PUT", "{vni: 5001, prefixes: [{prefix: 10.1.0.0/24, at: vtep}, {prefix: 10.2.0.0/24, at: site-b}], vteps: [%s]}" % hosts)[0] == 201
+
+        def kib():
+            return int(re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{s.proc.pid}/status").read())[1])
+        for n in 200, 900:
+            before = kib()
+            for _ in range(n):
+                assert s.get("/v1/capture?check=1&filter=tenant%20red")["filter"] == "good"
+        assert kib() - before < 1500, (before, kib())
+
+
 def test_full_disk():
     """The file ends with a whole packet, and the counts are those of the file."""
     with tempfile.TemporaryDirectory() as d, Gateway(d + "/s") as g:
