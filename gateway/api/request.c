@@ -8,6 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A client's words in it may be no UTF-8, or be cut within a letter. */
+static json_t *words_json(char *text)
+{
+	json_t *j = json_string(text);
+
+	if (j)
+		return j;
+	for (char *c = text; *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	return json_string(text);
+}
+
 void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
 {
 	char text[512];
@@ -22,7 +35,7 @@ void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
 	free(reply->text);
 	reply->text = NULL;
 	reply->status = status;
-	reply->json = json_pack("{s:s}", "error", text);
+	reply->json = json_pack("{s:o}", "error", words_json(text));
 }
 
 void api_fail_body(struct api_reply *reply, const struct conf_error *err)

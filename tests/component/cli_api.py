@@ -110,6 +110,10 @@ def test_errors_are_json_with_status():
     with Server() as s:
         for url, want in cases:
             assert s.get(url, want)["error"], url
+        # words that are no UTF-8, or are cut within a letter
+        for url, want, words in (("/v1/flows?%ff=1", 400, "unknown parameter ?: "), ("/v1/flows?x" + "%c3%a4" * 40 + "=1", 400, "unknown parameter x??"),
+                                 ("/v1/tenants/x" + "%c3%a4" * 40, 404, "no tenant x??"), ("/v1/tenants/" + "%c3%a4" * 20, 404, "no tenant ääää")):
+            assert s.get(url, want)["error"].startswith(words), (url, s.get(url, want))
         for method in "POST", "PUT", "DELETE", "PATCH", "OPTIONS":
             status, headers, text = s.request("/v1/status", method, "x" * 5000 if method == "POST" else None)
             assert status == 405 and headers["Allow"] == "GET, HEAD" and json.loads(text)["error"], (method, status)
