@@ -186,9 +186,11 @@ static int read_string(const json_t *j, const struct mdl_field *f, enum mdl_type
 	case MDL_IP_PORT:
 		return mdl_ip_port(s, out) ? 0 : fail(err, w, "expected ADDRESS:PORT, found `%.64s`", s);
 	case MDL_PREFIX:
-		return mdl_prefix(s, out)
-		           ? 0
-		           : fail(err, w, "expected a prefix without host bits, found `%.64s`", s);
+		return mdl_prefix(s, out) ? 0
+		                          : fail(err, w,
+		                                "expected a prefix without host bits, and without "
+		                                "::ffff:0:0/96, found `%.64s`",
+		                                s);
 	case MDL_INT:
 	case MDL_BOOL:
 	case MDL_OBJECT:

@@ -25,12 +25,24 @@ bool mdl_is_ident(const char *s)
 	return word_of(s, MDL_ID - 1);
 }
 
-/* Fills the address's bytes. Returns its length in bits by its family, or 0. */
+/* Whether the first bits of an IPv6 address, at most 96, are those of the IPv4-mapped ones. */
+static bool begins_mapped(const uint8_t b[16], unsigned bits)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	for (unsigned i = 0; i < bits && i < 96; i++)
+		if ((b[i / 8] ^ mapped[i / 8]) >> (7 - i % 8) & 1)
+			return false;
+	return true;
+}
+
+/* Fills the address's bytes. Returns its length in bits by its family, or 0. An IPv4 address has
+ * one form: a mapped one would be the same host under another name. */
 static unsigned parse(const char *s, uint8_t b[16])
 {
 	if (inet_pton(AF_INET, s, b) == 1)
 		return 32;
-	return inet_pton(AF_INET6, s, b) == 1 ? 128 : 0;
+	return inet_pton(AF_INET6, s, b) == 1 && !begins_mapped(b, 96) ? 128 : 0;
 }
 
 static void print_address(unsigned bits, const uint8_t b[16], char *out)
@@ -76,6 +88,8 @@ bool mdl_prefix(const char *s, char out[MDL_ADDR])
 	bits = parse(addr, b);
 	if (!bits || !number(slash + 1, bits, &len))
 		return false;
+	if (bits == 128 && begins_mapped(b, len))
+		return false; /* gateways take none that has IPv4's addresses in it */
 	for (unsigned i = len; i < bits; i++)
 		if (b[i / 8] >> (7 - i % 8) & 1)
 			return false;

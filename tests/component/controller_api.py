@@ -349,8 +349,10 @@ def test_a_body_with_one_thing_wrong_is_refused_with_its_name(w):
 
 
 def test_addresses_and_prefixes_are_what_they_say(w):
-    for bad in ("10.1.0.1/16", "10.1.0.0", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/016", "x/8", "::/129", "fd00::1/64", "/8", "10.1.0.0/ 8", "10.1/16"):
+    for bad in ("10.1.0.1/16", "10.1.0.0", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/016", "x/8", "::/129", "fd00::1/64", "/8", "10.1.0.0/ 8", "10.1/16",
+                "::/0", "::/80", "::ffff:0:0/96", "::ffff:10.9.0.0/112"):
         assert w.op.put("/v1/sites/z", {"prefixes": [bad]}, 400)["field"] == "prefixes[0]", bad
+        assert w.op.put("/v1/tenants/new", {"vni": 777, "sites": {"a": {"prefixes": [{"prefix": bad, "at": "vlan"}]}}}, 400), bad
     for bad in ("192.0.2.1", "192.0.2.1:0", "192.0.2.1:65536", "fd00::1:4793", "[192.0.2.1]:1", "[fd00::1]", "[fd00::1:1", "0.0.0.0:1", "224.0.0.1:1", ":1", "a:1"):
         out = w.nobody.put("/v1/gateways/nobody", {**registration("a", 1), "wan": [bad]}, 400)
         assert out["field"] == "wan[0]", (bad, out)

@@ -195,6 +195,8 @@ static const struct {
     {"'name': 'b1'", "'name': 'own'", "expected a name of its own, found `own`"},
     {"'name': 'b1'", "'name': 'b 1'", "expected a name of at most 31"},
     {"['10.2.0.0/24']", "['10.2.0.7/24']", "without host bits"},
+    {"['10.2.0.0/24']", "['::/0']", "leaves out ::/96"},
+    {"['10.2.0.0/24']", "['::ffff:10.2.0.0/120']", "expected a prefix"},
     {"['10.2.0.0/24']", "7", "expected a list for `prefixes`"},
     {"['10.2.0.0/24']", "['10.1.0.0/24']", "overlaps"},
     {"'carrier': 'native'", "'carrier': 'pigeon'", "carrier"},
