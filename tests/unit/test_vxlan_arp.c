@@ -287,6 +287,15 @@ static void test_nd(void **state)
 	assert_int_equal(rx_side(t, TENANT_VTEP, b, len, &m, out, &n), ARP_ANSWER_OWN);
 	assert_false(m.learn);
 
+	/* From an IPv4-mapped address: it would be learned as the IPv4 host's. */
+	memcpy(b, vec_ns, len);
+	memset(b + 22, 0, 16);
+	b[32] = b[33] = 0xff;
+	b[34] = 10;
+	b[37] = 1;
+	fix_nd(b, len);
+	assert_int_equal(rx_side(t, TENANT_VTEP, b, len, &m, out, &n), ARP_MALFORMED);
+
 	/* As a proxy; the same address made a tunnel's */
 	t = tenant(true, NULL, &other);
 	assert_int_equal(rx_side(t, TENANT_VTEP, vec_ns, len, &m, out, &n), ARP_LOCAL);
