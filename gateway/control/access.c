@@ -41,6 +41,7 @@ void gw_access_get(struct gw_access *out)
 void gw_access_file(const char *path, unsigned mode)
 {
 	uint32_t gid[2] = {0};
+	const bool roles = mode == GW_ACCESS_API; /* whoever connects there is asked who he is */
 	struct gw_access a;
 	unsigned n = 0;
 
@@ -52,10 +53,10 @@ void gw_access_file(const char *path, unsigned mode)
 	if (!base_fileacl_set(path, mode, gid, n))
 		return;
 	if (n)
-		gw_log(GW_LOG_WARNING, "api",
-		    "%s cannot have an access control list (%s): everybody may connect, and is refused then",
-		    path, strerror(errno));
-	if (chmod(path, n ? 0666 : mode))
+		gw_log(GW_LOG_WARNING, "api", "%s cannot have an access control list (%s): %s", path,
+		    strerror(errno),
+		    roles ? "everybody may connect, and is refused then" : "groups may not connect");
+	if (chmod(path, n && roles ? 0666 : mode))
 		gw_log(GW_LOG_WARNING, "api", "%s: chmod: %s", path, strerror(errno));
 }
 

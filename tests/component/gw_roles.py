@@ -318,12 +318,17 @@ def test_without_lists(folder):
     os.mkdir(there)
     lab.sh("mount", "-t", "ramfs", "-o", "mode=755", "ramfs", there)
     try:
-        with gateway(folder, GROUPS.replace("  read", "  socket: %s/s\n  read" % there)) as (a, _):
-            path = os.path.join(there, "s")
+        with gateway(folder, GROUPS.replace("  read", "  socket: %s/s\n  metrics: unix:%s/metrics\n  read" % (there, there))) as (a, _):
+            path, metrics = os.path.join(there, "s"), os.path.join(there, "metrics")
             assert acl(path) == (0o666, []) and "everybody may connect, and is refused then" in a.text()
             assert ask_as(STRANGER, path, "GET", "/v1/status")[0] == 403
             assert ask_as(READER, path, "GET", "/v1/status")[0] == 200 and ask_as(READER, path, "POST", "/v1/reload")[0] == 403
-            assert ask_as(OPERATORS["operator"], path, "POST", "/v1/reload")[0] == 200
+            for _ in range(2):
+                assert acl(metrics) == (0o660, []) and "%s cannot have an access control list (Operation not supported): groups may not connect" % metrics in a.text()
+                for user in STRANGER, READER:  # no roles are behind it
+                    assert_refused_by_kernel(user, metrics)
+                assert ask_as(ROOT, metrics, "GET", "/metrics")[0] == 200
+                assert ask_as(OPERATORS["operator"], path, "POST", "/v1/reload")[0] == 200
     finally:
         lab.sh("umount", there)
 
