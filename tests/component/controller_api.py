@@ -205,6 +205,20 @@ def test_the_ca_knows_addresses_from_names(w):
         "IP Address:2001:DB8:0:0:0:0:0:10", "DNS:ctl.example", "DNS:beef", "DNS:7", "DNS:10.example"], r.stdout
 
 
+def test_a_refused_certificate_leaves_the_one_before(w):
+    w.ca.run("issue", "ctl4", "controller", "10.0.0.7")
+    before = {p: p.read_bytes() for p in w.ca.dir.rglob("*") if p.is_file() and p.name != "log"}
+    try:
+        w.ca.run("issue", "ctl4", "controller", "10.0.0.300")
+    except subprocess.CalledProcessError as e:
+        assert "bad ip address" in e.stderr and "roceway-ca: openssl ca failed" in e.stderr, e.stderr
+    else:
+        raise AssertionError("10.0.0.300")
+    assert before == {p: p.read_bytes() for p in w.ca.dir.rglob("*") if p.is_file() and p.name != "log"}
+    w.ca.run("issue", "ctl4", "controller", "10.0.0.30")
+    w.ca.context("ctl4")  # key and certificate belong together
+
+
 def test_the_ca_refuses_what_would_spoil_it(w):
     def files():
         return {p: p.read_bytes() for p in w.ca.dir.rglob("*") if p.is_file()}
