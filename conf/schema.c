@@ -18,10 +18,9 @@ const struct conf_key conf_keys[] = {
                 "tunnel need the same number."},
     {"gateway.steering", CONF_T_ENUM, 0, 0, "pair", .words = "pair qp", C(steering),
         .text = "How flows are spread over the workers. `pair`: all between two addresses are at one worker. "
-                "`qp`: connections that CM sets up (rdma_cm) are spread by queue pair, so that two addresses "
-                "can use all workers; others stay at the worker of their addresses. Only with a gateway at "
-                "the other end of the tunnel that does so, too, with the same number of workers. Not with "
-                "ack mode `causal`, `siblings`, a relay or a standby."},
+                "`qp`: connections are spread by queue pair, so that two addresses can use all workers. Only "
+                "with a gateway at the other end of the tunnel that does so, too, with the same number of "
+                "workers. Not with ack mode `causal`, `siblings`, a relay or a standby."},
     {"gateway.polling", CONF_T_ENUM, 0, 0, "adaptive", .words = "adaptive busy", C(polling),
         .text = "`adaptive` sleeps when there is nothing to do; `busy` never sleeps: for workers with CPUs "
                 "of their own."},

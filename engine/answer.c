@@ -193,19 +193,21 @@ void eng_responder_moved_late(struct eng_responder *rs, struct eng_ctrl *c, rwy_
 void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 	struct eng *e = rs->side.e;
-	const struct eng_note n = {
-	    .type = ENG_NOTE_MOVED, .tenant = rs->side.key.tenant, .key = rs->side.key};
+	const struct eng_key k = rs->side.key;
+	struct eng_requester *rq = rs->requester;
 
 	if (!e->cfg.directory || c->worker >= e->cfg.workers || c->worker == e->cfg.worker) {
 		eng_responder_moved_late(rs, c, now);
 		return;
 	}
-	eng_place_announce(e, &rs->side.key, false, c->worker);
-	if (!eng_place_send(e, c->worker, &n))
-		eng_place_recall(e, &rs->side.key, false, c->worker);
-	eng_responder_abort(rs, now);
-	eng_responder_drop_parked(rs);
-	rs->side.close_at = now;
+	/* The far host's own requests are here, and it may have ACKs: this host repeats later. */
+	if (rq && eng_requester_answered(rq) && rq->requests && rq->reqr.q.n) {
+		eng_responder_abort(rs, now);
+		return;
+	}
+	eng_responder_move(e, &k, c->qpn, c->worker, now);
+	if (rq && !rq->requests) /* they begin there again */
+		eng_requester_free(rq, now);
 }
 
 void eng_responder_early_control(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)

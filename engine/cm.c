@@ -126,6 +126,7 @@ static void open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 
 static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
+	unsigned target = e->cfg.worker;
 	struct cm_sides s;
 	int tunnel;
 
@@ -136,8 +137,9 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	if (!eng_admits(e, &kn, true) || !eng_admits(e, &kf, true))
 		return; /* its requests will be refused, and counted */
 	tunnel = eng_steer(e, tenant, &kn.src, &kn.dst, kn.qpn);
-	open_at(e, tenant, c, &s,
-	    tunnel < 0 ? e->cfg.worker : eng_place_choose(e, (unsigned)tunnel, &kn, s.local->qpn), now);
+	if (tunnel >= 0)
+		target = eng_place_choose(e, e->tunnel[tunnel].peer_workers, &kn, s.local->qpn);
+	open_at(e, tenant, c, &s, target, now);
 }
 
 void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now)

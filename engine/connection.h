@@ -279,6 +279,7 @@ struct eng_requester {
 	uint32_t incarnation; /* as the near gateway's responder side has it */
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
+	uint8_t near_workers; /* eng_open.workers of its flow */
 	/* the flow was opened again for the incarnation that was here before */
 	bool continued;
 	bool tried;        /* it had a turn, and nobody answered */

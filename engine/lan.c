@@ -60,26 +60,22 @@ __attribute__((noinline)) static bool pass_on(struct eng *e, const struct lan_in
 }
 
 /*
- * The first response to a flow, of a QP whose own requests another worker has. Both must be at one
- * worker: that is the home worker, unless a host has ACKs of the other one. The host is asked again
- * when that is settled, here or there.
+ * The first response to a flow names both QPNs, and so the worker for the connection. True: that is
+ * another one, and the flow goes there; or another one has the responding QP's own requests, and is
+ * asked to let them come here. The host is asked again then.
  */
-static bool belongs_elsewhere(struct eng *e, const struct lan_in *in, struct eng_requester *rq, rwy_time now)
+__attribute__((noinline)) static bool begins_elsewhere(struct eng *e, const struct lan_in *in,
+    const struct eng_responder *rs, struct eng_requester *rq, rwy_time now)
 {
-	const struct eng_note n = {.type = ENG_NOTE_LEAVE,
-	    .from = e->cfg.worker,
-	    .tenant = in->tenant,
-	    .qpn = in->pkt.dqpn,
-	    .key = rq->side.key};
-	int at = eng_place_elsewhere(e, &in->key, false);
+	const unsigned to = eng_place_choose(e, rq->near_workers, &in->key, rq->side.key.qpn);
 
-	if (at < 0)
-		return false;
-	if (eng_place_is_home(e, &in->key))
-		(void)eng_place_send(e, (unsigned)at, &n);
-	else if (rq->requests && !eng_requester_answered(rq))
-		eng_requester_redirect(rq, rq->requests, rq->incarnation, eng_place_home(e, &in->key), now);
-	return true;
+	if (to != e->cfg.worker && eng_place_may_move(rs, rq, &in->pkt)) {
+		if (rs || eng_place_elsewhere(e, &in->key, false) < 0)
+			eng_responder_move(e, &in->key, rq->side.key.qpn, to, now);
+		eng_requester_move(rq, in->pkt.dqpn, to, now);
+		return true;
+	}
+	return !rs && eng_place_ask_leave(rq, in->pkt.dqpn);
 }
 
 INLINED void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
@@ -104,7 +100,7 @@ INLINED void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 	rq = eng_pair_owner(e, in->tenant, rs, &in->pkt, now);
 	if (e->cfg.directory && !(rq && eng_pair_may_answer(rq, &in->pkt, now)) && pass_on(e, in, b))
 		return;
-	if (rq && !rs && e->cfg.directory && belongs_elsewhere(e, in, rq, now)) {
+	if (rq && e->cfg.directory && !(rs && rs->requester == rq) && begins_elsewhere(e, in, rs, rq, now)) {
 		eng_drop(e, b, &e->c.drop_old_response);
 		return;
 	}

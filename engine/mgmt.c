@@ -28,7 +28,7 @@ size_t eng_mgmt_open_info(const struct eng *e, uint8_t *out)
 	const struct eng_open o = {.type = ENG_OPEN_MGMT,
 	    .rnr_retry = ENG_RETRY_UNKNOWN,
 	    .retry = ENG_RETRY_UNKNOWN,
-	    .workers = e->cfg.directory ? e->cfg.workers : 0};
+	    .workers = eng_place_workers(e)};
 
 	return eng_open_encode(out, &o);
 }

@@ -36,7 +36,7 @@ struct eng_open {
 	uint8_t type;             /* enum eng_open_type */
 	uint8_t rnr_retry, retry; /* of the QP of key.src, 0..7, or ENG_RETRY_UNKNOWN */
 	uint8_t ack_timeout;      /* one more than that of the QP of key.src in CM; 0: not known */
-	/* MGMT: of a gateway that steers by queue pair; 0: by address pair */
+	/* MGMT, REQ: of a gateway that steers by queue pair; 0: by address pair */
 	uint8_t workers;
 	uint16_t pmtu;        /* bytes; 0: not known */
 	uint32_t incarnation; /* changes when the near gateway begins the connection again */

@@ -76,8 +76,14 @@ static void pass_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
 /* Another worker has told hosts' packets to come here. */
 static void take_moved(struct eng *e, const struct eng_note *n, rwy_time now)
 {
-	if (!eng_tenant(e, n->tenant) || !eng_responder_get(e, &n->key, true, now))
+	const struct eng_key k = {n->key.dst, n->key.src, n->qpn, n->tenant};
+	struct eng_responder *rs = eng_tenant(e, n->tenant) ? eng_responder_get(e, &n->key, true, now) : NULL;
+	struct eng_requester *rq = rs && n->qpn ? (struct eng_requester *)eng_find(e, &k, true) : NULL;
+
+	if (!rs)
 		eng_place_leave(e, &n->key, false);
+	else if (rq && !rq->responder && rq->remote_qpn == n->key.qpn)
+		eng_pair_join(rs, rq, ENG_BY_PEER);
 }
 
 static void take_leave(struct eng *e, const struct eng_note *n, rwy_time now)
@@ -89,7 +95,7 @@ static void take_leave(struct eng *e, const struct eng_note *n, rwy_time now)
 	if (!rs)
 		return; /* it went meanwhile */
 	if (rs->side.state == ENG_R_NEW || rs->side.state == ENG_R_WAITING) {
-		eng_responder_free(rs, now);
+		eng_responder_move(e, &k, n->key.qpn, n->from, now);
 		return;
 	}
 	stays.type = ENG_NOTE_STAYS;
@@ -102,7 +108,9 @@ static void take_stays(struct eng *e, const struct eng_note *n, rwy_time now)
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &n->key, true);
 
 	if (rq && rq->requests && !eng_requester_answered(rq))
-		eng_requester_redirect(rq, rq->requests, rq->incarnation, n->from, now);
+		eng_requester_redirect(rq, rq->requests,
+		    &(struct eng_moved){.incarnation = rq->incarnation, .qpn = n->qpn, .worker = n->from},
+		    now);
 }
 
 void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)

@@ -17,10 +17,11 @@ enum eng_note_type {
 	ENG_NOTE_DREQ,
 	ENG_NOTE_DREQ_GOES, /* b: the same, to the home worker: it may go */
 	ENG_NOTE_PACKET,    /* b: an RC packet of a local host that belongs to nobody here */
-	ENG_NOTE_MOVED,     /* key: the far gateway has the host's next requests at your number */
+	/* key: the host's requests come to you from now on; qpn: its own, 0: not known */
+	ENG_NOTE_MOVED,
 	/*
-	 * The home worker has the requester side of `key`, which the QP of its host answers that
-	 * has your responder side to QP `qpn`. If its host has no ACK it goes; else STAYS comes
+	 * Worker `from` has the requester side of `key`, which the QP of its host answers that has
+	 * your responder side to QP `qpn`. If its host has no ACK it goes there; else STAYS comes
 	 * back, and the requester side goes.
 	 */
 	ENG_NOTE_LEAVE,
@@ -33,7 +34,7 @@ struct eng_note {
 	uint8_t tunnel;    /* DREQ, DREQ_GOES: it came by this tunnel; ENG_NOTE_LAN: from the LAN */
 	uint8_t from;      /* LEAVE, STAYS: the sender's number */
 	uint32_t tenant;   /* index */
-	uint32_t qpn;      /* LEAVE, STAYS */
+	uint32_t qpn;      /* MOVED, LEAVE, STAYS */
 	struct rwy_buf *b; /* it moves with the note; NULL: none */
 	union {
 		struct roce_cm_conn conn;

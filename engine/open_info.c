@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a flow of a connection's requests, or of their copies, introduces itself to the other end. */
+#include "engine/place.h"
 #include "engine/responder.h"
 
 size_t eng_responder_open_info(const struct eng_responder *rs, enum eng_open_type type, uint8_t *out)
@@ -9,6 +10,7 @@ size_t eng_responder_open_info(const struct eng_responder *rs, enum eng_open_typ
 	    .rnr_retry = rs->rnr_retry,
 	    .retry = rs->retry,
 	    .ack_timeout = rs->ack_timeout,
+	    .workers = eng_place_workers(rs->side.e),
 	    .pmtu = (uint16_t)rs->resp.pmtu,
 	    .incarnation = rs->incarnation,
 	    /*

@@ -180,7 +180,7 @@ static void end_turn(struct eng_pair *p, struct eng_requester *rq, rwy_time now)
 
 	p->turn = NULL;
 	e->learning--;
-	if (eng_requester_answered(rq) || rq->responder)
+	if (eng_requester_answered(rq) || rq->responder || rq->flow == ENG_FLOW_MOVED)
 		return;
 	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_TURN_END}, now);
 	p->quiet_until = now + at_least(e->cfg.probe_timeout, rq, now);

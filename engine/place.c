@@ -56,14 +56,24 @@ static unsigned spread(uint32_t qpn, unsigned workers)
 }
 
 unsigned eng_place_choose(
-    const struct eng *e, unsigned tunnel, const struct eng_key *requests, uint32_t local_qpn)
+    const struct eng *e, uint8_t peer, const struct eng_key *requests, uint32_t local_qpn)
 {
 	const unsigned n = e->cfg.workers, home = eng_place_home(e, requests);
 	const bool local_first = memcmp(&requests->src, &requests->dst, sizeof(requests->src)) < 0;
 
-	if (!e->cfg.directory || e->tunnel[tunnel].peer_workers != n)
+	if (!e->cfg.directory || peer != n)
 		return home;
 	return (home + spread(local_first ? local_qpn : requests->qpn, n)) % n;
+}
+
+bool eng_place_may_move(
+    const struct eng_responder *rs, const struct eng_requester *rq, const struct roce_pkt *pkt)
+{
+	if (rq->side.state != ENG_Q_PROBING || !rq->requests || rq->peer_named || rq->reqr.copies)
+		return false;
+	if (rs && rs->side.state != ENG_R_NEW && rs->side.state != ENG_R_WAITING)
+		return false;
+	return pkt->info->op != ROCE_OP_ACK || roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK;
 }
 
 bool eng_place_send(struct eng *e, unsigned worker, const struct eng_note *n)
@@ -73,6 +83,22 @@ bool eng_place_send(struct eng *e, unsigned worker, const struct eng_note *n)
 	e->c.drop_note_full++;
 	eng_note_free(&e->bufs, n);
 	return false;
+}
+
+bool eng_place_ask_leave(struct eng_requester *rq, uint32_t qpn)
+{
+	struct eng *e = rq->side.e;
+	const struct eng_key k = {rq->side.key.dst, rq->side.key.src, qpn, rq->side.key.tenant};
+	const struct eng_note n = {.type = ENG_NOTE_LEAVE,
+	    .from = e->cfg.worker,
+	    .tenant = k.tenant,
+	    .qpn = qpn,
+	    .key = rq->side.key};
+	int at = eng_place_elsewhere(e, &k, false);
+
+	if (at >= 0)
+		(void)eng_place_send(e, (unsigned)at, &n);
+	return at >= 0;
 }
 
 void eng_place_announce(struct eng *e, const struct eng_key *k, bool requester, unsigned worker)

@@ -9,6 +9,11 @@
 #include "engine/eng.h"
 #include "engine/note.h"
 
+/* Workers over which connections are steered by queue pair; 0: they are not. */
+static inline uint8_t eng_place_workers(const struct eng *e)
+{
+	return e->cfg.directory ? e->cfg.workers : 0;
+}
 /* This engine is the home of the key's address pair, or there are no others. */
 bool eng_place_is_home(const struct eng *e, const struct eng_key *k);
 /* Number of the home worker of the key's address pair. */
@@ -26,11 +31,23 @@ bool eng_place_enter(struct eng *e, const struct eng_key *k, bool requester);
 void eng_place_leave(struct eng *e, const struct eng_key *k, bool requester);
 /*
  * The worker for a connection that begins, by the QPN of the host with the lower address: the same
- * at both gateways. tunnel: it goes through; a gateway at its other end that does not steer by
- * queue pair, or has another number of workers, has it at home.
+ * at both gateways. peer: eng_open.workers of the other one; if that is not ours, it is the home
+ * worker.
  */
 unsigned eng_place_choose(
-    const struct eng *e, unsigned tunnel, const struct eng_key *requests, uint32_t local_qpn);
+    const struct eng *e, uint8_t peer, const struct eng_key *requests, uint32_t local_qpn);
+/*
+ * The connection may begin again at another worker, with the host's response pkt to the first
+ * question of rq; rs: the same host's own requests, or NULL. Not when a host has ACKs, nor after a
+ * NAK; nor when the question was repeated, for a late answer to it must find its flow here.
+ */
+bool eng_place_may_move(
+    const struct eng_responder *rs, const struct eng_requester *rq, const struct roce_pkt *pkt);
+/*
+ * The host's QP that rq asks is connected to QP `qpn`: where another worker has its own requests to
+ * that, they are asked to come here. True: another one has.
+ */
+bool eng_place_ask_leave(struct eng_requester *rq, uint32_t qpn);
 /* Sends the note. False: there was no room; counted, and its buffer is freed. */
 bool eng_place_send(struct eng *e, unsigned worker, const struct eng_note *n);
 /* The side will be at that worker, and is not here any longer. */

@@ -98,7 +98,9 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		if (rq->side.tunnel != t->idx)
 			eng_side_move(&rq->side, t->idx);
 		if (elsewhere >= 0)
-			eng_requester_redirect(rq, rx, o.incarnation, (unsigned)elsewhere, now);
+			eng_requester_redirect(rq, rx,
+			    &(struct eng_moved){.incarnation = o.incarnation, .worker = (unsigned)elsewhere},
+			    now);
 		else
 			eng_requester_open(rq, rx, &o, now);
 		return rq;
@@ -244,7 +246,8 @@ static void requests_end(
 	/* Reports of what a flow had are for that flow: a standby's comes after it. */
 	if (reason == WAN_CLOSE_PEER_RESET)
 		eng_requester_forget_numbers(rq);
-	if (moved || (!rq->responder && rq->turn != ENG_TURN_NONE))
+	if (moved || (!rq->responder && (rq->turn != ENG_TURN_NONE ||
+	                                    (rq->side.e->cfg.directory && rq->side.state == ENG_Q_IDLE))))
 		eng_requester_free(rq, now);
 }
 

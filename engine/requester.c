@@ -328,27 +328,43 @@ void eng_requester_open(
 
 		if (rs)
 			eng_pair_join(rs, rq, ENG_BY_PEER);
+		else if (eng_place_ask_leave(rq, o->peer_qpn))
+			rq->remote_qpn = o->peer_qpn; /* it is paired when that has come */
 	}
 	rq->open_pmtu = o->pmtu;
+	rq->near_workers = o->workers;
 	rq->peer_named = o->peer_qpn && rq->responder && rq->remote_qpn == o->peer_qpn;
 }
 
 void eng_requester_redirect(
-    struct eng_requester *rq, struct wan_rxflow *rx, uint32_t incarnation, unsigned worker, rwy_time now)
+    struct eng_requester *rq, struct wan_rxflow *rx, const struct eng_moved *to, rwy_time now)
 {
 	eng_pair_leave(rq, now);
 	forget_requests(rq);
 	if (rq->requests && rq->requests != rx)
 		wan_rx_reset(rq->requests, now);
-	if (rq->incarnation != incarnation)
+	if (rq->incarnation != to->incarnation)
 		abort_responses(rq, now);
 	rq->requests = rx;
-	rq->incarnation = incarnation;
+	rq->incarnation = to->incarnation;
 	rq->flow = ENG_FLOW_MOVED;
+	eng_place_leave(rq->side.e, &rq->side.key, true);
 	rq->side.e->c.conns_redirected++;
 	send_control(rq,
-	    &(struct eng_ctrl){.type = ENG_CTRL_MOVED, .incarnation = incarnation, .worker = (uint8_t)worker},
+	    &(struct eng_ctrl){.type = ENG_CTRL_MOVED,
+	        .incarnation = to->incarnation,
+	        .qpn = to->qpn,
+	        .worker = (uint8_t)to->worker},
 	    false, now);
+}
+
+void eng_requester_move(struct eng_requester *rq, uint32_t qpn, unsigned worker, rwy_time now)
+{
+	const struct eng_moved to = {.incarnation = rq->incarnation, .qpn = qpn, .worker = worker};
+
+	rq->flow = ENG_FLOW_MOVED; /* no other answer comes */
+	rq->side.e->c.conns_placed++;
+	eng_requester_redirect(rq, rq->requests, &to, now);
 }
 
 void eng_requester_send_sync(

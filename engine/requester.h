@@ -64,12 +64,19 @@ size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out);
 bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
 /* Tries again to send the control message that found no buffer, if one is owed. */
 void eng_requester_send_owed(struct eng_requester *rq, rwy_time now);
+/* Where a flow goes: `qpn` is that of its requester, 0: not known. */
+struct eng_moved {
+	uint32_t incarnation, qpn;
+	unsigned worker;
+};
 /*
  * Another worker has the host's queue pair: the near gateway is told to open its flow rx there.
  * Whatever comes by rx is dropped, and the side goes with it. Its host must have no ACK yet.
  */
 void eng_requester_redirect(
-    struct eng_requester *rq, struct wan_rxflow *rx, uint32_t incarnation, unsigned worker, rwy_time now);
+    struct eng_requester *rq, struct wan_rxflow *rx, const struct eng_moved *to, rwy_time now);
+/* The same for a flow that the host has just answered, naming qpn: its turn is over. */
+void eng_requester_move(struct eng_requester *rq, uint32_t qpn, unsigned worker, rwy_time now);
 /* Sends SYNC or REWIND. */
 void eng_requester_send_sync(
     struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now);

@@ -173,6 +173,38 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 		eng_slab_put(&e->responder_slab, rs);
 }
 
+/* The host sends its requests again, from the first on, without waiting for its timer. */
+static void ask_again(struct eng_responder *rs, uint32_t local_qpn)
+{
+	struct eng *e = rs->side.e;
+	uint8_t bytes[ROCE_BUILD_MAX];
+	struct roce_addr a;
+
+	if (rs->side.state != ENG_R_WAITING || !local_qpn)
+		return;
+	eng_responder_address(rs, &a);
+	a.dqpn = local_qpn;
+	e->c.naks_sent++;
+	eng_lan_made(e, rs->side.key.tenant, bytes,
+	    roce_build_ack(bytes, &a, rs->resp.start, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ), 0),
+	    &a.dst, &rs->nh);
+}
+
+void eng_responder_move(
+    struct eng *e, const struct eng_key *k, uint32_t local_qpn, unsigned worker, rwy_time now)
+{
+	const struct eng_note n = {.type = ENG_NOTE_MOVED, .tenant = k->tenant, .qpn = local_qpn, .key = *k};
+	struct eng_responder *rs = (struct eng_responder *)eng_find(e, k, false);
+
+	eng_place_announce(e, k, false, worker);
+	if (!eng_place_send(e, worker, &n))
+		eng_place_recall(e, k, false, worker);
+	if (!rs)
+		return;
+	ask_again(rs, local_qpn);
+	eng_responder_free(rs, now);
+}
+
 bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 {
 	uint8_t info[WAN_OPEN_MAX];

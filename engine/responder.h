@@ -36,6 +36,13 @@ void eng_responder_start_cm(
  */
 void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now);
 /*
+ * The host's requests of that key are another worker's from now on, and a side here ends, whose
+ * host must have no ACK. local_qpn: of the host; it is asked for its first request again. 0: not
+ * known: it repeats when its timer runs out.
+ */
+void eng_responder_move(
+    struct eng *e, const struct eng_key *k, uint32_t local_qpn, unsigned worker, rwy_time now);
+/*
  * It has failed. lost: requests that the host has ACKs for are lost, or may be; an idle host is
  * told, unless its next request brings the error.
  */
@@ -135,7 +142,7 @@ void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_ti
 void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
 /*
  * MOVED: the host has no ACK, so the connection begins at that worker when it sends again. This
- * side goes with the next sweep.
+ * side is freed.
  */
 void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
 /* The same of a connection whose host has ACKs: it ends. */

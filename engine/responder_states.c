@@ -104,6 +104,7 @@ void eng_responder_pass_ahead(struct eng_responder *rs, rwy_time now)
 
 void eng_responder_handle(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
+	const struct eng_side *side = &rs->side;
 	uint64_t seq = b->seq;
 
 	if (b->kind == RWY_BUF_CTRL) {
@@ -112,6 +113,8 @@ void eng_responder_handle(struct eng_responder *rs, struct rwy_buf *b, rwy_time 
 		count_event(rs, ENG_RE_RESPONSE);
 		table[rs->side.state].response(rs, b, now);
 	}
+	if (!side->e) /* MOVED: it is another worker's */
+		return;
 	/* The message is here: the far gateway may free it. */
 	eng_copy_taken(rs, seq, now);
 	eng_dirty(&rs->side);

@@ -125,7 +125,7 @@ void sim_cm_begin(struct run *r)
 void sim_cm_begin_some(struct run *r)
 {
 	for (unsigned i = 0; i < r->qps; i++) {
-		const bool cm = r->cm_open || sim_chance(&r->rng, .7);
+		const bool cm = r->cm_open || sim_chance(&r->rng, .5);
 		const unsigned active = sim_below(&r->rng, 2);
 
 		for (unsigned j = 0; j < 2; j++) {
