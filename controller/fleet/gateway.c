@@ -105,30 +105,31 @@ enum ctlr_outcome ctlr_api_gateway_put(struct ctlr *c, struct ctlr_req *r)
 	return outcome;
 }
 
-enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
+/* Its jobs' pairs are placed anew, and its tunnels go: as many as there is room for. */
+static void remove_all_of(struct ctlr *c, struct ctlr_change *ch, struct ctlr_gateway *g)
 {
-	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	char key[STORE_KEY_MAX];
-	struct ctlr_change *ch;
 
-	if (!ctlr_req_is_gateway(r, r->arg[0]))
-		return REQ_DONE;
-	if (!g)
-		return ctlr_req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
-	ch = ctlr_change_new(NULL, NULL);
-	if (g->up) { /* its jobs' pairs are placed anew in the same transaction */
+	if (g->up) {
 		g->up = false;
 		ctlr_job_moves(c, ch);
 		g->up = true;
 	}
-	ctlr_change_put(ch, "touch/", json_object()); /* others' documents lose its tunnels */
-	/* as many as there is room for, before the gateway: state/orphan.h has the rest */
-	for (struct ctlr_tunnel *t = g->tunnel; t && ctlr_change_ops(ch) < STORE_OPS_MAX - 2;
+	for (struct ctlr_tunnel *t = g->tunnel; t && ctlr_change_ops(ch) < STORE_OPS_MAX - 3;
 	     t = t->next[ctlr_tunnel_side(t, g)])
 		if (t->mod_rev) {
 			snprintf(key, sizeof(key), "tunnel/%s", t->name);
 			ctlr_change_del(ch, key);
 		}
+}
+
+/* The last part of the change. Jobs and tunnels that are not in it follow when it is applied, at
+ * all replicas: job/move.c, state/orphan.h. */
+static void remove_gateway(struct ctlr *c, struct ctlr_change *ch, const struct ctlr_gateway *g)
+{
+	char key[STORE_KEY_MAX];
+
+	ctlr_change_put(ch, "touch/", json_object()); /* others' documents lose its tunnels */
 	if (ctlr_pair_of(c, g->name)) {
 		snprintf(key, sizeof(key), "pair/%s", g->name);
 		ctlr_change_del(ch, key);
@@ -136,7 +137,34 @@ enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 	record_key(key, g->name);
 	ctlr_change_cmp(ch, key, g->mod_rev);
 	ctlr_change_del(ch, key);
+}
+
+/* The store takes no change so large. */
+static enum ctlr_outcome delete_alone(struct ctlr *c, struct ctlr_req *r)
+{
+	const struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
+	struct ctlr_change *ch;
+
+	if (!g)
+		return ctlr_req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
+	ch = ctlr_change_new(NULL, NULL);
+	remove_gateway(c, ch, g);
 	return ctlr_req_commit(r, ch, 200);
+}
+
+enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
+{
+	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
+	struct ctlr_change *ch;
+
+	if (!ctlr_req_is_gateway(r, r->arg[0]))
+		return REQ_DONE;
+	if (!g)
+		return ctlr_req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
+	ch = ctlr_change_new(NULL, NULL);
+	remove_all_of(c, ch, g);
+	remove_gateway(c, ch, g);
+	return ctlr_req_commit_or(r, ch, 200, delete_alone);
 }
 
 /* --- lease ------------------------------------------------------------------------------------ */

@@ -112,7 +112,7 @@ bool ctlr_req_is_gateway(const struct ctlr_req *r, const char *gateway)
 struct pending {
 	struct ctlr_req *r;
 	ctlr_change_cb *then;
-	ctlr_handler *next;
+	ctlr_handler *next, *smaller;
 	unsigned status;
 };
 
@@ -199,7 +199,7 @@ static void on_committed(void *ctx, int rc, uint64_t rev)
 {
 	struct pending *p = ctx;
 	struct ctlr_req *r = p->r;
-	ctlr_handler *next = p->next;
+	ctlr_handler *next = rc == RWY_EINVAL ? p->smaller : p->next;
 
 	if (rc == STORE_ECONFLICT || rc == STORE_EUNSURE) {
 		free(p);
@@ -208,15 +208,16 @@ static void on_committed(void *ctx, int rc, uint64_t rev)
 		retry_later(r, rc);
 		return;
 	}
-	if (rc) {
-		reply_store_failed(r, rc);
-		if (rc == RWY_EINVAL)
-			ctlr_req_fail(r, 413, "", "%s", store_strerror(rc));
-	} else if (next) {
+	if (next && (!rc || rc == RWY_EINVAL)) {
 		free(p);
 		if (next(r->c, r) == REQ_DONE)
 			ctlr_req_conclude(r);
 		return;
+	}
+	if (rc) {
+		reply_store_failed(r, rc);
+		if (rc == RWY_EINVAL)
+			ctlr_req_fail(r, 413, "", "%s", store_strerror(rc));
 	} else if (p->then) {
 		p->then(r, 0, rev);
 	} else {
@@ -226,8 +227,7 @@ static void on_committed(void *ctx, int rc, uint64_t rev)
 	ctlr_req_finish(r);
 }
 
-static enum ctlr_outcome submit_change(
-    struct ctlr_req *r, struct ctlr_change *ch, unsigned status, ctlr_change_cb *then, ctlr_handler *next)
+static enum ctlr_outcome submit_change(struct ctlr_req *r, struct ctlr_change *ch, struct pending how)
 {
 	struct pending *p = ch ? malloc(sizeof(*p)) : NULL;
 
@@ -235,7 +235,8 @@ static enum ctlr_outcome submit_change(
 		ctlr_change_cancel(ch);
 		return ctlr_req_fail(r, 503, "", "out of memory");
 	}
-	*p = (struct pending){r, then, next, status};
+	*p = how;
+	p->r = r;
 	ctlr_change_set(ch, on_committed, p);
 	if (ctlr_change_submit(r->c, ch))
 		return REQ_WAIT; /* the change owns p now */
@@ -245,15 +246,21 @@ static enum ctlr_outcome submit_change(
 
 enum ctlr_outcome ctlr_req_commit(struct ctlr_req *r, struct ctlr_change *ch, unsigned status)
 {
-	return submit_change(r, ch, status, NULL, NULL);
+	return submit_change(r, ch, (struct pending){.status = status});
 }
 
 enum ctlr_outcome ctlr_req_commit_then(struct ctlr_req *r, struct ctlr_change *ch, ctlr_change_cb *then)
 {
-	return submit_change(r, ch, 200, then, NULL);
+	return submit_change(r, ch, (struct pending){.status = 200, .then = then});
 }
 
 enum ctlr_outcome ctlr_req_commit_next(struct ctlr_req *r, struct ctlr_change *ch, ctlr_handler *next)
 {
-	return submit_change(r, ch, 200, NULL, next);
+	return submit_change(r, ch, (struct pending){.status = 200, .next = next});
+}
+
+enum ctlr_outcome ctlr_req_commit_or(
+    struct ctlr_req *r, struct ctlr_change *ch, unsigned status, ctlr_handler *smaller)
+{
+	return submit_change(r, ch, (struct pending){.status = status, .smaller = smaller});
 }

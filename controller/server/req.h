@@ -116,6 +116,10 @@ enum ctlr_outcome ctlr_req_commit(struct ctlr_req *r, struct ctlr_change *ch, un
 enum ctlr_outcome ctlr_req_commit_then(struct ctlr_req *r, struct ctlr_change *ch, ctlr_change_cb *then);
 /* `next` runs instead of a reply; it replies or waits. */
 enum ctlr_outcome ctlr_req_commit_next(struct ctlr_req *r, struct ctlr_change *ch, ctlr_handler *next);
+/* As ctlr_req_commit(), but `smaller` runs if the store takes no change so large; nothing of it is
+ * stored then. */
+enum ctlr_outcome ctlr_req_commit_or(
+    struct ctlr_req *r, struct ctlr_change *ch, unsigned status, ctlr_handler *smaller);
 
 /* Requests that wait. Locked, any thread. */
 /* Sends the reply, which is set. */

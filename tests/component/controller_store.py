@@ -324,8 +324,8 @@ def test_etcd_keeps_no_tunnel_without_its_gateways():
     with_etcd(run, lease="600s")
 
 
-def large_jobs_move(w, *jobs):
-    """A gateway dies that has part of jobs whose plans together are more than etcd takes in one change."""
+def large_jobs_move(w, *jobs, delete=False):
+    """A gateway dies, or is deleted, that has part of jobs whose plans together are more than etcd takes in one change."""
     for name in ("a", "b"):
         w.op.put(f"/v1/sites/{name}", {"prefixes": [f"2001:db8:aaaa:{name * 4}::/64"]}, 201)
     context = {**w.context, "gw-a2": w.ca.issue("gw-a2", "gateway")}
@@ -349,6 +349,9 @@ def large_jobs_move(w, *jobs):
     print(f"    the two are {size} bytes")
     going["gw-a1"] = False
     threads["gw-a1"].join()
+    if delete:
+        w.op.delete("/v1/gateways/gw-a1")
+        assert not [g for g in w.op.get("/v1/gateways")["gateways"] if g["name"] == "gw-a1"]
     until(lambda: all({r["pair"] for r in w.op.get(f"/v1/jobs/j{k}")["plan"]} == {"gw-a2/gw-b1"} for k in range(2)))
     assert all(w.op.get(f"/v1/jobs/j{k}")["state"] == "planned" for k in range(2))
     going.update({name: False for name in going})
@@ -368,6 +371,14 @@ def test_etcd_that_takes_less_than_usual():
         assert 1000000 > large_jobs_move(w, 1400, 1400) > etcd.request
         until(lambda: w.said("one by one"))
     with_etcd(run, request=600 << 10)
+
+
+def test_etcd_that_takes_no_removal_so_large():
+    """A gateway is deleted while its jobs' new plans do not fit into the change: they follow."""
+    def run(w, etcd, d):
+        assert 1000000 > large_jobs_move(w, 1400, 1400, delete=True) > etcd.request
+        until(lambda: not [k for k in etcd.ctl(0, "get", "/roceway/tunnel/", "--prefix", "--keys-only").stdout.split() if "gw-a1" in k])
+    with_etcd(run, lease="600s", request=600 << 10)
 
 
 def test_etcd_whose_node_hangs():
