@@ -20,7 +20,8 @@
 #define PER_CHANGE   60  /* tunnels in a change */
 #define PER_TICK     600 /* decisions in a tick, since it holds the lock */
 #define GATEWAYS_MAX 64
-#define NOTABLE_PPM  100000 /* a change of rate or weight above this is stored */
+#define ORPHAN_PAUSE (RWY_SEC / 4) /* after a failure of the store */
+#define NOTABLE_PPM  100000        /* a change of rate or weight above this is stored */
 
 /* --- the decision ----------------------------------------------------------------------------- */
 
@@ -276,25 +277,44 @@ static void sweep_tunnels(struct ctlr *c, rwy_time now)
 	}
 }
 
-/* Each goes in a change of its own: one that is refused must not keep the others. */
-static void drop_orphans(struct ctlr *c)
+/* A record that the store has not removed is tried again. After a conflict nothing is left to do:
+ * the gateway is back, or the watch tells of another record of the tunnel, or of none. */
+static void orphan_done(void *ctx, int rc, uint64_t rev)
 {
-	struct ctlr_orphan *o;
+	struct ctlr_orphan *o = ctx;
+
+	if (!rc || rc == STORE_ECONFLICT) {
+		free(o);
+		return;
+	}
+	o->c->orphans_at = ctlr_now() + ORPHAN_PAUSE;
+	ctlr_orphan_put(o);
+}
+
+static bool drop_orphan(struct ctlr *c, struct ctlr_orphan *o)
+{
+	struct ctlr_change *ch = ctlr_change_new(orphan_done, o);
 	char key[STORE_KEY_MAX];
 
-	for (unsigned left = PER_TICK; left && (o = ctlr_orphan_take(c)); left--) {
-		struct ctlr_change *ch = ctlr_change_new(NULL, NULL);
+	/* It is back, or this version cannot read its record. */
+	snprintf(key, sizeof(key), "gateway/%s", o->gateway);
+	ctlr_change_cmp(ch, key, 0);
+	snprintf(key, sizeof(key), "tunnel/%s", o->tunnel);
+	ctlr_change_cmp(ch, key, o->mod_rev);
+	ctlr_change_del(ch, key);
+	return ctlr_change_submit(c, ch);
+}
 
-		/* It is back, or this version cannot read its record. */
-		snprintf(key, sizeof(key), "gateway/%s", o->gateway);
-		ctlr_change_cmp(ch, key, 0);
-		snprintf(key, sizeof(key), "tunnel/%s", o->tunnel);
-		ctlr_change_cmp(ch, key, o->mod_rev);
-		ctlr_change_del(ch, key);
-		free(o);
-		if (!ctlr_change_submit(c, ch))
-			return; /* when everything is read the next time */
-	}
+/* Each goes in a change of its own: one that is refused must not keep the others. */
+static void drop_orphans(struct ctlr *c, rwy_time now)
+{
+	struct ctlr_orphan *o;
+
+	for (unsigned left = PER_TICK; now >= c->orphans_at && left && (o = ctlr_orphan_take(c)); left--)
+		if (!drop_orphan(c, o)) {
+			orphan_done(o, RWY_ENOMEM, 0);
+			return;
+		}
 }
 
 void ctlr_tunnels_tick(struct ctlr *c, rwy_time now)
@@ -307,7 +327,7 @@ void ctlr_tunnels_tick(struct ctlr *c, rwy_time now)
 		if (g->site)
 			gateway_plan(c, g, &left);
 	sweep_tunnels(c, now);
-	drop_orphans(c);
+	drop_orphans(c, now);
 	for (left = PER_TICK; c->plan && left; left--) {
 		struct ctlr_tunnel *t = c->plan;
 

@@ -289,6 +289,7 @@ struct ctlr {
 	} work[CTLR_WORK_KINDS];    /* queues of gateways */
 	struct ctlr_tunnel *plan;   /* queue of tunnels */
 	struct ctlr_orphan *orphan; /* orphan.h */
+	rwy_time orphans_at;        /* when they are tried again */
 	/* jobs must be checked; a change of jobs is submitted and not yet applied */
 	bool jobs_look, jobs_changing;
 	rwy_time jobs_at, jobs_broken_at;

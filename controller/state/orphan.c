@@ -9,12 +9,18 @@ void ctlr_orphan_add(struct ctlr *c, const char *tunnel, const char *gateway, ui
 	struct ctlr_orphan *o = calloc(1, sizeof(*o));
 
 	if (!o)
-		return;
+		return; /* when everything is read the next time */
 	snprintf(o->tunnel, sizeof(o->tunnel), "%s", tunnel);
 	snprintf(o->gateway, sizeof(o->gateway), "%s", gateway);
+	o->c = c;
 	o->mod_rev = mod_rev;
-	o->next = c->orphan;
-	c->orphan = o;
+	ctlr_orphan_put(o);
+}
+
+void ctlr_orphan_put(struct ctlr_orphan *o)
+{
+	o->next = o->c->orphan;
+	o->c->orphan = o;
 }
 
 struct ctlr_orphan *ctlr_orphan_take(struct ctlr *c)
