@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import stat
 import subprocess
@@ -103,6 +104,78 @@ def test_interrupt_and_full_disk():
             assert r.returncode == 1 and r.stdout == "" and "No space left on device" in r.stderr, r
         r = report(s.path, d, want=1, env={"TMPDIR": d + "/none"})
         assert f"cannot make {d}/none/roceway-report-" in r.stderr, r
+
+
+def program(folder, name, text):
+    (folder / name).write_text("#!/bin/sh\n" + text)
+    (folder / name).chmod(0o755)
+
+
+def test_log_on_a_full_disk():
+    """A log that does not fit fails as any other part does; one whose program is killed is named."""
+    with tempfile.TemporaryDirectory() as d:
+        folder, out = Path(d), Path(d) / "x.tar.gz"
+        env = {**os.environ, "PATH": f"{d}:{os.environ['PATH']}", "TMPDIR": d}
+        words = [CLI, "--socket", f"{d}/none.sock", "report", "--interval", "0", "--output", out]
+        program(folder, "journalctl", "yes line | head -c 3000000; exit 0\n")
+        size = 2000000  # more than any other part
+        r = subprocess.run(words, capture_output=True, text=True, timeout=60, env=env, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+        assert r.returncode == 1 and not out.exists(), r
+        assert re.search(r"roceway: cannot write the report's parts in .*: File too large\n", r.stderr), r
+        assert not list(folder.glob("roceway-report-*")), "a folder is left behind"
+        program(folder, "journalctl", "echo a line; kill -9 $$\n")
+        r = subprocess.run(words, capture_output=True, text=True, timeout=60, env=env)
+        files = unpack(out)
+        assert files["log.txt"] == "a line\n" and "log.txt: journalctl was killed by a signal\n" in files["missing.txt"], files["missing.txt"]
+
+
+BAD_CLOSE = """
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int close(int fd)
+{
+	char link[64], path[512];
+	const char *bad = getenv("BAD_CLOSE");
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	const ssize_t n = readlink(link, path, sizeof(path) - 1);
+	const int rc = (int)syscall(SYS_close, fd);
+	path[n > 0 ? n : 0] = 0;
+	if (rc || !bad || !strstr(path, bad))
+		return rc;
+	errno = EDQUOT;
+	return -1;
+}
+"""
+
+
+def test_files_that_are_there():
+    """A failure leaves the older file as it was; a symbolic link stays one; the mode is the new file's."""
+    with tempfile.TemporaryDirectory() as d, Server() as s:
+        old, link, away = Path(d) / "old.tar.gz", Path(d) / "link.tar.gz", Path(d) / "away.tar.gz"
+        old.write_text("older")
+        old.chmod(0o644)
+        link.symlink_to("old.tar.gz")
+        away.symlink_to("none/x")
+        program(Path(d), "tar", "head -c 100000 /dev/zero; exit 2\n")
+        r = report(s.path, d, "--output", str(link), want=1, env={"PATH": f"{d}:{os.environ['PATH']}"})
+        assert r.stderr == f"roceway: cannot write {link}: tar failed\n" and not r.stdout, r
+        assert link.is_symlink() and old.read_text() == "older"
+        (Path(d) / "tar").unlink()
+        lib = Path(d) / "bad_close.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-include", "stdio.h", "-x", "c", "-o", lib, "-"], input=BAD_CLOSE, text=True, check=True, timeout=60)
+        bad = {"LD_PRELOAD": str(lib), "BAD_CLOSE": "old.tar.gz", "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+        for name in old, link:
+            r = report(s.path, d, "--output", str(name), want=1, env=bad)
+            assert r.stderr == f"roceway: cannot write {name}: Disk quota exceeded\n" and not r.stdout, r
+        assert link.is_symlink() and old.read_text() == "older"
+        r = report(s.path, d, "--output", str(away), want=1)
+        assert r.stderr == f"roceway: cannot write {away}: No such file or directory\n" and away.is_symlink(), r
+        assert report(s.path, d, "--output", str(link)).stdout == f"{link}\n"
+        assert link.is_symlink() and "status.json" in unpack(old) and stat.S_IMODE(old.stat().st_mode) == 0o600
+        assert {p.name for p in Path(d).iterdir()} == {"old.tar.gz", "link.tar.gz", "away.tar.gz", "bad_close.so"}
 
 
 def test_wrong_usage():

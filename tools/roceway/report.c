@@ -4,9 +4,9 @@
  * without secrets, its log, and the machine. A part that cannot be had is named in the report.
  */
 #include "tools/roceway/recorder.h"
+#include "tools/roceway/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
 #include <spawn.h>
@@ -38,12 +38,9 @@ struct report {
 	char name[64], conf[256];
 };
 
-/* An interrupt: the report is not made, and nothing is left behind. */
-static volatile sig_atomic_t stopped;
-
 static void on_signal(int sig)
 {
-	stopped = 1;
+	report_stopped = 1;
 }
 
 static FILE *part(struct report *r, const char *name)
@@ -61,16 +58,17 @@ static FILE *part(struct report *r, const char *name)
 static void part_close(struct report *r, FILE *f)
 {
 	const bool bad = ferror(f);
+	const int rc = fclose(f) ? errno : bad ? EIO : 0;
 
-	if ((fclose(f) || bad) && !r->failed)
-		r->failed = errno ? errno : EIO;
+	if (rc && !r->failed)
+		r->failed = rc;
 }
 
 /* A page of the API as it is; 404: it is not for this one, as a relay's pages for a gateway. */
 static bool add_page(struct report *r, const char *page, const char *name)
 {
 	long status = 0;
-	char *text = stopped ? NULL : api_get(r->cli, page, &status);
+	char *text = report_stopped ? NULL : api_get(r->cli, page, &status);
 	FILE *f = text && status != 404 ? part(r, name) : NULL;
 
 	if (!text)
@@ -141,44 +139,35 @@ static void add_file(struct report *r, const char *path, const char *name)
 	out = part(r, name);
 	if (out) {
 		copy_without_secrets(in, out);
+		if (ferror(in))
+			fprintf(r->notes, "%s: it could not be read to its end\n", path);
 		part_close(r, out);
 	}
 	fclose(in);
 }
 
-/* Its status; -1: there is none. */
-static int wait_for(pid_t pid)
+/* What a program prints is a part. One that cannot be written is as any other part. */
+static void add_output(struct report *r, const char *name, const char *const *argv)
 {
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return status;
-}
-
-/* Runs a program with its output in a part. Its status. */
-static int run_program(struct report *r, const char *name, const char *const *argv)
-{
-	posix_spawn_file_actions_t fa;
-	FILE *f = part(r, name);
-	int status = -1, rc;
+	FILE *f = report_stopped ? NULL : part(r, name);
+	int from, rc, status;
 	pid_t pid;
 
 	if (!f)
-		return -1;
-	posix_spawn_file_actions_init(&fa);
-	posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&fa, fileno(f), 1);
-	posix_spawn_file_actions_adddup2(&fa, fileno(f), 2);
-	rc = posix_spawnp(&pid, argv[0], &fa, NULL, (char *const *)argv, environ);
-	if (rc)
+		return;
+	rc = report_start(argv, true, &from, &pid);
+	if (rc) {
 		fprintf(r->notes, "%s: %s\n", argv[0], strerror(rc));
-	else
-		status = wait_for(pid);
-	posix_spawn_file_actions_destroy(&fa);
-	fclose(f);
-	return status;
+	} else {
+		rc = report_copy(from, fileno(f));
+		close(from);
+		status = report_wait(pid);
+		if (rc && !r->failed)
+			r->failed = rc;
+		if (!rc && WIFSIGNALED(status))
+			fprintf(r->notes, "%s: %s was killed by a signal\n", name, argv[0]);
+	}
+	part_close(r, f);
 }
 
 static void add_machine(struct report *r)
@@ -193,10 +182,8 @@ static void add_machine(struct report *r)
 
 	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		add_file(r, files[i][0], files[i][1]);
-	if (stopped)
-		return;
-	run_program(r, "log.txt", journal);
-	run_program(r, "packages.txt", packages);
+	add_output(r, "log.txt", journal);
+	add_output(r, "packages.txt", packages);
 }
 
 /* The pages. False: the gateway does not answer. */
@@ -217,7 +204,7 @@ static bool add_gateway(struct report *r, double interval)
 	add_page(r, "/v1/counters?workers=1", "counters-1.json");
 	for (unsigned i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
 		add_page(r, pages[i][0], pages[i][1]);
-	for (double left = interval; left > 0 && !stopped; left -= 0.1)
+	for (double left = interval; left > 0 && !report_stopped; left -= 0.1)
 		usleep((useconds_t)(left < 0.1 ? left * 1e6 : 1e5));
 	add_page(r, "/v1/counters?workers=1", "counters-2.json");
 	return true;
@@ -292,87 +279,7 @@ static void remove_dir(const char *dir)
 	pid_t pid;
 
 	if (!posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ))
-		waitpid(pid, NULL, 0);
-}
-
-/* tar's output. Its process; -1, after cli_error(). */
-static pid_t tar_start(const struct report *r, int *from)
-{
-	const char *const argv[] = {"tar", "-cz", "-C", r->dir, ".", NULL};
-	posix_spawn_file_actions_t fa;
-	pid_t pid;
-	int p[2], rc;
-
-	if (pipe2(p, O_CLOEXEC)) {
-		cli_error("cannot make the report: %s", strerror(errno));
-		return -1;
-	}
-	posix_spawn_file_actions_init(&fa);
-	posix_spawn_file_actions_adddup2(&fa, p[1], 1);
-	posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0);
-	rc = posix_spawnp(&pid, argv[0], &fa, NULL, (char *const *)argv, environ);
-	posix_spawn_file_actions_destroy(&fa);
-	close(p[1]);
-	*from = p[0];
-	if (!rc)
-		return pid;
-	close(p[0]);
-	cli_error("cannot run tar: %s", strerror(rc));
-	return -1;
-}
-
-/* Returns 0 or an errno. */
-static int copy_all(int from, int to)
-{
-	static char buf[65536];
-
-	while (!stopped) {
-		const ssize_t n = read(from, buf, sizeof(buf));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? errno : 0;
-		for (ssize_t at = 0; at < n;) {
-			const ssize_t done = write(to, buf + at, (size_t)(n - at));
-
-			if (done < 0 && errno != EINTR)
-				return errno;
-			at += done > 0 ? done : 0;
-		}
-	}
-	return EINTR;
-}
-
-/* The file, readable for its owner alone; all of it or none. */
-static int pack(const struct report *r, const char *output)
-{
-	const int to = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	struct stat st;
-	int from, rc = 0, status = 0;
-	pid_t pid;
-
-	if (to < 0) {
-		cli_error("cannot write %s: %s", output, strerror(errno));
-		return EXIT_ERROR;
-	}
-	pid = tar_start(r, &from);
-	if (pid > 0) {
-		rc = copy_all(from, to);
-		close(from);
-		status = wait_for(pid);
-		if (rc)
-			cli_error("cannot write %s: %s", output, stopped ? "interrupted" : strerror(rc));
-		else if (status)
-			cli_error("cannot write %s: tar failed", output);
-	}
-	if (pid > 0 && !rc && !status && !close(to)) {
-		printf("%s\n", output);
-		return EXIT_OK;
-	}
-	if (!stat(output, &st) && S_ISREG(st.st_mode))
-		unlink(output);
-	return EXIT_ERROR;
+		report_wait(pid);
 }
 
 /* A folder of its own. False, after cli_error(). */
@@ -431,12 +338,12 @@ static int run_report(const struct cli *cli)
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
 	snprintf(made, sizeof(made), "roceway-report-%s-%s.tar.gz", r.name, stamp);
 	rc = EXIT_ERROR;
-	if (stopped)
+	if (report_stopped)
 		cli_error("interrupted");
 	else if (r.failed)
 		cli_error("cannot write the report's parts in %s: %s", r.dir, strerror(r.failed));
 	else
-		rc = pack(&r, output ? output : made);
+		rc = report_pack(r.dir, output ? output : made);
 	remove_dir(r.dir);
 	return rc ? rc : answers ? EXIT_OK : EXIT_ERROR;
 }
