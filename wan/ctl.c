@@ -129,12 +129,11 @@ static void put_rate(struct wan_tunnel *t, struct wan_out *o)
 		f->rate_dirty = false;
 		if (f->dead)
 			continue;
-		f->window_reported = f->window;
 		rwy_put32(o->at, f->id);
 		rwy_put64(o->at + 4, f->window);
 		rwy_put64(o->at + 12, f->drain_Bps);
 		o->at += WAN_RATE_ENTRY;
-		note(t, o, WAN_LOG_RATE, f->id, (uint32_t)f->window);
+		note(t, o, WAN_LOG_RATE, f->id, f->rate_no);
 		n++;
 	}
 	*count = (uint8_t)n;
@@ -183,7 +182,7 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 		case WAN_LOG_RATE:
 			/* A later one was sent meanwhile, and this one may have come behind it. */
 			r = wan_rx_find(t, l->id);
-			if (r && (uint32_t)r->window_reported != l->count)
+			if (r && r->rate_no != l->count)
 				wan_ctl_rate_dirty(r);
 			break;
 		case WAN_LOG_RESET:
@@ -224,7 +223,7 @@ static void entry_lost(struct wan_tunnel *t, const struct wan_log *l, rwy_time n
 		return;
 	case WAN_LOG_RATE:
 		r = wan_rx_find(t, l->id);
-		if (r && (uint32_t)r->window_reported == l->count)
+		if (r && r->rate_no == l->count)
 			wan_ctl_rate_dirty(r);
 		return;
 	}
@@ -253,7 +252,7 @@ void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now)
 
 		if (f && f->confirmed != f->delivered)
 			wan_ctl_rx_dirty(f, now);
-		if (f && (f->window || f->window_reported))
+		if (f && f->rate_no)
 			wan_ctl_rate_dirty(f);
 	}
 	for (uint32_t i = 0; i < t->tx_cap; i++) {

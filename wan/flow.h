@@ -122,7 +122,7 @@ struct wan_rxflow {
 	uint64_t final;
 	uint64_t bytes;             /* bytes held: received and not delivered */
 	uint64_t window, drain_Bps; /* set by wan_rx_window */
-	uint64_t window_reported;   /* last window reported */
+	uint32_t rate_no;           /* of what wan_rx_window last set; 0: nothing yet */
 	bool rate_dirty;            /* the flow is on the list of flows with a RATE to report */
 	struct wan_rxflow *rate_next;
 	struct wan_rxflow *dirty_next;

@@ -364,6 +364,7 @@ void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps)
 		return;
 	f->window = bytes;
 	f->drain_Bps = drain_Bps;
+	f->rate_no += f->rate_no == UINT32_MAX ? 2 : 1;
 	wan_ctl_rate_dirty(f);
 }
 

@@ -31,7 +31,7 @@ enum wan_log_kind {
 };
 struct wan_log {
 	uint32_t id;
-	uint32_t count; /* DELIVERED: low bits of the reported count */
+	uint32_t count; /* DELIVERED: low bits of the reported count; RATE: its number */
 	uint8_t kind;
 };
 

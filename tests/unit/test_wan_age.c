@@ -186,7 +186,7 @@ static struct rwy_buf *rate_taken(void)
 }
 
 /* A RATE that a later one overtook is acknowledged like any other; the later one comes again. */
-static void test_late_rate(void **state)
+static void late_rate(uint64_t window, uint64_t drain_Bps)
 {
 	const struct wan_link_cfg l = {.delay = 25 * RWY_MS, .rate_Bps = 62500000};
 	struct wan_stream *s;
@@ -201,14 +201,29 @@ static void test_late_rate(void **state)
 	wan_pair_settle(&p, RWY_SEC);
 	wan_rx_window(s->rx, 65536, 1000000);
 	late = rate_taken();
-	wan_rx_window(s->rx, 0, 0);
+	wan_rx_window(s->rx, window, drain_Bps);
 	wan_pair_settle(&p, 100 * RWY_MS);
-	assert_int_equal(wan_tx_window(s->tx, &drain), 0);
+	assert_int_equal(wan_tx_window(s->tx, &drain), window);
+	assert_int_equal(drain, drain_Bps);
 	wan_recv(p.end[0].t, 0, late, 0, p.now);
 	assert_int_equal(wan_tx_window(s->tx, &drain), 65536);
+	assert_int_equal(drain, 1000000);
 	wan_pair_settle(&p, RWY_SEC);
-	assert_int_equal(wan_tx_window(s->tx, &drain), 0);
+	assert_int_equal(wan_tx_window(s->tx, &drain), window);
+	assert_int_equal(drain, drain_Bps);
 	wan_pair_fini(&p);
+}
+
+static void test_late_rate(void **state)
+{
+	late_rate(0, 0);
+}
+
+/* They differ in the host's rate alone, or in the upper half of the window. */
+static void test_late_rate_alike(void **state)
+{
+	late_rate(65536, 2000000);
+	late_rate(((uint64_t)1 << 32) + 65536, 1000000);
 }
 
 /* A carrier is proven by way of the path that works, whichever that is. */
@@ -379,6 +394,7 @@ int main(void)
 	    cmocka_unit_test(test_ahead_of_bulk),
 	    cmocka_unit_test(test_many_resets),
 	    cmocka_unit_test(test_late_rate),
+	    cmocka_unit_test(test_late_rate_alike),
 	    cmocka_unit_test(test_carrier_beside_dead_path),
 	    cmocka_unit_test(test_marks_wrap),
 	    cmocka_unit_test(test_marks_elsewhere),
