@@ -151,12 +151,14 @@ def test_bash():
     assert bash("roceway tenant s") == ["show", "set"] and bash("roceway help metr") == ["metrics"]
     assert bash("roceway analyze CHANGE") == ["CHANGELOG.md"] and bash("roceway analyze --html READ") == ["README.md"]
     assert bash("roceway --json stat") == ["status"] and bash("roceway tunnel a") == ["add"]
+    assert bash("roceway status --j") == bash("roceway --j") == ["--json"] and bash("roceway metrics --j") == bash("roceway report --j") == []
     assert bash("roceway status x") == [] and bash("roceway flows --limit ''") == []
 
 
 def test_fish():
     assert fish("roceway fl") == ["flows"] and "--state" in fish("roceway flows --st")
     assert fish("roceway flows --state p") == ["paired"] and sorted(fish("roceway tenant s")) == ["set", "show"]
+    assert fish("roceway status --js") == fish("roceway --js") == ["--json"] and fish("roceway metrics --js") == fish("roceway report --js") == []
     assert fish("roceway analyze CHANGE") == ["CHANGELOG.md"] and fish("roceway status CHANGE") == []
 
 
@@ -164,6 +166,9 @@ def test_zsh():
     assert zsh("roceway fl", "flows") and zsh("roceway flows --st", "--state")
     assert zsh("roceway flows --state pa", "paired")
     assert zsh("roceway analyze CHANGE", "CHANGELOG.md")
+    text = run(CLI, "completion", "zsh")
+    options = {name: "'--json[" in text.split(f"\n\t\t{name})\n", 1)[1].split(";;", 1)[0] for name in ("status", "metrics", "report")}
+    assert options == {"status": True, "metrics": False, "report": False}, options
 
 
 def test_wrong_shell():

@@ -16,6 +16,11 @@ void cli_error(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
+bool cli_takes(const struct cli_cmd *c, const struct cli_opt *common)
+{
+	return !c->no_json || strcmp(common->name, "json") != 0;
+}
+
 const char *cli_value(const struct cli *cli, const char *opt)
 {
 	for (unsigned i = 0; cli->cmd->opts && cli->cmd->opts[i].name; i++)

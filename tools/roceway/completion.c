@@ -56,10 +56,12 @@ static void put_quoted(const char *text, const char *quote)
 
 /* --- bash ------------------------------------------------------------------------------------ */
 
-static void bash_options(const struct cli_opt *o)
+/* c: the command whose common options these are; NULL: take all. */
+static void bash_options(const struct cli_cmd *c, const struct cli_opt *o)
 {
 	for (; o && o->name; o++)
-		printf(" --%s", o->name);
+		if (!c || cli_takes(c, o))
+			printf(" --%s", o->name);
 }
 
 /* The case of `what prev` for each option with an argument. */
@@ -106,14 +108,14 @@ static void bash(const struct cli *cli)
 		bash_arguments(cli->commands[i]->name, cli->commands[i]->opts);
 	fputs("\t*)\n\t\tcase \"$cmd $cur\" in\n\t\t' '*) words='", stdout);
 	put_names(cli);
-	bash_options(cli->common);
+	bash_options(NULL, cli->common);
 	puts("' ;;");
 	for (unsigned i = 0; cli->commands[i]; i++) {
 		const struct cli_cmd *c = cli->commands[i];
 
 		printf("\t\t'%s -'*) words='", c->name);
-		bash_options(c->opts);
-		bash_options(cli->common);
+		bash_options(NULL, c->opts);
+		bash_options(c, cli->common);
 		puts("' ;;");
 		printf("\t\t'%s '*) ", c->name);
 		if (kind_of(c->operand) == FILES) {
@@ -160,9 +162,12 @@ static void zsh_action(const struct cli *cli, const char *arg)
 	}
 }
 
-static void zsh_options(const struct cli *cli, const struct cli_opt *o)
+/* c: the command whose common options these are; NULL: take all. */
+static void zsh_options(const struct cli *cli, const struct cli_cmd *c, const struct cli_opt *o)
 {
 	for (; o && o->name; o++) {
+		if (c && !cli_takes(c, o))
+			continue;
 		printf(" \\\n\t\t\t'--%s[", o->name);
 		zsh_text(o->text, "[]:\\");
 		putchar(']');
@@ -186,15 +191,15 @@ static void zsh(const struct cli *cli)
 		puts("'");
 	}
 	fputs("\t)\n\t_arguments -C", stdout);
-	zsh_options(cli, cli->common);
+	zsh_options(cli, NULL, cli->common);
 	puts(" \\\n\t\t'1: :->command' '*:: :->rest'\n\tcase $state in\n"
 	     "\tcommand) _describe command commands ;;\n\trest)\n\t\tcase $words[1] in");
 	for (unsigned i = 0; cli->commands[i]; i++) {
 		const struct cli_cmd *c = cli->commands[i];
 
 		printf("\t\t%s)\n\t\t\t_arguments", c->name);
-		zsh_options(cli, c->opts);
-		zsh_options(cli, cli->common);
+		zsh_options(cli, NULL, c->opts);
+		zsh_options(cli, c, cli->common);
 		if (kind_of(c->operand) != NOTHING) {
 			const bool all = c->many && kind_of(c->operand) == FILES;
 
@@ -211,10 +216,28 @@ static void zsh(const struct cli *cli)
 
 /* --- fish ------------------------------------------------------------------------------------ */
 
+/* An option, or one of the common options: with all commands that take it. */
+static void fish_when(const struct cli *cli, const char *when, const struct cli_opt *o)
+{
+	const char *head = " -n 'not __fish_seen_subcommand_from";
+
+	fputs(when, stdout);
+	for (unsigned i = 0; !*when && cli->commands[i]; i++) {
+		if (cli_takes(cli->commands[i], o))
+			continue;
+		printf("%s %s", head, cli->commands[i]->name);
+		head = "";
+	}
+	if (!*head)
+		putchar('\'');
+}
+
 static void fish_options(const struct cli *cli, const char *when, const struct cli_opt *o)
 {
 	for (; o && o->name; o++) {
-		printf("complete -c roceway%s -l %s", when, o->name);
+		fputs("complete -c roceway", stdout);
+		fish_when(cli, when, o);
+		printf(" -l %s", o->name);
 		if (o->arg)
 			fputs(kind_of(o->arg) == FILES ? " -r -F" : " -x", stdout);
 		if (kind_of(o->arg) == WORDS) {

@@ -115,17 +115,12 @@ static int fail_option(const struct cli_cmd *cmd, const char *name)
 
 /* --- help ------------------------------------------------------------------------------------- */
 
-static bool lists(const struct cli_cmd *c, const struct cli_opt *o)
-{
-	return !c->no_json || strcmp(o->name, "json") != 0;
-}
-
 static void print_opts(const struct cli_cmd *c, const struct cli_opt *o)
 {
 	for (; o && o->name; o++) {
 		char left[64];
 
-		if (c && !lists(c, o))
+		if (c && !cli_takes(c, o))
 			continue;
 		snprintf(left, sizeof(left), "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
 		printf("  %-18s  %s\n", left, o->text);
@@ -212,7 +207,7 @@ static int run_list_commands(const struct cli *cli)
 	for (const struct cli_opt *o = c ? c->opts : NULL; o && o->name; o++)
 		printf("--%s\n", o->name);
 	for (const struct cli_opt *o = common_opts; c && o->name; o++)
-		if (lists(c, o))
+		if (cli_takes(c, o))
 			printf("--%s\n", o->name);
 	return EXIT_OK;
 }

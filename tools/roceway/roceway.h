@@ -55,6 +55,8 @@ extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_
 
 /* Options and errors: cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
+/* Whether the command takes this one of the common options. */
+bool cli_takes(const struct cli_cmd *c, const struct cli_opt *common);
 /* Prints "roceway: ..." and a line end on standard error. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
