@@ -2,6 +2,8 @@
 /* The logger. DPDK's messages come here as well (gateway/port/eal.c). */
 #include "base/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,6 +21,7 @@
 
 static _Atomic int log_level = GW_LOG_INFO;
 static bool log_journal, log_json;
+static int log_terminal = -1;
 
 /* journald sets JOURNAL_STREAM to device:inode of the stream that it reads; a child of another
  * service may have inherited it. */
@@ -32,10 +35,24 @@ static bool stderr_is_journal(void)
 	       st.st_dev == dev && st.st_ino == ino;
 }
 
+/*
+ * A line to a terminal that has room for its beginning waits for the rest, so it is opened once
+ * more: what does not wait is this process alone, and no other one that has the terminal. -1: it is
+ * none, or somebody else's.
+ */
+static int open_terminal(void)
+{
+	return isatty(STDERR_FILENO) ? open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+	                             : -1;
+}
+
 void gw_log_init(int level)
 {
 	atomic_store(&log_level, level);
 	log_journal = stderr_is_journal();
+	if (log_terminal >= 0)
+		close(log_terminal);
+	log_terminal = open_terminal();
 }
 
 void gw_log_json(bool on)
@@ -139,22 +156,36 @@ static size_t line_make(char line[LINE_ROOM], int level, const char *module, con
 
 static pthread_mutex_t out_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t lost; /* lines since the last one that was written */
+static bool is_cut;   /* of the last one a terminal took a part */
 
-/* A pipe, or a socket of journald, that says so takes a whole line without waiting. */
-static bool has_room(void)
+/* False: it is not written, or a part of it is. A pipe, or a socket of journald, that has room
+ * takes a whole line without waiting. */
+static bool put(const char *line, size_t n)
 {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+	ssize_t done;
 
-	return poll(&p, 1, 0) != 0;
+	if (poll(&p, 1, 0) == 0)
+		return false;
+	done = write(log_terminal >= 0 ? log_terminal : STDERR_FILENO, line, n);
+	if (log_terminal < 0 || done == (ssize_t)n)
+		return true;
+	is_cut |= done > 0 && line[done - 1] != '\n';
+	return done < 0 && errno != EAGAIN; /* a terminal that is gone */
 }
 
-static void say_lost(void)
+static bool say_lost(void)
 {
 	char line[LINE_ROOM], message[96];
 
+	if (is_cut && !put("\n", 1))
+		return false;
+	is_cut = false;
 	snprintf(message, sizeof(message), "lines missing here, because nobody read the log: %" PRIu64, lost);
+	if (!put(line, line_make(line, GW_LOG_WARNING, "log", message)))
+		return false;
 	lost = 0;
-	(void)!write(STDERR_FILENO, line, line_make(line, GW_LOG_WARNING, "log", message));
+	return true;
 }
 
 /*
@@ -163,17 +194,8 @@ static void say_lost(void)
  */
 static void line_put(const char *line, size_t n)
 {
-	bool room;
-
 	pthread_mutex_lock(&out_lock);
-	room = has_room();
-	if (room && lost) {
-		say_lost();
-		room = has_room();
-	}
-	if (room)
-		(void)!write(STDERR_FILENO, line, n);
-	else
+	if ((lost && !say_lost()) || !put(line, n))
 		lost++;
 	pthread_mutex_unlock(&out_lock);
 }

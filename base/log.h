@@ -2,8 +2,10 @@
 /*
  * Log lines on standard error, one event per line: level, UTC time, module, then a sentence or
  * key=value pairs. Under journald the level is written as its "<n>" prefix and the journal adds the
- * time. Any thread; a line is one write(). Nobody waits for the reader: while standard error has no
- * room, lines are lost, and the next one comes behind a line that tells how many.
+ * time. Any thread; a line is one write(). Nobody waits for the reader: while standard error, a
+ * pipe, a socket or a terminal, has no room, lines are lost, and the next one comes behind a line
+ * that tells how many. A terminal may have the beginning of one of them. One that this user may not
+ * open is waited for.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -7,9 +7,11 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pty.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -111,10 +113,62 @@ static void unread(void **state)
 	assert_non_null(strstr(said, "the next one\n"));
 }
 
+/* Reads what the terminal shows until `want` is in it. */
+static void read_until(int fd, char *said, size_t size, const char *want)
+{
+	size_t n = 0;
+
+	*said = 0;
+	while (!strstr(said, want)) {
+		const ssize_t got = read(fd, said + n, size - 1 - n);
+
+		assert_true(got > 0);
+		n += (size_t)got;
+		said[n] = 0;
+	}
+}
+
+/* A terminal that shows nothing more: it is full in the middle of a line, or it was stopped (^S). */
+static void frozen(void **state)
+{
+	static char said[1 << 20];
+	char big[1000] = {0};
+	int shown, terminal, old = dup(STDERR_FILENO);
+
+	memset(big, 'x', sizeof(big) - 1);
+	assert_int_equal(openpty(&shown, &terminal, NULL, NULL, NULL), 0);
+	dup2(terminal, STDERR_FILENO);
+	gw_log_init(GW_LOG_INFO);
+	for (unsigned i = 0; i < 400; i++)
+		gw_log(GW_LOG_WARNING, "port", "%u %s", i, big);
+	assert_int_equal(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0); /* others have it, too */
+	gw_log(GW_LOG_WARNING, "port", "the last of them");
+	read_until(shown, said, sizeof(said), " warning port: 3 ");
+	do { /* as much as it takes until it has room */
+		gw_log(GW_LOG_WARNING, "port", "the next one");
+		assert_true(read(shown, said, 4096) > 0);
+	} while (!memmem(said, 4096, "nobody read the log: ", 21));
+	assert_null(memmem(said, 4096, "399 x", 5));
+	gw_log(GW_LOG_WARNING, "port", "all of it is there");
+	read_until(shown, said, sizeof(said), " warning port: all of it is there\r\n");
+	assert_int_equal(tcflow(terminal, TCOOFF), 0);
+	gw_log(GW_LOG_WARNING, "port", "while it was stopped");
+	assert_int_equal(tcflow(terminal, TCOON), 0);
+	gw_log(GW_LOG_WARNING, "port", "goes on");
+	read_until(shown, said, sizeof(said), " warning port: goes on\r\n");
+	assert_non_null(strstr(said, "nobody read the log: 1\r\n"));
+	assert_null(strstr(said, "while it was"));
+	dup2(old, STDERR_FILENO);
+	gw_log_init(GW_LOG_INFO);
+	close(old);
+	close(shown);
+	close(terminal);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(text), cmocka_unit_test(json), cmocka_unit_test(unread)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(text), cmocka_unit_test(json),
+	    cmocka_unit_test(unread), cmocka_unit_test(frozen)};
 
 	unsetenv("JOURNAL_STREAM");
 	return cmocka_run_group_tests(tests, NULL, NULL);
