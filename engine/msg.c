@@ -157,7 +157,7 @@ const char *eng_end_text(enum eng_end end, uint8_t syndrome, bool beside)
 		return beside ? "RNR retry count exceeded"
 		              : "the far host was not ready: RNR retry count exceeded";
 	case ENG_END_LOST:
-		return "acknowledged requests were lost in a gateway restart";
+		return "acknowledged requests may have been lost in a gateway restart";
 	case ENG_END_ANSWER_LOST:
 		return "an answer was lost in a gateway restart";
 	case ENG_END_FORGOTTEN:

@@ -75,7 +75,7 @@ enum eng_end {
 	ENG_END_REFUSED,     /* the host answered with the fatal NAK in `syndrome` */
 	ENG_END_SILENT,      /* the host did not answer: retry count exceeded */
 	ENG_END_NOT_READY,   /* RNR retry count exceeded */
-	ENG_END_LOST,        /* acknowledged requests were lost with a gateway */
+	ENG_END_LOST,        /* acknowledged requests were, or may have been, lost with a gateway */
 	ENG_END_ANSWER_LOST, /* a response to a READ or ATOMIC was lost with a gateway */
 	ENG_END_FORGOTTEN,   /* asked after a restart, the host did not know the connection */
 	ENG_END_MALFORMED,   /* the near gateway sent a malformed request */

@@ -76,6 +76,19 @@ static uint64_t forgotten(void)
 	return eng_counters(site[0].e)->conns_forgotten;
 }
 
+/* Why the connection of hosts that are idle ended, as gateway B says it. */
+static const char *reason(void)
+{
+	struct eng_flow_info f[4];
+	uint32_t cursor = 0;
+	const unsigned n = eng_flows(site[1].e, &cursor, f, 4);
+
+	for (unsigned i = 0; i < n; i++)
+		if (*f[i].error)
+			return f[i].error;
+	return "";
+}
+
 /* Both hosts are idle. Each gets a request that ends its QP. */
 static void test_both_hosts_are_told(void **state)
 {
@@ -89,6 +102,20 @@ static void test_both_hosts_are_told(void **state)
 	refuse(6);
 	assert_true(site[0].requests > 0);
 	assert_int_equal(site[0].qpn, QPN_A);
+	assert_non_null(strstr(reason(), "may have been lost"));
+}
+
+/* The same when host B has all: nobody knows. */
+static void test_nobody_knows(void **state)
+{
+	request(5);
+	answer(5, 0x1f);
+	restart();
+	eng_pair_run(2 * RWY_SEC);
+	assert_int_equal(forgotten(), 1);
+	refuse(6);
+	assert_true(site[0].requests > 0);
+	assert_non_null(strstr(reason(), "may have been lost"));
 }
 
 /* Host A speaks in time: its request is compared with what gateway B has, as ever. */
@@ -354,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    CASE(test_both_hosts_are_told),
+	    CASE(test_nobody_knows),
 	    CASE(test_a_host_that_speaks),
 	    cmocka_unit_test_setup_teardown(test_a_journal_knows, journal_set_up, tuned_tear_down),
 	    cmocka_unit_test_setup_teardown(test_no_entry, journal_set_up, tuned_tear_down),

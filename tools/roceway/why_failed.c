@@ -69,6 +69,8 @@ static const char *advice_beside(unsigned why)
 	case ENG_END_NOT_READY:
 		return "it posted no receives for what was sent to it";
 	case ENG_END_LOST:
+		return "what it had been told is done may have died with a gateway, so both hosts get an "
+		       "error";
 	case ENG_END_ANSWER_LOST:
 		return "what it had been told is done died with a gateway, so both hosts get an error";
 	case ENG_END_FORGOTTEN:
