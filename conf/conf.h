@@ -78,6 +78,9 @@ enum conf_use { CONF_USE_ALWAYS, CONF_USE_SPARE, CONF_USE_NEVER, CONF_USE_GRANTE
 /* A path of a tunnel besides path 0, which the tunnel's own keys describe. Both ends list the same
  * paths in the same order. */
 #define CONF_PATHS_MAX 7
+/* rate of a tunnel or path, and bandwidth that a gateway offers, bit/s */
+#define CONF_TUNNEL_BPS_MAX UINT64_C(1000000000000)
+
 struct conf_path {
 	char port[CONF_NAME]; /* "": the tunnel's */
 	unsigned port_idx;

@@ -223,14 +223,15 @@ const struct conf_key conf_keys[] = {
     {"controller.key", CONF_T_PATH, 2, CONF_STR - 1, "", C(controller.key), .text = "PEM file with its key."},
     {"controller.site", CONF_T_NAME, 1, CONF_NAME - 1, "", C(controller.site),
         .text = "The site that this gateway is at."},
-    {"controller.bandwidth", CONF_T_RATE, 1000000, TBPS, "port", .words = "port", C(controller.bandwidth_Bps),
+    {"controller.bandwidth", CONF_T_RATE, 1000000, CONF_TUNNEL_BPS_MAX, "port", .words = "port",
+        C(controller.bandwidth_Bps),
         .text = "Bandwidth that the gateway offers. The control center shares the load of a site by it; "
                 "`port`: the speed of its fastest WAN port, or 10Gbps if that is unknown."},
-    {"controller.tcp_bandwidth", CONF_T_RATE, 1000000, TBPS, "bandwidth", .words = "bandwidth",
+    {"controller.tcp_bandwidth", CONF_T_RATE, 1000000, CONF_TUNNEL_BPS_MAX, "bandwidth", .words = "bandwidth",
         C(controller.tcp_bandwidth_Bps),
         .text = "The same over TCP, if it differs: it is higher if the network limits UDP; `bandwidth`: "
                 "the same."},
-    {"controller.quic_bandwidth", CONF_T_RATE, 1000000, TBPS, "measured", .words = "measured",
+    {"controller.quic_bandwidth", CONF_T_RATE, 1000000, CONF_TUNNEL_BPS_MAX, "measured", .words = "measured",
         C(controller.quic_bandwidth_Bps),
         .text = "The same over QUIC, which the gateway reports if there are `keys`. One thread has all "
                 "QUIC connections; `measured`: what that thread can encrypt and send or receive, measured "
@@ -252,8 +253,8 @@ const struct conf_key conf_keys[] = {
         .text = "Its port, `rdma_port` of these tunnels; the same at all gateways."},
     {"controller.rdma_buffers", CONF_T_INT, 16, 8192, "512", C(controller.rdma_buffers),
         .text = "`rdma_buffers` of these tunnels. The control center predicts RDMA over distance from it."},
-    {"controller.rdma_bandwidth", CONF_T_RATE, 1000000, TBPS, "bandwidth", .words = "bandwidth",
-        C(controller.rdma_bandwidth_Bps),
+    {"controller.rdma_bandwidth", CONF_T_RATE, 1000000, CONF_TUNNEL_BPS_MAX, "bandwidth",
+        .words = "bandwidth", C(controller.rdma_bandwidth_Bps),
         .text = "What the device sends at most. Nothing paces it, so RDMA is possible only on paths that "
                 "have this bandwidth; `bandwidth`: as `controller.bandwidth`."},
     {"controller.document", CONF_T_PATH, 2, CONF_STR - 1, "/var/lib/roceway/document.json",

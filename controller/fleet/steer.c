@@ -67,7 +67,8 @@ static json_t *write_paths(const struct plan_paths *p, uint32_t wan_ppm)
 		const struct plan_steered *s = &p->path[i];
 		const uint64_t rate = (uint64_t)((unsigned __int128)s->bps * wan_ppm / PLAN_PPM);
 		json_t *o = json_pack("{s:s, s:s, s:I, s:I}", "edge", s->edge, "path", s->name,
-		    "bandwidth_bps", (json_int_t)s->bps, "rate_bps", (json_int_t)rate);
+		    "bandwidth_bps", (json_int_t)s->bps, "rate_bps",
+		    (json_int_t)(rate < MODEL_TUNNEL_BPS ? rate : MODEL_TUNNEL_BPS));
 
 		put_text(o, "first", s->addr[0]);
 		put_text(o, "second", s->addr[1]);

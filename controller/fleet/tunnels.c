@@ -42,6 +42,8 @@ static uint64_t rate_of(
 		edge = (uint64_t)((unsigned __int128)edge * p->wan_ppm / PLAN_PPM);
 		rate = edge < rate ? edge : rate;
 	}
+	if (rate > MODEL_TUNNEL_BPS)
+		rate = MODEL_TUNNEL_BPS;
 	return rate ? rate : 1;
 }
 

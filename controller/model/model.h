@@ -7,6 +7,7 @@
 #include "controller/model/json.h"
 
 #define MODEL_BPS_MAX      1000000000000000ull
+#define MODEL_TUNNEL_BPS   1000000000000ull /* what a gateway takes as a rate of a tunnel or path */
 #define MODEL_WAIT_MAX_MS  300000u
 #define MODEL_SESSIONS_MAX 1000u /* sessions in one report */
 #define MODEL_CARRIERS     "native tcp quic rdma"

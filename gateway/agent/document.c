@@ -9,8 +9,7 @@
 
 #include "gateway/agent/document_fields.h"
 
-#define WEIGHT_MAX 65535           /* tunnels[].weight */
-#define RATE_MAX   100000000000000 /* bit/s of an assignment */
+#define WEIGHT_MAX 65535 /* tunnels[].weight */
 
 /* Parses "192.0.2.1:4793" or "[2001:db8::1]:4793". */
 static bool addr_port(const char *text, char host[64], unsigned *port)
@@ -89,7 +88,7 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	rc = rc ? rc : document_text(t, what, "remote", &remote, err);
 	rc = rc ? rc : document_text(t, what, "local", &local, err);
 	rc = rc ? rc : document_text(t, what, "carrier", &carrier, err);
-	rc = rc ? rc : document_number(t, what, "rate_bps", 1, (uint64_t)1000000000000000, &bps, err);
+	rc = rc ? rc : document_number(t, what, "rate_bps", 1, DOCUMENT_BPS_MAX, &bps, err);
 	rc = rc ? rc : document_number(t, what, "dscp", 0, 63, &dscp, err);
 	rc = rc ? rc : document_number(t, what, "weight", 0, 1000000, &weight, err);
 	if (rc)
@@ -249,7 +248,9 @@ static int assignment(const struct document *d, struct document_assignment *out,
 		return document_fail(
 		    err, "%s: expected a tunnel's name for `tunnel`, found `%.40s`", what, name);
 	if (json_object_get(a, "rate_bps"))
-		rc = document_number(a, what, "rate_bps", 0, RATE_MAX, &out->rate_bps, err);
+		rc = document_number(a, what, "rate_bps", 0, DOCUMENT_BPS_MAX, &out->rate_bps, err);
+	if (out->rate_bps > CONF_TUNNEL_BPS_MAX)
+		out->rate_bps = CONF_TUNNEL_BPS_MAX;
 	if (!rc && json_object_get(a, "priority"))
 		rc = document_number(a, what, "priority", 0, WAN_PRIORITIES - 1, &priority, err);
 	if (!rc && json_object_get(a, "job"))

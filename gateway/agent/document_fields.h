@@ -7,6 +7,8 @@
 
 #include "conf/conf.h"
 
+#define DOCUMENT_BPS_MAX 1000000000000000u /* bit/s, as of the control center */
+
 /* Fills err. Returns RWY_EINVAL. */
 int document_fail(struct conf_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Checks that every key of o is one of `keys` ("a b c") and that those before '|' are present. */
@@ -21,7 +23,7 @@ int document_number(const json_t *o, const char *what, const char *key, uint64_t
 bool document_ip(const char *text, struct rwy_ip *out);
 /* The name of the WAN port that has this address; NULL: none has. */
 const char *document_port(const struct conf *c, const char *local);
-/* Prints a rate as in a configuration file, exact to the bit. */
+/* Prints a rate as in a configuration file, exact to the bit; at most CONF_TUNNEL_BPS_MAX. */
 void document_rate(uint64_t bps, char out[32]);
 /* document_paths.c: the paths of tunnel t, if it has any, in the words of the file. */
 int document_paths(

@@ -9,8 +9,7 @@
 
 #include "wan/wan.h"
 
-#define RATE_MAX   1000000000000000u /* bit/s, as of a tunnel */
-#define RATE_LEAST 1000000u          /* bit/s of a worker: conf/check_path.c */
+#define RATE_LEAST 1000000u /* bit/s of a worker: conf/check_path.c */
 
 const char *document_port(const struct conf *c, const char *local)
 {
@@ -27,6 +26,9 @@ const char *document_port(const struct conf *c, const char *local)
 
 void document_rate(uint64_t bps, char out[32])
 {
+	/* A bound that no tunnel reaches: gateways may offer more together, or at the edge. */
+	if (bps > CONF_TUNNEL_BPS_MAX)
+		bps = CONF_TUNNEL_BPS_MAX;
 	snprintf(out, 32, "%" PRIu64 ".%06" PRIu64 "Mbps", bps / 1000000, bps % 1000000);
 }
 
@@ -102,7 +104,7 @@ static int path(
 	int rc = document_keys(p, what, "label udp_port rate_bps | local remote source_port dscp use", err);
 
 	rc = rc ? rc : document_number(p, what, "udp_port", 1024, UINT16_MAX, &udp, err);
-	rc = rc ? rc : document_number(p, what, "rate_bps", 0, RATE_MAX, &bps, err);
+	rc = rc ? rc : document_number(p, what, "rate_bps", 0, DOCUMENT_BPS_MAX, &bps, err);
 	rc = rc ? rc : addresses(base, p, what, to, err);
 	rc = rc ? rc : numbers(p, what, to, err);
 	rc = rc ? rc : word(p, what, "label", to, err);

@@ -191,6 +191,8 @@ json_t *ctrl_registration(void *ctx)
 		if (port->role == CONF_ROLE_WAN && bps > most)
 			most = bps;
 	}
+	if (most > CONF_TUNNEL_BPS_MAX)
+		most = CONF_TUNNEL_BPS_MAX;
 	if (c->controller.bandwidth_Bps)
 		most = 8 * c->controller.bandwidth_Bps;
 	o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "site", c->controller.site, "version",

@@ -815,6 +815,10 @@ def test_a_tunnel_moves_to_the_carrier_that_is_better(w):
     w.net.delete("/v1/links/a/b/net")
     w.net.delete("/v1/links/a/b/net", 404)
     until(lambda: a.document()["tunnels"][0]["rate_bps"] > 10**10)
+    for g, bandwidth in ((a, 10**12), (b, 16 * 10**11)):
+        g.reg["capabilities"]["rocev2"]["bandwidth_bps"] = bandwidth
+        g.register()
+    until(lambda: a.document()["tunnels"][0]["rate_bps"] == 10**12)  # what a gateway takes
     b.reg["capabilities"] = {"tcp": b.reg["capabilities"]["tcp"]}
     b.register()
     until(lambda: a.document()["tunnels"][0]["carrier"] == "tcp" and b.document()["tunnels"][0]["carrier"] == "tcp")

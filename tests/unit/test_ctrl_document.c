@@ -243,6 +243,28 @@ static void test_bad(void **state)
 	}
 }
 
+/* A gateway offers 1 Tbit/s at most. What carries as much of payload is above it, and so may be what
+ * a network grants or a job asks for. */
+static void test_high_rates(void **state)
+{
+	static const char text[] =
+	    DOC("{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', 'carrier': "
+	        "'native', 'rate_bps': 1086956521740, 'dscp': 0, 'weight': 1, 'prefixes': [], 'paths': "
+	        "[{'label': 'p', 'udp_port': 4857, 'rate_bps': 1000000000000000}]}",
+	        "",
+	        "{'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': 'b1', 'rate_bps': "
+	        "1000000000000000}");
+	struct conf_error err;
+	struct document d;
+
+	if (parse(&d, text, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(d.conf->tunnel[1].rate_Bps, 125000000000);
+	assert_int_equal(conf_tunnel_path(&d.conf->tunnel[1], 1).rate_Bps, 125000000000);
+	assert_int_equal(d.assignment[0].rate_bps, 1000000000000);
+	document_fini(&d);
+}
+
 /* A tunnel that can go by RDMA has the addresses of both devices, beside its own; and what of it is
  * refused. */
 static void test_rdma(void **state)
@@ -481,6 +503,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_good, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_bad, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_high_rates, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_rdma, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_permits, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
