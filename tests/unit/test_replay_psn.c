@@ -9,6 +9,7 @@
 
 #include "roce/opcode.h"
 #include "tests/lib/rc_pkt.h"
+#include "tests/lib/roce_cm_pkt.h"
 #include "tools/replay/schedule.h"
 
 #define ETH_LEN 14
@@ -177,9 +178,116 @@ static void test_short_messages_only(void **state)
 	rp_schedule_free(l.s);
 }
 
+/* Messages of A from `psn` on, and one of B, each acknowledged. */
+static void talk(struct line *l, uint32_t psn, uint32_t psn_b, uint32_t n)
+{
+	for (uint32_t k = 0; k < n; k++) {
+		ask(l, ROCE_RC_SEND_ONLY, psn + k, 64);
+		answer(l, ROCE_RC_ACK, psn + k, 0, 0);
+	}
+	put(l, &(struct rc_mk){.opcode = ROCE_RC_SEND_ONLY,
+	           .psn = psn_b,
+	           .src = {10, 0, 0, 2},
+	           .dst = {10, 0, 0, 1},
+	           .dqpn = QPN_A,
+	           .payload_len = 32});
+	put(l, &(struct rc_mk){.opcode = ROCE_RC_ACK, .psn = psn_b, .dqpn = QPN_B, .syndrome = 0x1f});
+}
+
+static void check_first(struct line *l, uint32_t psn, uint32_t psn_b, uint64_t reused)
+{
+	const struct rp_side *a, *b;
+
+	assert_int_equal(rp_schedule_end(l->s), 0);
+	assert_int_equal(l->s->conns, 1);
+	a = &l->s->conn[0].side[0];
+	b = &l->s->conn[0].side[1];
+	assert_int_equal(a->first, psn);
+	assert_int_equal(b->first, psn_b);
+	assert_int_equal(a->msgs, 20);
+	assert_int_equal(b->msgs, 1);
+	assert_int_equal(a->lost.missing + a->lost.partial + b->lost.missing + b->lost.partial, 0);
+	assert_int_equal(a->lost.reused, reused);
+	assert_int_equal(b->lost.reused, 1);
+	for (uint32_t i = 0; i < a->msgs; i++) {
+		struct roce_pkt pkt;
+
+		rp_packet_get(l->s, &a->pkt[i], &pkt);
+		assert_int_equal(pkt.psn, psn + i);
+	}
+	rp_schedule_free(l->s);
+}
+
+/* The queue pairs are used again, A's with lower PSNs, B's with any. */
+static void test_reused_lower(void **state)
+{
+	static const uint32_t first[][2] = {{0x400000, 9}, {0x400000, 0x300000}, {0xa00000, 0x9f0000}};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct line l = line_new();
+
+		talk(&l, first[i][0], first[i][1], 20);
+		talk(&l, first[i][0] - 0x180000, 11, 30);
+		check_first(&l, first[i][0], first[i][1], 30);
+	}
+}
+
+static void cm(struct line *l, const uint8_t *mad, bool back)
+{
+	uint8_t frame[ETH_LEN + TP_MAX] = {[12] = 8}, *ip = frame + ETH_LEN;
+	uint32_t len = cp_packet(ip, mad, false, 256), crc;
+
+	tp_be(ip + 12, back ? 0x0a000002 : 0x0a000001, 4);
+	tp_be(ip + 16, back ? 0x0a000001 : 0x0a000002, 4);
+	tp_fix_csum(ip);
+	crc = tp_icrc(ip, len);
+	for (unsigned i = 0; i < 4; i++)
+		ip[len - 4 + i] = (uint8_t)(crc >> (8 * i));
+	l->now += RWY_US;
+	assert_int_equal(an_frame(l->s->an, l->now, frame, ETH_LEN + len, ETH_LEN + len, false), 0);
+}
+
+static void connect(struct line *l, uint32_t id, uint32_t psn_a, uint32_t psn_b)
+{
+	const struct cp_req req = {
+	    .tid = id, .init_depth = 16, .comm = id, .qpn = QPN_A, .psn = psn_b, .mtu = 3, .timeout = 14};
+	const struct cp_rep rep = {.tid = id, .comm = id + 1, .remote = id, .qpn = QPN_B, .psn = psn_a};
+	uint8_t mad[256];
+
+	cp_make_req(mad, &req);
+	cm(l, mad, false);
+	cp_make_rep(mad, &rep);
+	cm(l, mad, true);
+}
+
+/* CM says that another connection begins, whatever its PSNs are: below, among, after the others. */
+static void test_reused_by_cm(void **state)
+{
+	static const uint32_t second[] = {500, 1000 - 30, 1000 - 10, 1000, 1010, 1020, 5000};
+
+	for (unsigned i = 0; i < sizeof(second) / sizeof(second[0]); i++) {
+		struct line l = line_new();
+		const struct an_flow *f;
+
+		connect(&l, 0x70, 1000, 7);
+		talk(&l, 1000, 7, 20);
+		connect(&l, 0x80, second[i], 8);
+		talk(&l, second[i], 8, 30);
+		f = an_flows(l.s->an);
+		while (f->key.dqpn != QPN_B)
+			f = f->next;
+		assert_int_equal(f->c.packets, 50);
+		assert_int_equal(f->c.resent_packets + f->c.resends + f->c.reordered, 0);
+		assert_int_equal(f->c.messages, 50);
+		check_first(&l, 1000, 7, 30);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_reused_lower),
+	    cmocka_unit_test(test_reused_by_cm),
 	    cmocka_unit_test(test_psns_wrap_twice),
 	    cmocka_unit_test(test_repeats_behind_a_wrap),
 	    cmocka_unit_test(test_long_read_missing),

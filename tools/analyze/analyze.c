@@ -258,7 +258,7 @@ static int take_cm(struct an *a, uint32_t vni, const struct roce_pkt *pkt, rwy_t
 	              to_a = {vni, ev.conn.b.ip, ev.conn.a.ip, ev.conn.a.qpn};
 	struct an_flow *fb = flow_need(a, &to_b), *fa = fb ? flow_need(a, &to_a) : NULL;
 
-	if (!fa)
+	if (!fa || an_requester_again(fa) != 0 || an_requester_again(fb) != 0)
 		return RWY_ENOMEM;
 	pair_set(a, fa, fb);
 	fa->pmtu = fb->pmtu = ev.conn.path_mtu;

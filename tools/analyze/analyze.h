@@ -133,6 +133,7 @@ struct an_cm {
 struct an_flow {
 	struct an_key key;
 	struct an_cm cm;
+	uint32_t again;       /* connections that CM set up behind others */
 	struct an_flow *peer; /* NULL: no packet of the other direction is known to belong to it */
 	rwy_time first, last; /* of its requests and their responses */
 	struct an_counters c;

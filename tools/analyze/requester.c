@@ -341,6 +341,16 @@ static int begin_anew(struct an_requester *q, roce_psn first)
 	return an_outstanding_clear(q);
 }
 
+int an_requester_again(struct an_flow *f)
+{
+	if (!f->rq->started)
+		return 0;
+	judge_late(f, false);
+	f->again++;
+	f->rq->started = false; /* its first request has the first PSN */
+	return begin_anew(f->rq, 0);
+}
+
 int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct an_requester *q = f->rq;
@@ -352,7 +362,8 @@ int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 	if (!q->started) {
 		q->started = true;
 		q->origin = pkt->psn;
-		f->first = now;
+		if (!f->first)
+			f->first = now;
 	}
 	if ((rc = read_mend(f)) != 0)
 		return rc;

@@ -100,6 +100,8 @@ struct an_requester {
 	uint32_t acked_len;   /* largest payload of a packet that was acknowledged */
 };
 
+/* CM has set up another connection on this flow's queue pair numbers. RWY_ENOMEM. */
+int an_requester_again(struct an_flow *f);
 /* A request packet of this flow. payload: bytes. RWY_ENOMEM. */
 int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now);
 /* A response to this flow's requests: ACK, NAK, READ response, ATOMIC ACK. */

@@ -92,6 +92,11 @@ static int saw(void *ctx, struct an_flow *f, const struct roce_pkt *pkt, uint32_
 	t = f->user;
 	if (!t && !(t = f->user = calloc(1, sizeof(*t))))
 		return RWY_ENOMEM;
+	if (f->again) { /* the capture's next connection on these queue pair numbers */
+		t->other = t->other ? t->other : s->seq;
+		t->reused += roce_op_is_request(pkt->info);
+		return 0;
+	}
 	return tape_add(s, roce_op_is_request(pkt->info) ? &t->requests : &t->responses, pkt, captured, now);
 }
 
@@ -163,18 +168,47 @@ static struct rp_tape *tape_of(const struct an_flow *f, bool responses)
 	return !t ? NULL : responses ? &t->responses : &t->requests;
 }
 
+/*
+ * Only the first of the connections on these queue pair numbers is played: both sides end where one
+ * begins anew. n[i]: requests of side i that go.
+ */
+static void end_together(
+    const struct rp_schedule *s, const struct rp_conn *c, const struct an_flow *const f[2], uint64_t n[2])
+{
+	uint64_t at = UINT64_MAX;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct rp_tapes *t = f[i]->user;
+		const uint64_t other =
+		    t ? rp_tape_other(s, &t->requests, c->pmtu, f[i]->most_reads) : UINT64_MAX;
+
+		at = other < at ? other : at;
+		at = t && t->other && t->other < at ? t->other : at;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct rp_tapes *t = f[i]->user;
+
+		n[i] = t ? t->reused + rp_tape_end(&t->requests, at) : 0;
+		if (t)
+			(void)rp_tape_end(&t->responses, at);
+	}
+}
+
 /* The connection of a flow and its peer, of which `a` came first. */
 static int conn_make(struct rp_schedule *s, const struct an_flow *a)
 {
 	struct rp_conn *c = &s->conn[s->conns++];
-	const struct an_flow *f[2] = {a, a->peer};
+	const struct an_flow *const f[2] = {a, a->peer};
+	uint64_t reused[2];
 	int rc = 0;
 
 	*c = (struct rp_conn){.vni = a->key.vni, .pmtu = pmtu_of(a, a->peer), .first = RWY_NEVER};
+	end_together(s, c, f, reused);
 	for (unsigned i = 0; i < 2 && !rc; i++) {
 		c->side[i] = (struct rp_side){.ip = f[i]->key.src, .qpn = f[!i]->key.dqpn, .flow = f[i]};
 		c->read_depth[i] = f[i]->cm.read_depth ? f[i]->cm.read_depth : DEPTH;
 		rc = rp_side_make(s, c, i, tape_of(f[i], false), tape_of(f[!i], true));
+		c->side[i].lost.reused += reused[i];
 	}
 	if (!rc)
 		rp_conn_order(c);

@@ -30,6 +30,35 @@ static void sort(struct rp_tape *t)
 	t->n = n;
 }
 
+uint64_t rp_tape_other(const struct rp_schedule *s, const struct rp_tape *t, uint32_t pmtu, uint32_t reads)
+{
+	int64_t psn = 0, highest = 0, longest = 0;
+	struct roce_pkt pkt;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		int64_t span = 1;
+
+		psn = i ? unwrap(psn, t->v[i].psn) : t->v[i].psn;
+		if (i && psn < highest - 2 * (int64_t)ROCE_OUTSTANDING_MAX - reads * longest)
+			return t->v[i].seq;
+		rp_packet_get(s, &t->v[i].pkt, &pkt);
+		if (pkt.info->op == ROCE_OP_READ_REQ)
+			span = roce_read_packets(roce_reth_len(&pkt), pmtu);
+		longest = span > longest ? span : longest;
+		highest = i && psn + span < highest ? highest : psn + span;
+	}
+	return UINT64_MAX;
+}
+
+uint32_t rp_tape_end(struct rp_tape *t, uint64_t seq)
+{
+	const uint32_t n = t->n;
+
+	while (t->n && t->v[t->n - 1].seq >= seq)
+		t->n--;
+	return n - t->n;
+}
+
 void rp_tapes_sort(struct rp_tape *requests, struct rp_tape *answers)
 {
 	const struct rp_raw *q = requests->v;

@@ -23,7 +23,18 @@ struct rp_tape {
 /* In an_flow.user. */
 struct rp_tapes {
 	struct rp_tape requests, responses;
+	uint64_t other;  /* rp_raw.seq where CM set up another connection; 0: none */
+	uint64_t reused; /* requests from there on, which are not kept */
 };
+
+/*
+ * Where the requests are of another connection, by their PSNs: they go back farther than to what is
+ * outstanding, of which READs have `reads` times the PSNs of the longest. rp_raw.seq of the first
+ * of these requests, UINT64_MAX if there is none. The tape is not sorted.
+ */
+uint64_t rp_tape_other(const struct rp_schedule *s, const struct rp_tape *t, uint32_t pmtu, uint32_t reads);
+/* Forgets packets from place `seq` of the capture on. How many. The tape is not sorted. */
+uint32_t rp_tape_end(struct rp_tape *t, uint64_t seq);
 
 /*
  * In the order of PSNs, each once: the earliest one. answers: to these requests, or NULL. A request
