@@ -283,11 +283,43 @@ static void test_reused_by_cm(void **state)
 	}
 }
 
+/* Of many connections between two hosts, without CM, each answer finds its own request. */
+static void test_many(void **state)
+{
+	enum { MANY = 20000, APART = 800 };
+	struct line l = line_new();
+
+	for (unsigned round = 0; round < 2; round++)
+		for (uint32_t k = 0; k < MANY; k++)
+			put(&l, &(struct rc_mk){.opcode = ROCE_RC_SEND_ONLY,
+			            .psn = k * APART + round,
+			            .dqpn = 100 + k,
+			            .payload_len = 4});
+	for (uint32_t k = MANY; k-- > 0;)
+		put(&l, &(struct rc_mk){.opcode = ROCE_RC_ACK,
+		            .psn = k * APART + 1,
+		            .src = {10, 0, 0, 2},
+		            .dst = {10, 0, 0, 1},
+		            .dqpn = 100000 + k,
+		            .syndrome = 0x1f});
+	assert_int_equal(an_totals(l.s->an)->unpaired, 0);
+	assert_int_equal(rp_schedule_end(l.s), 0);
+	assert_int_equal(l.s->conns, MANY);
+	for (uint32_t i = 0; i < MANY; i++) {
+		const struct rp_conn *c = &l.s->conn[i];
+
+		assert_int_equal(c->side[0].msgs, 2);
+		assert_int_equal(c->side[0].qpn, 100000 + c->side[1].qpn - 100);
+	}
+	rp_schedule_free(l.s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_reused_lower),
 	    cmocka_unit_test(test_reused_by_cm),
+	    cmocka_unit_test(test_many),
 	    cmocka_unit_test(test_psns_wrap_twice),
 	    cmocka_unit_test(test_repeats_behind_a_wrap),
 	    cmocka_unit_test(test_long_read_missing),

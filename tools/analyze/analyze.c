@@ -13,13 +13,13 @@
 #include "roce/icrc.h"
 #include "rwy/hash.h"
 #include "tools/analyze/link.h"
+#include "tools/analyze/open.h"
 #include "tools/analyze/requester.h"
 
 #define FRAME_MAX    65536
 #define BUCKETS_MIN  256u
-#define CM_CONNS     65536u /* that CM sets up; their flows outlive their entries */
-#define CM_CONNS_VNI 4096u  /* the same of one VNI: a capture of an overlay may have thousands */
-#define OPEN_BUCKETS 1024u
+#define CM_CONNS     65536u           /* that CM sets up; their flows outlive their entries */
+#define CM_CONNS_VNI 4096u            /* of one VNI: a capture of an overlay may have thousands */
 #define AT_MOST      (UINT64_MAX / 2) /* so that no time of a capture is RWY_NEVER */
 
 struct cm_of {
@@ -38,7 +38,7 @@ struct an {
 	struct bucket *bucket;
 	uint32_t mask, flows;
 	struct an_flow *head, *tail;
-	struct an_flow *open[OPEN_BUCKETS]; /* flows with requests, without a peer, by hosts */
+	struct an_openings *open;
 	struct cm_of *cm;
 	struct an_totals t;
 	an_saw *saw;
@@ -55,8 +55,11 @@ struct an *an_new(size_t points)
 	a->points = points;
 	a->mask = BUCKETS_MIN - 1;
 	a->bucket = calloc(BUCKETS_MIN, sizeof(*a->bucket));
-	if (a->bucket)
+	a->open = an_openings_new();
+	if (a->bucket && a->open)
 		return a;
+	an_openings_free(a->open);
+	free(a->bucket);
 	free(a);
 	return NULL;
 }
@@ -67,6 +70,7 @@ void an_free(struct an *a)
 		return;
 	for (struct an_flow *f = a->head, *next; f; f = next) {
 		next = f->next;
+		an_open_remove(f);
 		an_requester_free(f->rq);
 		free(f->point);
 		free(f);
@@ -76,6 +80,7 @@ void an_free(struct an *a)
 		roce_cm_tab_free(c->tab);
 		free(c);
 	}
+	an_openings_free(a->open);
 	free(a->bucket);
 	free(a);
 }
@@ -153,37 +158,7 @@ static struct an_flow *flow_need(struct an *a, const struct an_key *k)
 	return f;
 }
 
-/* The open flows between the same hosts as f, and others. */
-static struct an_flow **open_of(
-    struct an *a, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst)
-{
-	return &a->open[rwy_hash_ip(rwy_hash_ip(rwy_hash(vni, 0), src), dst) % OPEN_BUCKETS];
-}
-
-static void open_add(struct an *a, struct an_flow *f)
-{
-	struct an_flow **list = open_of(a, f->key.vni, &f->key.src, &f->key.dst);
-
-	if (f->open || f->peer)
-		return;
-	f->open = true;
-	f->open_next = *list;
-	*list = f;
-}
-
-static void open_remove(struct an *a, struct an_flow *f)
-{
-	struct an_flow **at = open_of(a, f->key.vni, &f->key.src, &f->key.dst);
-
-	if (!f->open)
-		return;
-	while (*at != f)
-		at = &(*at)->open_next;
-	*at = f->open_next;
-	f->open = false;
-}
-
-static void pair_set(struct an *a, struct an_flow *x, struct an_flow *y)
+static void pair_set(struct an_flow *x, struct an_flow *y)
 {
 	if (x->peer)
 		x->peer->peer = NULL;
@@ -191,25 +166,17 @@ static void pair_set(struct an *a, struct an_flow *x, struct an_flow *y)
 		y->peer->peer = NULL;
 	x->peer = y;
 	y->peer = x;
-	open_remove(a, x);
-	open_remove(a, y);
+	an_open_remove(x);
+	an_open_remove(y);
 }
 
 /* The flow that f's responses answer, when exactly one can be it. */
 static struct an_flow *pair(struct an *a, struct an_flow *f, const struct roce_pkt *pkt)
 {
-	struct an_flow *found = NULL;
+	struct an_flow *found = an_open_find(a->open, f, pkt->psn);
 
-	for (struct an_flow *o = *open_of(a, f->key.vni, &f->key.dst, &f->key.src); o; o = o->open_next) {
-		if (o == f || o->key.vni != f->key.vni || !rwy_ip_eq(&o->key.src, &f->key.dst) ||
-		    !rwy_ip_eq(&o->key.dst, &f->key.src) || !an_answers(o, pkt->psn))
-			continue;
-		if (found)
-			return NULL;
-		found = o;
-	}
 	if (found)
-		pair_set(a, found, f);
+		pair_set(found, f);
 	return found;
 }
 
@@ -260,7 +227,7 @@ static int take_cm(struct an *a, uint32_t vni, const struct roce_pkt *pkt, rwy_t
 
 	if (!fa || an_requester_again(fa) != 0 || an_requester_again(fb) != 0)
 		return RWY_ENOMEM;
-	pair_set(a, fa, fb);
+	pair_set(fa, fb);
 	fa->pmtu = fb->pmtu = ev.conn.path_mtu;
 	fa->rq->pmtu_known = fb->rq->pmtu_known = ev.conn.path_mtu != 0;
 	fa->cm = fb->cm = (struct an_cm){true, ev.conn.retry_count, ev.conn.ack_timeout, 0, 0};
@@ -288,8 +255,8 @@ static int take_rc(
 	if (roce_op_is_request(pkt->info)) {
 		if (pkt->ecn == 3)
 			f->c.ce_marked++;
-		open_add(a, f);
-		return an_request(f, pkt, now);
+		rc = an_request(f, pkt, now);
+		return rc || f->peer ? rc : an_open_follow(a->open, f);
 	}
 	o = f->peer ? f->peer : pair(a, f, pkt);
 	if (o)

@@ -155,9 +155,8 @@ struct an_flow {
 	struct an_finding finding[AN_FINDINGS_MAX];
 	unsigned findings;
 	struct an_requester *rq; /* this and the next two are internal */
-	bool open;               /* has requests and no peer: its answers are looked for */
-	struct an_flow *open_next;
-	void *user; /* of an_watch()'s callee; NULL in a new flow */
+	struct an_open *open;    /* it has requests and no peer: its answers are looked for */
+	void *user;              /* of an_watch()'s callee; NULL in a new flow */
 	struct an_flow *next;
 };
 

@@ -115,6 +115,14 @@ struct rp_schedule *rp_schedule_new(void)
 	return s;
 }
 
+static void side_free(struct rp_side *d)
+{
+	free(d->pkt);
+	free(d->answer);
+	free(d->msg);
+	free(d->rd);
+}
+
 static void tapes_free(struct rp_schedule *s)
 {
 	for (const struct an_flow *f = an_flows(s->an); f; f = f->next) {
@@ -134,14 +142,8 @@ void rp_schedule_free(struct rp_schedule *s)
 		return;
 	tapes_free(s);
 	for (uint32_t i = 0; i < s->conns; i++)
-		for (unsigned j = 0; j < 2; j++) {
-			struct rp_side *d = &s->conn[i].side[j];
-
-			free(d->pkt);
-			free(d->answer);
-			free(d->msg);
-			free(d->rd);
-		}
+		for (unsigned j = 0; j < 2; j++)
+			side_free(&s->conn[i].side[j]);
 	an_free(s->an);
 	free(s->conn);
 	free(s->cm);
@@ -231,6 +233,18 @@ static void times_of(struct rp_schedule *s, struct rp_conn *c)
 	s->last = rwy_time_max(s->last, c->last);
 }
 
+/* False: its connection is made, or has no packet. */
+static bool is_first(const struct an_flow *f)
+{
+	struct rp_tapes *t[2] = {f->user, f->peer->user};
+	const bool first = (t[0] || t[1]) && !(t[0] && t[0]->made) && !(t[1] && t[1]->made);
+
+	for (unsigned i = 0; i < 2; i++)
+		if (t[i])
+			t[i]->made = true;
+	return first;
+}
+
 int rp_schedule_end(struct rp_schedule *s)
 {
 	uint32_t flows = 0;
@@ -244,21 +258,22 @@ int rp_schedule_end(struct rp_schedule *s)
 	s->first = RWY_NEVER;
 	for (const struct an_flow *f = an_flows(s->an); f; f = f->next) {
 		const struct rp_tape *mine = tape_of(f, false);
-		bool second = false;
+		struct rp_conn *c = &s->conn[s->conns];
 
 		if (!f->peer) {
 			s->unpaired += mine && mine->n;
 			continue;
 		}
-		for (uint32_t i = 0; i < s->conns && !second; i++)
-			second = s->conn[i].side[0].flow == f->peer;
-		if (second)
+		if (!is_first(f))
 			continue;
 		if (conn_make(s, f) != 0)
 			return RWY_ENOMEM;
-		times_of(s, &s->conn[s->conns - 1]);
-		if (s->conn[s->conns - 1].first == RWY_NEVER) /* no message in either direction */
-			s->conns--;
+		times_of(s, c);
+		if (c->first != RWY_NEVER)
+			continue;
+		side_free(&c->side[0]); /* no message in either direction */
+		side_free(&c->side[1]);
+		s->conns--;
 	}
 	return 0;
 }

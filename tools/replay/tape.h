@@ -25,6 +25,7 @@ struct rp_tapes {
 	struct rp_tape requests, responses;
 	uint64_t other;  /* rp_raw.seq where CM set up another connection; 0: none */
 	uint64_t reused; /* requests from there on, which are not kept */
+	bool made;       /* it is part of a rp_conn, or was */
 };
 
 /*
