@@ -127,8 +127,9 @@ $(BUILD)/man/stamp: tools/manual/manual CHANGELOG.md VERSION conf/samples/gatewa
 	@echo '  MAN   $(@D)'
 	$(Q)tools/manual/manual $(BUILD) $(@D) $(VERSION)
 	@touch $@
-$(BUILD)/bin/roceway-ca: tools/ca/roceway-ca
-	@install -D -m 755 $< $@
+$(BUILD)/bin/roceway-ca: tools/ca/roceway-ca VERSION
+	@mkdir -p $(@D)
+	$(Q)sed 's/^VERSION=source .*/VERSION=$(VERSION)/' $< > $@ && chmod 755 $@
 $(BUILD)/completion/%: $(BUILD)/bin/roceway
 	@mkdir -p $(@D)
 	$(Q)$< completion $* > $@

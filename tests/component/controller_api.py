@@ -224,7 +224,8 @@ def test_the_ca_refuses_what_would_spoil_it(w):
         return {p: p.read_bytes() for p in w.ca.dir.rglob("*") if p.is_file()}
     before = files()
     for words in (("issue", "ca", "gateway"), ("issue", "crl", "gateway"), ("issue", "a/b", "gateway"), ("issue", "a", "king"),
-                  ("revoke", "ca"), ("revoke", "nothing"), ("init",), ("init", "more"), ("list", "more")):
+                  ("issue", "a", "controller", "no address"), ("issue", "a", "controller", "b,IP:10.0.0.1"), ("issue", "a", "controller", "g::1"),
+                  ("issue", "a", "operator", "10.0.0.1"), ("revoke", "ca"), ("revoke", "nothing"), ("init",), ("init", "more"), ("list", "more")):
         try:
             w.ca.run(*words)
         except subprocess.CalledProcessError as e:
@@ -234,6 +235,25 @@ def test_the_ca_refuses_what_would_spoil_it(w):
     assert before == files()
     assert subprocess.run([ROOT / "tools/ca/roceway-ca", w.ca.dir / "new", "init", "more"], capture_output=True).returncode == 2
     assert not (w.ca.dir / "new").exists()
+    r = subprocess.run([ROOT / "tools/ca/roceway-ca", w.ca.dir / "new", "list"], capture_output=True, text=True)
+    assert r.returncode == 1 and r.stderr.startswith("roceway-ca: no CA in "), r.stderr
+
+
+def test_addresses_of_a_certificate(w):
+    """IPv6 addresses with letters are addresses, not DNS names. A refusal by openssl leaves key and certificate a pair."""
+    w.ca.run("issue", "six", "controller", "2001:db8::fe10", "::1", "192.0.2.10", "ctl.example")
+    text = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", w.ca.dir / "six.pem"], capture_output=True,
+                          text=True, check=True).stdout
+    assert re.sub(r"\s+", " ", text).endswith(" DNS:six, IP Address:2001:DB8:0:0:0:0:0:FE10, IP Address:0:0:0:0:0:0:0:1, "
+                                              "IP Address:192.0.2.10, DNS:ctl.example "), text
+    before = {p.name: p.read_bytes() for p in w.ca.dir.glob("six*")}
+    try:
+        w.ca.run("issue", "six", "controller", "300.0.0.1")
+    except subprocess.CalledProcessError:
+        pass
+    else:
+        raise AssertionError("300.0.0.1")
+    assert before == {p.name: p.read_bytes() for p in w.ca.dir.glob("six*")} and len(before) == 2, before
 
 
 def test_a_gateway_is_itself_only(w):
