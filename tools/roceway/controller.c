@@ -9,13 +9,13 @@
 static void row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void row(const char *key, const char *fmt, ...)
 {
-	char text[WIDTH - 14];
+	char text[2048]; /* more than any reason has */
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	printf("%-12s  %s\n", key, text);
+	print_fact(key, 12, text);
 }
 
 static void print_names(const json_t *list)

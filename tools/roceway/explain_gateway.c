@@ -14,8 +14,8 @@ static void add_event(struct table *t, const json_t *e)
 
 static void print_members(const json_t *members)
 {
-	static const char *const columns[] = {"MEMBER", "LEASE", "STATE", "OTHER", ">EPOCH", ">DOCUMENT",
-	    "VERSION", ">HEARD", "~CAME TO SERVE", "~LOST ITS STANDBY", NULL};
+	static const char *const columns[] = {"~MEMBER", "LEASE", "STATE", "OTHER", ">EPOCH", ">DOCUMENT",
+	    "~VERSION", ">HEARD", "~CAME TO SERVE", "~LOST ITS STANDBY", NULL};
 	struct table *t = table_new(columns);
 	const json_t *m;
 	size_t i;

@@ -52,7 +52,7 @@ static void rule_row(struct table *t, const json_t *o)
 static void rules_print(const json_t *rules)
 {
 	static const char *const columns[] = {
-	    "TENANT", "WHAT", "~MATCH", "~ACTION", "WHERE", ">PACKETS", "~WHY IN SOFTWARE", NULL};
+	    "~TENANT", "WHAT", "~MATCH", "~ACTION", "WHERE", ">PACKETS", "~WHY IN SOFTWARE", NULL};
 	struct table *t = table_new(columns);
 	json_t *o;
 	size_t i;

@@ -84,6 +84,14 @@ static void add_row(struct table *t, const json_t *o, const struct common *c, bo
 	table_add(t, "%s", js(o, "text"));
 }
 
+/* Two long IPv6 addresses need a line each. */
+static void print_hosts(const char *local, const char *remote)
+{
+	const bool fits = strlen("local host , remote host ") + strlen(local) + strlen(remote) <= TABLE_WIDTH;
+
+	printf("local host %s,%cremote host %s\n\n", local, fits ? ' ' : '\n', remote);
+}
+
 void recorder_print(const json_t *j)
 {
 	json_t *list = json_object_get(j, "entries");
@@ -114,7 +122,7 @@ void recorder_print(const json_t *j)
 	columns[k++] = "~WHAT";
 	columns[k] = NULL;
 	if (!hosts)
-		printf("local host %s, remote host %s\n\n", c.local, c.remote);
+		print_hosts(c.local, c.remote);
 	t = table_new(columns);
 	json_array_foreach(list, i, o) add_row(t, o, &c, hosts);
 	table_print(t);

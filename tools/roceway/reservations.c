@@ -51,8 +51,8 @@ static const char *state_of(const json_t *o)
 
 static void print_table(const json_t *before, const json_t *after, double seconds)
 {
-	static const char *const columns[] = {"JOB", ">VNI", "~SOURCE", "~DESTINATION", "TUNNEL", ">PRIORITY",
-	    ">DSCP", ">PLANNED", ">NOW", "STATE", NULL};
+	static const char *const columns[] = {"~JOB", ">VNI", "~SOURCE", "~DESTINATION", "~TUNNEL",
+	    ">PRIORITY", ">DSCP", ">PLANNED", ">NOW", "STATE", NULL};
 	struct table *t = table_new(columns);
 	const json_t *o;
 	size_t i;
