@@ -41,7 +41,7 @@ static void help(FILE *f)
 	    "                 " SHIM_FILE "\n"
 	    "  --check        says whether the file is right and which relays answer\n"
 	    "  -h, --help     this text\n"
-	    "  --version      the version\n",
+	    "  -V, --version  the version\n",
 	    f);
 }
 
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 	bool checks = false, via = false, config = false;
 	int status;
 
-	for (int o; (o = getopt_long(argc, argv, "+h", options, NULL)) != -1;) {
+	for (int o; (o = getopt_long(argc, argv, "+hV", options, NULL)) != -1;) {
 		if (o == 'h' || o == 'V') {
 			if (o == 'h')
 				help(stdout);

@@ -220,7 +220,7 @@ static void help(FILE *f)
 	      "  --config FILE  run, with this configuration\n"
 	      "  --check FILE   say whether the configuration is right\n"
 	      "  -h, --help     this text\n"
-	      "  --version      the version\n",
+	      "  -V, --version  the version\n",
 	    f);
 }
 
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 	bool checks = false;
 	char err[600];
 
-	for (int o; (o = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+	for (int o; (o = getopt_long(argc, argv, "hV", options, NULL)) != -1;) {
 		if (o == 'h' || o == 'V') {
 			if (o == 'h')
 				help(stdout);

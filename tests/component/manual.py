@@ -68,6 +68,14 @@ def test_every_option_of_the_daemons():
             assert f"--{name}" in text, (page, name)
 
 
+def test_every_program_tells_its_version():
+    for page in PAGES:
+        name, section = page.rsplit(".", 1)
+        if section in "18":
+            for word in "--version", "-V":
+                assert run(BUILD / "bin" / name, word) == f"{name} {(ROOT / 'VERSION').read_text().strip()}\n", (name, word)
+
+
 def test_the_file_of_the_quick_start_is_good():
     text = (ROOT / "docs/quick-start.md").read_text()
     block = re.search(r"^ {7}gateway:\n(?: {7}.*\n)+", text, re.M).group(0)
@@ -147,6 +155,7 @@ def test_bash():
     assert [w for w in bash('roceway ""') if not w.startswith("-")] == table
     assert bash("roceway fl") == ["flows"] and bash("roceway --socket /x fl") == ["flows"]
     assert bash("roceway flows --st") == ["--state"]
+    assert bash('roceway map ""') == ["list", "add", "del"] and bash('roceway tunnel ""') == ["add", "set", "del"]
     assert bash('roceway flows --state ""') == ["learning", "paired", "idle", "failed", "closing"]
     assert bash("roceway tenant s") == ["show", "set"] and bash("roceway help metr") == ["metrics"]
     assert bash("roceway analyze CHANGE") == ["CHANGELOG.md"] and bash("roceway analyze --html READ") == ["README.md"]

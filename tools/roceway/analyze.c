@@ -234,6 +234,7 @@ static int run_analyze(const struct cli *cli)
 
 const struct cli_cmd cmd_analyze = {.name = "analyze",
     .operand = "FILE",
+    .no_socket = true,
     .many = true,
     .text = "what limited each queue pair, from a capture (pcap, pcapng)",
     .more =

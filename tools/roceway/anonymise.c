@@ -32,6 +32,7 @@ static int run_anonymise(const struct cli *cli)
 
 const struct cli_cmd cmd_anonymise = {.name = "anonymise",
     .no_json = true,
+    .no_socket = true,
     .operand = "IN OUT",
     .many = true,
     .text = "a copy of a capture without addresses, keys and payload",

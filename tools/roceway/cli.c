@@ -18,7 +18,8 @@ void cli_error(const char *fmt, ...)
 
 bool cli_takes(const struct cli_cmd *c, const struct cli_opt *common)
 {
-	return !c->no_json || strcmp(common->name, "json") != 0;
+	return !(c->no_json && !strcmp(common->name, "json")) &&
+	       !(c->no_socket && !strcmp(common->name, "socket"));
 }
 
 const char *cli_value(const struct cli *cli, const char *opt)

@@ -301,6 +301,7 @@ static int run_completion(const struct cli *cli)
 
 const struct cli_cmd cmd_completion = {.name = "completion",
     .no_json = true,
+    .no_socket = true,
     .operand = "bash|zsh|fish",
     .text = "a completion script for a shell",
     .more = "For this shell only: source <(roceway completion bash); roceway completion fish | source.\n"

@@ -70,6 +70,7 @@ static int run_doctor(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_doctor = {.name = "doctor",
+    .no_socket = true,
     .text = "checks this machine, for a gateway or (--host) for RDMA over distance",
     .more = "Each finding is ok, a note, or bad, with what to do about it. It changes nothing and needs no\n"
             "running gateway. Exits with 1 if a finding is bad.\n",

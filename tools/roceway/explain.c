@@ -365,6 +365,7 @@ static int run_explain(const struct cli *cli)
 
 const struct cli_cmd cmd_explain = {.name = "explain",
     .operand = "SESSION | SRC DST [QPN]",
+    .no_socket = true,
     .many = true,
     .text = "why the control center decided as it did",
     .more = "SESSION is GATEWAY:ID, as the list has it. Without one the sessions are listed; with one\n"

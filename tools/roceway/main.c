@@ -57,7 +57,7 @@ static const struct cli_cmd *const commands[] = {
 
 static const struct cli_opt common_opts[] = {
     {"socket", "PATH", "the gateway's socket; default: $ROCEWAY_SOCKET, or " DEFAULT_SOCKET},
-    {"json", NULL, "print the API's JSON"},
+    {"json", NULL, "print JSON"},
     {"help", NULL, "this text"},
     {NULL, NULL, NULL},
 };
@@ -147,6 +147,7 @@ static void help_all(void)
 		printf("  %-18s  %s\n", commands[i]->name, commands[i]->text);
 	printf("\nOptions, before or after the command (COMMAND -h tells its own):\n");
 	print_opts(NULL, common_opts);
+	printf("  %-18s  %s\n", "-V, --version", "the version");
 	printf("\nExit status: 0 done; 1 no answer, or refused; 2 wrong usage.\n");
 }
 
@@ -163,8 +164,12 @@ static int run_help(const struct cli *cli)
 	return EXIT_OK;
 }
 
-static const struct cli_cmd cmd_help = {
-    .name = "help", .operand = "COMMAND", .no_json = true, .text = "help on commands", .run = run_help};
+static const struct cli_cmd cmd_help = {.name = "help",
+    .operand = "COMMAND",
+    .no_json = true,
+    .no_socket = true,
+    .text = "help on commands",
+    .run = run_help};
 
 static json_t *json_opts(const struct cli_opt *o)
 {
@@ -214,6 +219,7 @@ static int run_list_commands(const struct cli *cli)
 
 static const struct cli_cmd cmd_list_commands = {.name = "list-commands",
     .operand = "COMMAND",
+    .no_socket = true,
     .text = "the commands' names, or a command's options, one a line",
     .more = "With --json: every command with its operands, options and help.\n",
     .run = run_list_commands};
@@ -228,7 +234,7 @@ static int run_version(const struct cli *cli)
 }
 
 static const struct cli_cmd cmd_version = {
-    .name = "version", .text = "this program's version", .run = run_version};
+    .name = "version", .no_socket = true, .text = "this program's version", .run = run_version};
 
 /* --- the command line ------------------------------------------------------------------------- */
 
@@ -320,7 +326,7 @@ static int read_line(struct line *l, char **argv)
 	for (argv++; *argv && !rc; argv++) {
 		if (!strcmp(*argv, "-h"))
 			l->help = true;
-		else if (!strcmp(*argv, "--version"))
+		else if (!strcmp(*argv, "-V") || !strcmp(*argv, "--version"))
 			l->version = true;
 		else if (!strncmp(*argv, "--", 2) && (*argv)[2])
 			rc = read_option(l, &argv);

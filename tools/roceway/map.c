@@ -115,7 +115,7 @@ static int run_map(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_map = {.name = "map",
-    .operand = "[list]|add|del ...",
+    .operand = "list|add|del ...",
     .many = true,
     .text = "the listen map of a relay (roceway-proxy)",
     .more = "  roceway map                            the entries and their open links\n"

@@ -92,6 +92,7 @@ static int run_replay(const struct cli *cli)
 
 const struct cli_cmd cmd_replay = {.name = "replay",
     .operand = "FILE",
+    .no_socket = true,
     .many = true,
     .text = "play the hosts of a capture again (pcap, pcapng)",
     .more =

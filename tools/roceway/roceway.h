@@ -41,6 +41,7 @@ struct cli_cmd {
 	const char *name, *operand;        /* operand: "PATTERN", or NULL */
 	bool many;                         /* any number of operands */
 	bool no_json;                      /* it refuses --json */
+	bool no_socket;                    /* it asks no gateway: its help leaves --socket out */
 	const char *text;                  /* one line */
 	const char *more;                  /* paragraphs for --help, or NULL */
 	const char *const *letters;        /* "wwrite": -w is --write; up to a NULL; or NULL */

@@ -91,7 +91,7 @@ static void help(void)
 	     "                                   up to as much; not done if the delay is below twice that\n"
 	     "                                   [auto: 1/20 of the delay, at most 200us]\n"
 	     "  --rt                             real-time priority, for exact times on a busy machine\n"
-	     "  --version; -h, --help\n\n"
+	     "  -V, --version; -h, --help\n\n"
 	     "Units: ns us ms s; bit kbit Mbit Gbit; SHARE is 1% or 0.01. TIME 0 needs no unit.\n"
 	     "While it runs: wanem ctl SOCKET set both loss=1% delay=10ms; set a-to-b rate=1Gbit; outage 3s; "
 	     "stats --json");
@@ -200,12 +200,12 @@ static int parse(struct args *a, int argc, char **argv)
 		options[n++] =
 		    (struct option){wanem_set_keys()[k].name, required_argument, NULL, OPT_KEY + k};
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
 		if (opt == ':')
 			return usage("%s needs a value (see --help)", argv[optind - 1]);
 		if (opt == '?')
 			return usage("unknown option %s (see --help)", argv[optind - 1]);
-		rc = option_set(a, opt == 'h' ? OPT_HELP : opt, optarg);
+		rc = option_set(a, opt == 'h' ? OPT_HELP : opt == 'V' ? OPT_VERSION : opt, optarg);
 		if (rc)
 			return rc;
 	}
