@@ -314,6 +314,10 @@ def test_bad_input():
     for words in (("--away", B), ("--away", f"{B}=5"), ("--away", "=5ms"), ("--away", f"{B}=5ms,x=1ms"), ("--speed", "-1"), ("--speed", "fast"), ("--rtt", "1"), ("--rtt", "1h"), ("--loss", "2"), ("--rate", "1Gbyte"), ("--wan", "x=1"),
                   ("--fault", "outage"), ("--fault", "outage@1s"), ("--fault", "crash@1s+1s"), ("--seed", "x"), ("--ack-mode", "late")):
         refused(words[0] + ":", "--sim", good, *words, code=2)
+    for words in (("--to", B), ("--pair", ":1"), ("--with", B)):
+        refused(words[0] + ": goes not together with --sim", "--sim", good, *words, code=2)
+    for words in (("--rtt", "1ms"), ("--loss", "1%"), ("--seed", "7")):
+        refused(words[0] + ": goes only together with --sim", good, *lab, *words, code=2)
     refused("do not find each other", "--sim", good, "--loss", "100%")
     j = sim(good, "--fault", "outage@100ms+3600s", code=1)
     assert {s["result"] for s in j["sides"]} <= {"no answer", "not complete"}, j

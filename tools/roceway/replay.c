@@ -12,7 +12,7 @@
 static const struct cli_opt opts[] = {
     {"sim", NULL, "between two simulated gateways, in virtual time"},
     {"as", "IP", "the host of the capture that is played (--sim: the host of site a)"},
-    {"with", "IP", "its peer in the capture, if it has several"},
+    {"with", "IP", "on a LAN: its peer in the capture, if it has several"},
     {"to", "IP", "the peer on the LAN, or behind gateways"},
     {"interface", "NAME", "the Ethernet interface to play on"},
     {"address", "IP", "own address there (default: the interface's)"},
@@ -65,11 +65,30 @@ static int load(const struct cli *cli, struct rp_schedule *s)
 	return is_playable(cli->word[0], s) ? EXIT_OK : EXIT_ERROR;
 }
 
+/* False: an option is of the other kind of replay, and would do nothing. It says which. */
+static bool options_fit(const struct cli *cli)
+{
+	static const char *const sim[] = {"rtt", "loss", "rate", "wan", "fault", "seed", "ack-mode", NULL};
+	static const char *const live[] = {
+	    "with", "to", "interface", "address", "via", "pair", "yes-this-host", NULL};
+	const bool is_sim = cli_value(cli, "sim");
+
+	for (const char *const *o = is_sim ? live : sim; *o; o++)
+		if (cli_value(cli, *o)) {
+			cli_error(
+			    "--%s: goes %s --sim", *o, is_sim ? "not together with" : "only together with");
+			return false;
+		}
+	return true;
+}
+
 static int run_replay(const struct cli *cli)
 {
 	struct rp_schedule *s;
 	int rc;
 
+	if (!options_fit(cli))
+		return EXIT_USAGE;
 	if (!cli->words || cli->words > AN_FILES_MAX) {
 		cli_error("replay: name 1 to %d capture files", AN_FILES_MAX);
 		return EXIT_USAGE;
