@@ -647,6 +647,9 @@ def test_flow_options():
 
 def test_watch():
     with Server() as s:
+        assert re.fullmatch(r"all \d+ that match are 0 \(--all shows them\)\n", s.cli("counters drop_tenant").stdout), s.cli("counters drop_tenant").stdout
+        r = s.cli("counters drop_nosuch", 1)
+        assert r.stdout == "" and r.stderr == "roceway: no counter has drop_nosuch in its name or place\n", r
         text = s.cli("counters --watch 50ms --count 2").stdout
         fits(text)
         assert text.count("PER SECOND") == 2 and re.search(r"^engine +lan_rx_packets +\d+ +\+1000 ", text, re.M), text

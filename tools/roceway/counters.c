@@ -73,6 +73,26 @@ static void print_values(const json_t *j)
 	table_print(t);
 }
 
+/* An empty table does not tell counters that are 0 from a word that no counter has. */
+static int explain_nothing(const struct cli *cli)
+{
+	json_t *all = fetch(cli, false);
+	const size_t n = json_array_size(json_object_get(all, "counters"));
+
+	if (!all)
+		return EXIT_ERROR;
+	json_decref(all);
+	if (!n) {
+		cli_error("no counter has %s in its name or place", cli->operand);
+		return EXIT_ERROR;
+	}
+	if (n == 1)
+		puts("the one that matches is 0 (--all shows it)");
+	else
+		printf("all %zu that match are 0 (--all shows them)\n", n);
+	return EXIT_OK;
+}
+
 /* --- watching -------------------------------------------------------------------------------- */
 
 /* Two answers of a page have the same counters in the same order, unless the gateway was replaced
@@ -174,6 +194,7 @@ static int run_counters(const struct cli *cli)
 	struct timespec ts;
 	char *end = "";
 	unsigned long n = count ? strtoul(count, &end, 10) : 0;
+	bool empty;
 	json_t *j;
 
 	if (count && (!interval || *count < '0' || *count > '9' || *end || !n)) {
@@ -189,9 +210,11 @@ static int run_counters(const struct cli *cli)
 	j = fetch(cli, !cli_value(cli, "all"));
 	if (!j)
 		return EXIT_ERROR;
-	(cli->json ? print_json : print_values)(j);
+	empty = cli->operand && !cli->json && !json_array_size(json_object_get(j, "counters"));
+	if (!empty)
+		(cli->json ? print_json : print_values)(j);
 	json_decref(j);
-	return EXIT_OK;
+	return empty ? explain_nothing(cli) : EXIT_OK;
 }
 
 const struct cli_cmd cmd_counters = {.name = "counters",

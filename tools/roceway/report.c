@@ -242,7 +242,8 @@ static void add_recorders(struct report *r)
 	journal_dir(r, dir);
 	snprintf(pattern, sizeof(pattern), "%s/roceway-*.recorder*", dir);
 	if (glob(pattern, 0, NULL, &found) != 0) {
-		fprintf(r->notes, "%s: there is none\n", pattern);
+		fprintf(r->notes, "%s: %s\n", pattern,
+		    access(dir, R_OK | X_OK) ? strerror(errno) : "there is none");
 		return;
 	}
 	for (size_t i = 0; i < found.gl_pathc; i++) {

@@ -61,7 +61,8 @@ static int run_tunnel(const struct cli *cli)
 	int rc;
 
 	if (!del && !add && strcmp(action, "set") != 0) {
-		cli_error("tunnel%s%s: expected add, set or del", *action ? " " : "", action);
+		cli_error("tunnel%s%s: expected add, set or del (roceway tunnels shows them)",
+		    *action ? " " : "", action);
 		return EXIT_USAGE;
 	}
 	if (cli->words < 2 || !*cli->word[1] || strchr(cli->word[1], '=')) {
