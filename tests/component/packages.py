@@ -33,8 +33,9 @@ def test_versions_agree():
     assert re.match(r"roceway \((\S+)\)", (ROOT / "debian/changelog").read_text()).group(1) == (ROOT / "VERSION").read_text().strip()
 
 
-def test_each_file_has_a_package():
-    """dh_missing stops the build of the packages at a file that `make install` puts somewhere and no package takes."""
+def test_each_file_has_one_package():
+    """dh_missing stops the build of the packages at a file that `make install` puts somewhere and no package takes. Of two packages with
+    one file dpkg refuses the second."""
     taken = [line.split()[0] for f in (ROOT / "debian").glob("*install*") for line in f.read_text().splitlines() if line.split()]
     with tempfile.TemporaryDirectory() as d:
         env = {k: v for k, v in os.environ.items() if k != "MAKEFLAGS"}
@@ -42,8 +43,8 @@ def test_each_file_has_a_package():
                        check=True, stdout=subprocess.DEVNULL, env=env)
         there = [str(p.relative_to(d)) for p in Path(d).rglob("*") if not p.is_dir()]
     assert len(there) > 50, there
-    lost = [p for p in there if not any(p == t or p.startswith(t + "/") for t in taken)]
-    assert not lost, lost
+    packages = {p: sum(p == t or p.startswith(t + "/") for t in taken) for p in there}
+    assert set(packages.values()) == {1}, {p: n for p, n in packages.items() if n != 1}
 
 
 def test_units():
