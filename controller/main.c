@@ -288,5 +288,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	rc = check_file(path);
+	if (!rc && only_check)
+		printf("%s: good\n", path);
 	return rc || only_check ? rc : run_controller();
 }

@@ -257,8 +257,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err);
 		return USAGE;
 	}
-	if (checks)
+	if (checks) {
+		printf("%s: good\n", path);
 		return EXIT_SUCCESS;
+	}
 	gw_log_init(GW_LOG_INFO);
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);

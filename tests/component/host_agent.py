@@ -150,7 +150,8 @@ def test_bad_configurations():
                 r = subprocess.run([AGENT, word, f], capture_output=True, text=True, timeout=20)
                 assert r.returncode == 2 and words in r.stderr and len(r.stderr.splitlines()) == 1 and str(f) in r.stderr, (text[:40], r)
         f.write_text(good + "name h-1 # this one\nafter-lease drop\nprobe 60000\n")
-        assert subprocess.run([AGENT, "--check", f], capture_output=True).returncode == 0
+        r = subprocess.run([AGENT, "--check", f], capture_output=True, text=True)
+        assert r.returncode == 0 and r.stdout == f"{f}: good\n", r
         f.write_text("policy /etc/roceway/relays.conf\n")
         assert subprocess.run([AGENT, "--check", f], capture_output=True).returncode == 0
         sample = (Path(__file__).resolve().parents[2] / "conf/samples/host-agent.conf")
