@@ -14,6 +14,7 @@
 #include "gateway/control/change_lock.h"
 #include "gateway/control/reload.h"
 #include "gateway/control/tenants.h"
+#include "gateway/control/tunnels.h"
 
 #define LIMIT     100
 #define LIMIT_MAX 1000
@@ -31,11 +32,16 @@ static json_t *drops_json(const struct gw_tenant_info *i)
 	return o;
 }
 
-static json_t *info_json(const struct gw_tenant_info *i)
+static bool is_controllers(const struct api_req *req, const char *name)
+{
+	return gw_tenant_side(req->app, name) == GW_SIDE_CONTROLLER;
+}
+
+static json_t *info_json(const struct api_req *req, const struct gw_tenant_info *i)
 {
 	return json_pack(
 	    "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
-	    " s:I, s:o}",
+	    " s:I, s:s, s:o}",
 	    "name", i->name, "vni", (json_int_t)i->vni, "vlan", (json_int_t)i->vlan, "index",
 	    (json_int_t)i->index, "generation", (json_int_t)i->generation, "flows", (json_int_t)i->eng.flows,
 	    "accepted", (json_int_t)i->eng.accepted, "accepted_bytes", (json_int_t)i->eng.accepted_bytes,
@@ -43,7 +49,8 @@ static json_t *info_json(const struct gw_tenant_info *i)
 	    "rx_packets", (json_int_t)i->rx_packets, "rx_bytes", (json_int_t)i->rx_bytes, "tx_packets",
 	    (json_int_t)i->tx_packets, "tx_bytes", (json_int_t)i->tx_bytes, "forged_host",
 	    (json_int_t)i->forged_host, "guarantee_Bps", (json_int_t)i->guarantee_Bps, "limit_Bps",
-	    (json_int_t)i->limit_Bps, "weight", (json_int_t)i->weight, "drops", drops_json(i));
+	    (json_int_t)i->limit_Bps, "weight", (json_int_t)i->weight, "from",
+	    is_controllers(req, i->name) ? "controller" : "gateway", "drops", drops_json(i));
 }
 
 /* Appends a tenant to f; false: it was removed meanwhile. */
@@ -105,6 +112,8 @@ static void yaml_reply(struct api_reply *reply, FILE *f, char **text)
 	reply->type = "text/yaml; charset=utf-8";
 }
 
+/* The section of the file. Tenants of the control center are left out: a document that has a name
+ * of the file is refused. */
 static void tenants_yaml(const struct api_req *req, struct api_reply *reply)
 {
 	char after[TENANT_NAME_MAX] = "", *text;
@@ -121,6 +130,8 @@ static void tenants_yaml(const struct api_req *req, struct api_reply *reply)
 		struct gw_tenant_info *v = page_get(req, reply, after, LIMIT_MAX, &n, &more);
 
 		for (unsigned i = 0; v && i < n; i++) {
+			if (is_controllers(req, v[i].name))
+				continue;
 			fputs(all++ ? "" : "tenants:\n", f);
 			(void)print_one(req, v[i].name, CONF_YAML, f);
 		}
@@ -154,7 +165,7 @@ void api_tenants(const struct api_req *req, struct api_reply *reply)
 		return;
 	list = json_array();
 	for (unsigned i = 0; i < n; i++)
-		json_array_append_new(list, info_json(&v[i]));
+		json_array_append_new(list, info_json(req, &v[i]));
 	gw_tenants_generation(req->app, &published, &running);
 	reply->json = json_pack("{s:I, s:I, s:o, s:s?}", "published", (json_int_t)published, "running",
 	    (json_int_t)running, "tenants", list, "next", more ? v[n - 1].name : NULL);
@@ -208,7 +219,7 @@ static void tenant_show(const struct api_req *req, struct api_reply *reply)
 		json_decref(config);
 		return;
 	}
-	reply->json = info_json(&info);
+	reply->json = info_json(req, &info);
 	json_object_set_new(reply->json, "config", config);
 }
 
@@ -251,12 +262,23 @@ static void tenant_add(const struct api_req *req, struct api_reply *reply, struc
 		fail_change(reply, rc, &err);
 }
 
+/* False: a document says what this tenant is, and the change would stay unknown to who wrote it. */
+static bool is_ours(const struct api_req *req, struct api_reply *reply)
+{
+	if (is_controllers(req, req->name))
+		api_fail(reply, 409, "tenant %.64s is the control center's", req->name);
+	return reply->status == 200;
+}
+
 static void tenant_set(const struct api_req *req, struct api_reply *reply, struct gw_tenants_done *done)
 {
 	struct conf_tenant base, t;
 	struct conf_error err;
-	int rc = gw_tenant_get(req->app, req->name, &base);
+	int rc;
 
+	if (!is_ours(req, reply))
+		return;
+	rc = gw_tenant_get(req->app, req->name, &base);
 	if (rc == RWY_ENOENT)
 		no_tenant(req, reply);
 	else if (rc)
@@ -277,8 +299,11 @@ static void tenant_set(const struct api_req *req, struct api_reply *reply, struc
 static void tenant_del(const struct api_req *req, struct api_reply *reply, struct gw_tenants_done *done)
 {
 	struct conf_error err;
-	const int rc = gw_tenant_del(req->app, req->name, done, &err);
+	int rc;
 
+	if (!is_ours(req, reply))
+		return;
+	rc = gw_tenant_del(req->app, req->name, done, &err);
 	if (rc == RWY_ENOENT)
 		no_tenant(req, reply);
 	else if (rc)

@@ -274,9 +274,11 @@ static int names_note(struct gw_tunnels *g, const struct conf *c, unsigned n)
 		return RWY_ENOMEM;
 	for (unsigned i = 0; i < n; i++)
 		snprintf(more[i], sizeof(more[i]), "%s", c->tenant[i].cfg.name);
+	pthread_rwlock_wrlock(&g->lock);
 	free(g->tenant);
 	g->tenant = more;
 	g->tenants = n;
+	pthread_rwlock_unlock(&g->lock);
 	return 0;
 }
 

@@ -90,6 +90,9 @@ RWY_MUST_CHECK int gw_tunnel_del(
 /* Returns the number of a tunnel; -1: none. Under gw_tunnels_read or gw_change_lock. */
 int gw_tunnel_find(const struct gw_app *app, const char *name);
 enum gw_side gw_tunnel_side(const struct gw_app *app, unsigned tunnel);
+/* Returns whose tenant it is; GW_SIDE_OWN also if there is none of this name. Under gw_tunnels_read
+ * or gw_change_lock. */
+enum gw_side gw_tenant_side(const struct gw_app *app, const char *name);
 
 /* Called once a second by the control thread: continues removals, and repeats changes for late
  * workers. */

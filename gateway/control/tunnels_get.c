@@ -29,6 +29,16 @@ enum gw_side gw_tunnel_side(const struct gw_app *app, unsigned tunnel)
 	return app->tunnels && app->tunnels->of_controller >> tunnel & 1 ? GW_SIDE_CONTROLLER : GW_SIDE_OWN;
 }
 
+enum gw_side gw_tenant_side(const struct gw_app *app, const char *name)
+{
+	const struct gw_tunnels *g = app->tunnels;
+
+	for (unsigned i = 0; g && i < g->tenants; i++)
+		if (!strcmp(g->tenant[i], name))
+			return GW_SIDE_CONTROLLER;
+	return GW_SIDE_OWN;
+}
+
 unsigned gw_tunnels_own(struct gw_app *app, struct conf_tunnel *out)
 {
 	unsigned n = 0;

@@ -17,7 +17,8 @@ struct gw_tunnels {
 	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has released it */
 	/* this worker was not told the last change of rates and prefixes */
 	bool stale[GW_WORKERS_MAX];
-	char (*tenant)[TENANT_NAME_MAX]; /* the control center's, by name */
+	/* The control center's, by name. Written under `lock`, too. */
+	char (*tenant)[TENANT_NAME_MAX];
 	unsigned tenants;
 };
 

@@ -103,14 +103,6 @@ static int add_tunnels(struct gw_app *app, struct conf *c, enum gw_side side, ui
 
 /* --- tenants --------------------------------------------------------------------------------- */
 
-static bool is_controllers(const struct gw_tunnels *g, const char *name)
-{
-	for (unsigned i = 0; i < g->tenants; i++)
-		if (!strcmp(g->tenant[i], name))
-			return true;
-	return false;
-}
-
 static struct conf_tenant *tenant_room(struct conf *c)
 {
 	struct conf_tenant *more = realloc(c->tenant, (c->tenants + 1) * sizeof(*more));
@@ -142,7 +134,7 @@ static int add_tenants(struct gw_app *app, struct conf *c, enum gw_side side,
 		struct conf_tenant *t;
 
 		snprintf(after, sizeof(after), "%s", info.name);
-		if ((side == GW_SIDE_CONTROLLER) != is_controllers(app->tunnels, info.name))
+		if (gw_tenant_side(app, info.name) != side)
 			continue;
 		t = tenant_room(c);
 		if (!t || gw_tenant_get(app, info.name, t) == RWY_ENOMEM)

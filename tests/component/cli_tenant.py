@@ -383,6 +383,29 @@ def test_flows_of_tenants():
         assert "TENANT" not in s.cli("flows").stdout
 
 
+def test_tenants_of_the_control_center():
+    """Nobody changes them here: their document would not know. What goes into the file leaves them out."""
+    with Server() as s:
+        ask(s, "PUT", "blue", RED.replace("5001", "5002").replace("vlan: 101", "vlan: 102"), 201)
+        ask(s, "PUT", "red", RED, 201)
+        both = s.cli("tenant show --yaml").stdout
+    with open(ROOT / "conf/samples/gateway.yaml") as f, tempfile.NamedTemporaryFile("w", suffix=".yaml") as g:
+        g.write(re.sub(r"^tenants:.*\n((#| ).*\n)*", "", f.read(), flags=re.M) + both)
+        g.flush()
+        with Server("conf=" + g.name, "own_tenants=1") as s:
+            assert {t["name"]: t["from"] for t in s.get("/v1/tenants")["tenants"]} == {"blue": "gateway", "red": "controller"}
+            for words in "set red limit=1Gbps", "del red":
+                r = s.cli("tenant " + words, 1)
+                assert r.stderr == "roceway: tenant red is the control center's\n", r
+            refused(s, "PUT", "red", RED, 409, "there is a tenant of this name already")
+            assert "limit" not in ask(s, "GET", "red")["config"] or ask(s, "GET", "red")["config"]["limit"] == "none"
+            text = s.cli("tenant show --yaml").stdout
+            assert "- name: blue\n" in text and "red" not in text, text
+            assert "from" in s.cli("tenant show red").stdout
+            s.cli("tenant del blue")
+            assert s.cli("tenant show --yaml").stdout == "tenants: []\n"
+
+
 def test_documented():
     """The examples of docs/cli.md about tenants run exactly as printed there."""
     text = (ROOT / "docs/cli.md").read_text()

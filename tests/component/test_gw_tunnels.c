@@ -483,6 +483,8 @@ static void test_sides(void **state)
 	there("t", "blue", true);
 	assert_int_equal(gw_tunnel_side(&lab.fp.gw[0].app, (unsigned)gw_tunnel_find(&lab.fp.gw[0].app, "c1")),
 	    GW_SIDE_CONTROLLER);
+	assert_int_equal(gw_tenant_side(&lab.fp.gw[0].app, "teal"), GW_SIDE_CONTROLLER);
+	assert_int_equal(gw_tenant_side(&lab.fp.gw[0].app, "blue"), GW_SIDE_OWN);
 	refused(doc_red, "there is a tenant of this name already");
 	refused(doc_vni, "another tenant has this VNI");
 	there("c9", "", false);

@@ -4,7 +4,7 @@
  * by cli_api.py; it serves until its standard input ends. No DPDK; captures get packets=N a second.
  *
  *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1] [siblings=1]
- *       [losing=1] [conf=FILE] [owed=BYTES] [owes=1] [packets=N]
+ *       [losing=1] [conf=FILE] [owed=BYTES] [owes=1] [packets=N] [own_tenants=N]
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -623,7 +623,7 @@ static int start(char **argv)
 	for (unsigned i = 0; i < fake.app.workers; i++)
 		fake.app.worker[i] = (struct gw_worker *)&fake.eng[i]; /* there; nobody looks into it */
 	if (gw_publisher_new(&fake.app.publisher, fake.app.workers) || gw_tenants_new(&fake.app) ||
-	    gw_tunnels_new(&fake.app, c, c->tunnels, c->tenants))
+	    gw_tunnels_new(&fake.app, c, c->tunnels, option(argv, "own_tenants", c->tenants)))
 		return 1;
 	if (fake_recorder_start(gw_now()))
 		return 1;
