@@ -42,6 +42,11 @@ def results(words):
         return list(pool.map(result, words))
 
 
+def test_help():
+    r = run("--help")
+    assert r.returncode == 0 and r.stdout.startswith("usage: rwyperf ") and " messages" in r.stdout and not r.stderr, r
+
+
 def test_bad_words():
     for words, want in BAD_WORDS:
         r = run(words)

@@ -32,6 +32,11 @@ def all_longest(words):
         return list(pool.map(longest, words))
 
 
+def test_help():
+    r = run("--help")
+    assert r.returncode == 0 and r.stdout.startswith("usage: rwystall ") and " rounds " in r.stdout and not r.stderr, r
+
+
 def test_bad_words():
     for words, want in BAD_WORDS:
         r = run(words)

@@ -290,6 +290,10 @@ int main(int argc, char **argv)
 				help();
 			return c == 'h' ? 0 : 2;
 		}
+	if (optind != argc) {
+		fprintf(stderr, "rwysim: %s: expected an option; --help lists them\n", argv[optind]);
+		return 2;
+	}
 	if (a.unmended)
 		return run_unmended();
 	if (a.one)

@@ -211,3 +211,23 @@ void words_print(const struct words *w, const void *of, const void *base, char *
 	if (*out == ' ')
 		memmove(out, out + 1, strlen(out));
 }
+
+void words_help(const struct words *w, const char *program, const char *what)
+{
+	size_t column = 0;
+
+	printf("usage: %s [KEY=VALUE]...\n  %s\n  Keys (docs/simulator.md tells them):\n", program, what);
+	for (unsigned i = 0; i < w->n; i++) {
+		const char *choices = w->tab[i].choices;
+		const size_t n = strlen(w->tab[i].name) + (choices ? strlen(choices) + 3 : 0);
+
+		if (column + n > 90)
+			column = 0;
+		if (!column)
+			fputs(i ? "\n   " : "   ", stdout);
+		printf(" %s%s%s%s", w->tab[i].name, choices ? " (" : "", choices ? choices : "",
+		    choices ? ")" : "");
+		column += n + 1;
+	}
+	putchar('\n');
+}

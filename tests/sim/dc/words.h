@@ -31,5 +31,7 @@ bool words_set(const struct words *w, void *to, const char *word, const char *wh
 bool words_file(const struct words *w, void *to, const char *path, char *err, size_t size);
 /* Prints the words in which `of` differs from `base`, separated by spaces. */
 void words_print(const struct words *w, const void *of, const void *base, char *out, size_t size);
+/* Prints the usage of a program that takes nothing but words, with their names. what: a sentence. */
+void words_help(const struct words *w, const char *program, const char *what);
 
 #endif

@@ -117,6 +117,12 @@ int main(int argc, char **argv)
 
 	p.s = defaults;
 	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
+			words_help(&words, "rwyperf",
+			    "What perftest does between two hosts, over gateways or without, in virtual "
+			    "time.");
+			return 0;
+		}
 		snprintf(where, sizeof(where), "word %d", i);
 		if (!words_set(&words, &p.s, argv[i], where, err, sizeof(err))) {
 			fprintf(stderr, "rwyperf: %s\n", err);

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/sim/dc/words.h"
 #include "tests/sim/stall/stall.h"
@@ -120,6 +121,12 @@ int main(int argc, char **argv)
 	char err[512], where[24];
 
 	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
+			words_help(&words, "rwystall",
+			    "How long queue pairs stand still when a gateway of a pair dies, in virtual "
+			    "time.");
+			return 0;
+		}
 		snprintf(where, sizeof(where), "word %d", i);
 		if (!words_set(&words, &s, argv[i], where, err, sizeof(err))) {
 			fprintf(stderr, "rwystall: %s\n", err);
