@@ -447,7 +447,7 @@ demo: ## build, boot the lab, print native RoCE beside Roceway
 
 BENCHES := distance paths reads fastpath scale proxy wan tenants modes carriers control failover workloads capture
 .PHONY: bench $(addprefix bench-,$(BENCHES))
-bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
+bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json; bench-NAME: one of tests/bench (docs/performance.md)
 $(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwysim $(BUILD)/tests/rc_veth $(BUILD)/tests/unit/test_plan_grid
 	@tests/bench/run-$* $(BUILD)
 

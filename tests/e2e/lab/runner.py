@@ -343,6 +343,7 @@ def main(argv):
     args = parse(argv)
     tests = [t for t in discover() if (not args.k or matches(t, args.k)) and all(s in t.sets for s in MARKS if getattr(args, s))]
     if args.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # --list | head
         for t in tests:
             print(f"{t.name:<52} {t.sets[-1] if t.sets else '':<5} {t.doc}")
         return 0
