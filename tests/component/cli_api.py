@@ -708,6 +708,9 @@ def test_help_tells_every_command_and_option():
     overview = cli(["help"]).stdout
     fits(overview)
     doc = (ROOT / "docs/cli.md").read_text()
+    with Server() as s:
+        for p in s.get("/v1")["pages"]:
+            assert f"`{p['path']}" in doc, f"docs/cli.md does not tell {p['path']}"
     for name in names:
         assert re.search(rf"^  {name} ", overview, re.M), name
         assert re.search(rf"\b{name}\b", doc), f"docs/cli.md does not tell {name}"
