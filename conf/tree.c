@@ -189,6 +189,11 @@ int conf_tree_parse(struct conf_tree *t, const char *text, size_t len, struct co
 	int rc = 0;
 
 	memset(t, 0, sizeof(*t));
+	/* A byte order mark, as some editors write it. libyaml would count it as a column. */
+	if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) {
+		text += 3;
+		len -= 3;
+	}
 	if (!yaml_parser_initialize(&p))
 		return conf_fail(err, 0, 0, "out of memory");
 	yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);

@@ -254,9 +254,13 @@ static void test_yaml(void **state)
 	    {0, "---\ngateway: {name: a}\n", 19, "expected one document"},
 	};
 	const size_t many = (size_t)CONF_NODES_MAX * 2 + 2;
-	char *big = malloc(CONF_FILE_MAX + 1);
+	char *big = malloc(CONF_FILE_MAX + 1), *marked;
 
 	CONF_CHECK_BAD(conf_small, bad);
+	assert_true(asprintf(&marked, "\xef\xbb\xbf%s", conf_small) > 0);
+	conf_free(conf_good(marked)); /* some editors begin a file with a byte order mark */
+	free(marked);
+	conf_expect_bad("\xef\xbb\xbf", 3, 0, "an empty text");
 	conf_expect_bad("", 0, 0, "an empty text");
 	conf_expect_bad("# nothing\n", 10, 0, "an empty text");
 	conf_expect_bad("- a\n", 4, 1, "expected a mapping of keys (`key: value`), found a list");
