@@ -102,7 +102,7 @@ void api_paths_metrics(FILE *f, const struct api_req *req, const struct api_snap
 
 	for (unsigned i = 0; i < c->tunnels; i++)
 		several += *c->tunnel[i].name && c->tunnel[i].paths;
-	if (!several)
+	if (!several && c->tunnels) /* without any tunnel: what --print-metrics prints */
 		return;
 #define X(m, type, text, expr)                                                                               \
 	fprintf(f, "# HELP roceway_path_" m " " text "\n# TYPE roceway_path_" m " " type "\n");              \

@@ -100,6 +100,8 @@ def test_every_key():
 
 def test_every_counter():
     text = rendered("roceway-metrics.7")
+    for family in re.findall(r"`(roceway_[a-z]+_)\*", (ROOT / "docs/cli.md").read_text()):
+        assert family in text, family
     lists = {"engine": "engine/counters.h:ENG_COUNTERS", "tunnel": "wan/stats.h:WAN_COUNTERS", "gateway": "gateway/counters.h:GW_COUNTERS", "port": "gateway/api/api.h:API_PORT_COUNTERS"}
     for group, place in lists.items():
         path, macro = place.split(":")
