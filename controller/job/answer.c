@@ -114,6 +114,17 @@ static json_t *fits_json(
 	return j;
 }
 
+/* Of ranks nobody posted pairs: the number of one tells nothing, the two addresses do. */
+static void tell_pair(json_t *j, const struct plan_job_result *res, const struct plan_job_pair *p)
+{
+	char a[MDL_ADDR], b[MDL_ADDR];
+
+	conf_print_ip(&p->a, a, sizeof(a));
+	conf_print_ip(&p->b, b, sizeof(b));
+	json_object_set_new(j, "error", json_sprintf("%s and %s: %s", a, b, plan_job_fail_text(res->fail)));
+	json_object_set_new(j, "field", json_sprintf("pairs[%u]", res->fail_pair));
+}
+
 void ctlr_answer_refuse(struct ctlr_req *r, const struct plan_job_result *res,
     const struct plan_job_pair *pairs, const struct model_job *m, uint64_t later_ms)
 {
@@ -133,7 +144,7 @@ void ctlr_answer_refuse(struct ctlr_req *r, const struct plan_job_result *res,
 	if (later_ms)
 		json_object_set_new(j, "later_ms", json_integer((json_int_t)later_ms));
 	if (res->fail == PLAN_JOB_NO_SITE)
-		json_object_set_new(j, "field", json_sprintf("pairs[%u]", res->fail_pair));
+		tell_pair(j, res, &pairs[res->fail_pair]);
 	ctlr_req_reply(r, 409, j);
 }
 

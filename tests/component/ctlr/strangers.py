@@ -43,6 +43,8 @@ def test_what_cannot_be_planned_changes_nothing(w):
             ({"pairs": [pair(9, bandwidth_bps=1)], "duration_ms": 2**63 - 1}, 400, "duration_ms")]:
         out = w.sched.put("/v1/jobs/new", body, status)
         assert out["error"] and out.get("field") == field, (out, str(body)[:200])
+        if (status, field) == (409, "pairs[0]"):
+            assert f"{body['pairs'][0]['source']} and {body['pairs'][0]['destination']}: an address belongs to no site" == out["error"], out
         w.sched.get("/v1/jobs/new", 404)
         assert before == everything(w, gws), str(body)[:200]
     stop()
