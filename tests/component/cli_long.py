@@ -43,6 +43,17 @@ def lengthen(key, value, url):
     return (value + "-" + "n" * NAME)[:NAME] if key in NAMES and "health" not in url and "counters" not in url else value
 
 
+def of_a_tenant(key, value):
+    """Addresses, queue pairs and counts as a NIC's connection in a tenant has them."""
+    if isinstance(value, dict):
+        return {k: of_a_tenant(k, v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [of_a_tenant(key, v) for v in value]
+    if key in ("local_qpn", "remote_qpn"):
+        return 14_680_064
+    return {"tenant": "blue", "local": "172.16.1.20", "remote": "172.16.2.20"}.get(key, value)
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -55,7 +66,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         c.sock.connect(self.server.behind)
         c.request("GET", self.path)
         r = c.getresponse()
-        status, text = r.status, json.dumps(CONTROLLER if self.path == "/v1/controller" else lengthen("", json.loads(r.read()), self.path)).encode()
+        status, text = r.status, json.dumps(CONTROLLER if self.path == "/v1/controller" else self.server.change(json.loads(r.read()), self.path)).encode()
         c.close()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -68,9 +79,9 @@ class Proxy(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
 
-def tables(*options):
+def tables(*options, commands=None, change=lambda v, url: lengthen("", v, url)):
     """What each command prints: {command: text}."""
-    commands = ["status", "flows", "flows --detail", "recorder", "recorder --qpn 18", "tunnels", "tunnels --detail", "tunnels --paths", "memory",
+    commands = commands or ["status", "flows", "flows --detail", "recorder", "recorder --qpn 18", "tunnels", "tunnels --detail", "tunnels --paths", "memory",
                 "counters", "ports", "ports --detail", "neighbours", "siblings", "siblings --detail", "standby", "reservations --interval 0.1",
                 "workers", "tenant", "offload", "controller", "health", f"why {ADDRESS} {ADDRESS} 18 --interval 0"]
     out = {}
@@ -80,7 +91,7 @@ def tables(*options):
         try:
             assert server.stdout.readline() == "ready\n"
             with Proxy(path, Handler) as proxy:
-                proxy.behind = behind
+                proxy.behind, proxy.change = behind, change
                 threading.Thread(target=proxy.serve_forever, daemon=True).start()
                 for c in commands:
                     r = subprocess.run([BUILD / "bin/roceway", "--socket", path, *c.split()], capture_output=True, text=True, timeout=60)
@@ -97,6 +108,12 @@ def test_tables_fit():
         for command, text in tables(*options).items():
             for line in text.splitlines():
                 assert len(line) <= WIDTH, (options, command, len(line), line)
+
+
+def test_ipv4_addresses_stay_whole():
+    text = tables(commands=["flows"], change=lambda v, url: of_a_tenant("", v))["flows"]
+    rows = re.findall(r"^blue +172\.16\.1\.20 +14680064 +172\.16\.2\.20 +14680064 ", text, re.M)
+    assert len(rows) == 3 and all(len(line) <= WIDTH for line in text.splitlines()), text
 
 
 def test_nothing_is_cut_off():

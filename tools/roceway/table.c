@@ -14,7 +14,7 @@
 #define WRAP_MIN    8 /* smallest width of a wrapped column */
 
 struct table {
-	unsigned columns;
+	unsigned columns, gap;
 	const char *head[COLUMNS_MAX];
 	bool right[COLUMNS_MAX], wrap[COLUMNS_MAX];
 	size_t width[COLUMNS_MAX];
@@ -94,7 +94,7 @@ static size_t longest_ipv4(const char *text)
 static bool narrow(struct table *t, const size_t least[COLUMNS_MAX])
 {
 	for (;;) {
-		size_t all = (size_t)GAP * (t->columns - 1), widest = COLUMNS_MAX;
+		size_t all = (size_t)t->gap * (t->columns - 1), widest = COLUMNS_MAX;
 
 		for (size_t c = 0; c < t->columns; c++) {
 			all += t->width[c];
@@ -108,12 +108,17 @@ static bool narrow(struct table *t, const size_t least[COLUMNS_MAX])
 	}
 }
 
+/* A table that would break an IPv4 address has half the distance between its columns instead, if
+ * that suffices. */
 static void fit(struct table *t)
 {
-	size_t least[COLUMNS_MAX], whole[COLUMNS_MAX];
+	size_t least[COLUMNS_MAX], whole[COLUMNS_MAX], full[COLUMNS_MAX];
+	bool fits = false;
 
+	t->gap = GAP;
 	if (!t->columns)
 		return;
+	memcpy(full, t->width, sizeof(full));
 	for (size_t c = 0; c < t->columns; c++)
 		whole[c] = least[c] = WRAP_MIN;
 	for (size_t i = 0; i < t->cells; i++) {
@@ -122,8 +127,15 @@ static void fit(struct table *t)
 		if (len > whole[c])
 			whole[c] = len;
 	}
-	if (!narrow(t, whole))
+	for (unsigned gap = GAP; gap > 0 && !fits; gap--) {
+		memcpy(t->width, full, sizeof(full));
+		t->gap = gap;
+		fits = narrow(t, whole);
+	}
+	if (!fits) {
+		t->gap = GAP;
 		narrow(t, least);
+	}
 }
 
 /* The last place up to `width` behind one of these characters; 0: there is none. */
@@ -171,7 +183,7 @@ static void print_row(const struct table *t, char *const *cell)
 			if (n)
 				printf("%*s%.*s", (int)pending, "", (int)n, rest[c]);
 			pending = n ? 0 : pending;
-			pending += (t->right[c] ? 0 : pad) + GAP;
+			pending += (t->right[c] ? 0 : pad) + t->gap;
 			rest[c] += n;
 			rest[c] += strspn(rest[c], " ");
 			more = more || *rest[c];
