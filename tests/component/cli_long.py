@@ -122,6 +122,7 @@ def test_nothing_is_cut_off():
     job = "".join(line[:9].strip() for line in text.splitlines() if line[:1] in "tn" and line[:9].strip())
     assert job == 2 * ("train-" + "n" * NAME)[:NAME], text
     assert f"local host {ADDRESS},\nremote host {ADDRESS}\n" in out["recorder --qpn 18"], out["recorder --qpn 18"]
+    assert "\ncontroller     away for 2 s, document 8 REFUSED: see roceway controller\n" in out["status"], out["status"]
     words = " ".join(out["controller"].split())
     assert PROBLEM in words and CONTROLLER["refusal"] in words, out["controller"]
 

@@ -42,6 +42,20 @@ static void print_state(const json_t *j)
 	printf("started        %s, %s ago\n", js(j, "started"), say_time(jn(j, "uptime_seconds")));
 }
 
+/* How it stands with its control center, if the file names one. */
+static void print_controller(const struct cli *cli)
+{
+	json_t *c = api_get_json(cli, "/v1/controller", NULL);
+
+	if (c && strcmp(js(c, "state"), "none") != 0) {
+		printf("controller     %s for %s", js(c, "state"), say_time(jn(c, "since_seconds")));
+		if (ji(c, "refused") || *js(c, "refusal"))
+			printf(", document %lld REFUSED: see roceway controller", ji(c, "refused"));
+		putchar('\n');
+	}
+	json_decref(c);
+}
+
 static int run_status(const struct cli *cli)
 {
 	json_t *j = api_get_json(cli, "/v1/status", NULL);
@@ -64,6 +78,7 @@ static int run_status(const struct cli *cli)
 			       "packets\n",
 			    ji(j, "tunnels_in_clear"));
 		print_pair(json_object_get(j, "standby"));
+		print_controller(cli);
 		printf("flows          %lld of at most %lld, ack mode %s\n", ji(j, "flows"),
 		    ji(j, "flows_max"), js(j, "ack_mode"));
 		printf("custody        %s of at most %s\n", say_bytes(jn(j, "custody_bytes")),
