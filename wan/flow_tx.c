@@ -238,7 +238,8 @@ void wan_tx_close(struct wan_txflow *f, rwy_time now)
 	close_step(f);
 }
 
-void wan_tx_abort(struct wan_txflow *f, rwy_time now)
+/* The peer may have it open. Only once: without custody it would seem not to. */
+static void end_at_peer(struct wan_txflow *f)
 {
 	bool peer_knows = f->open_acked || f->next_send > f->base || f->next_frag || f->named;
 
@@ -249,6 +250,12 @@ void wan_tx_abort(struct wan_txflow *f, rwy_time now)
 		wan_ctl_tx_dirty(f);
 	else
 		forget(f, false);
+}
+
+void wan_tx_abort(struct wan_txflow *f, rwy_time now)
+{
+	if (!f->aborted)
+		end_at_peer(f);
 }
 
 /* --- reports of the peer ---------------------------------------------------------------------- */
@@ -386,13 +393,15 @@ void wan_tx_broken(struct wan_tunnel *t, rwy_time now)
 
 		if (!f || !f->broken)
 			continue;
+		f->broken = false;
+		if (f->aborted) /* by the engine, after its memory was short */
+			continue;
 		const bool tell = !muted(f);
 
-		f->broken = false;
 		f->aborted = true;
 		if (tell && t->cfg.ops->tx_reset)
 			t->cfg.ops->tx_reset(t->cfg.ctx, f->user, now);
-		wan_tx_abort(f, now); /* the peer may have it open */
+		end_at_peer(f);
 	}
 }
 
