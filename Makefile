@@ -257,6 +257,8 @@ $(BUILD)/tests/unit/test_gw_site_key: $(call obj,gateway/control/site_key.c)
 QUIC_TEST_BIN := $(filter $(BUILD)/tests/unit/test_gw_quic%,$(UNIT_BIN))
 $(QUIC_TEST_BIN): $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c tests/lib/quic/lab.c)
 $(QUIC_TEST_BIN): LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls)
+# Allocations fail when the test says so.
+$(BUILD)/tests/unit/test_eng_no_memory: LDFLAGS_ALL += -Wl,--wrap=calloc
 # A client without a certificate is made by the test.
 $(BUILD)/tests/unit/test_gw_quic_certificates: LDFLAGS_ALL += -Wl,--wrap=gnutls_certificate_set_x509_key_file
 $(BUILD)/tests/unit/test_gw_rdma: $(call obj,$(addprefix gateway/carrier/rdma_,flow.c seal.c setup.c))

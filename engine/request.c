@@ -277,7 +277,8 @@ __attribute__((noinline)) static void note_no_memory(
 
 /*
  * Counter of a request for which there is no memory; NULL: there is. It is dropped before it is
- * accepted. A NAK names it when there is room, and a CNP asks the host to slow down.
+ * accepted. A NAK names it when there is room, and a CNP asks the host to slow down. Without memory
+ * for a flow the host sends it again by itself; without a tunnel eng_responder_accept ends it.
  */
 static inline uint64_t *no_memory(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
@@ -285,6 +286,8 @@ static inline uint64_t *no_memory(struct eng_responder *rs, const struct roce_pk
 
 	if (counter)
 		note_no_memory(rs, pkt, now);
+	else if (!rs->requests && !eng_responder_open(rs, now) && eng_wan(&rs->side))
+		counter = &rs->side.e->c.drop_no_buffer;
 	return counter;
 }
 

@@ -85,11 +85,14 @@ void wan_rx_reap(struct wan_tunnel *t)
 	}
 }
 
-static struct wan_rxflow *flow_open(struct wan_tunnel *t, const struct wan_f_data *d, rwy_time now)
+/* NULL: it is refused, or *again: there is no memory. */
+static struct wan_rxflow *flow_open(
+    struct wan_tunnel *t, const struct wan_f_data *d, bool *again, rwy_time now)
 {
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
 	struct wan_rxflow *f = calloc(1, sizeof(*f));
 
+	*again = !f;
 	if (!f)
 		return NULL;
 	f->t = t;
@@ -140,9 +143,7 @@ static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data 
 		end_slot(t, d->flow, true);
 		return NULL;
 	}
-	f = flow_open(t, d, now);
-	*again = !f && s->state != WAN_SLOT_ENDED;
-	return f;
+	return flow_open(t, d, again, now);
 }
 
 /* --- data ------------------------------------------------------------------------------------- */

@@ -54,6 +54,21 @@ static bool slots_grow(struct wan_tunnel *t)
 	return true;
 }
 
+static bool ring_grow(struct wan_txflow *f)
+{
+	uint32_t cap = f->ring ? (f->mask + 1) * 2 : RING_MIN;
+	struct rwy_buf **v = calloc(cap, sizeof(*v));
+
+	if (!v)
+		return false;
+	for (uint64_t s = f->base; s < f->end; s++)
+		v[s & (cap - 1)] = f->ring[s & f->mask];
+	free(f->ring);
+	f->ring = v;
+	f->mask = cap - 1;
+	return true;
+}
+
 int wan_tx_open(
     struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now)
 {
@@ -65,8 +80,10 @@ int wan_tx_open(
 	if (!t->tx_free && !slots_grow(t))
 		return RWY_ENOMEM;
 	f = calloc(1, sizeof(*f));
-	if (!f)
+	if (!f || !ring_grow(f)) {
+		free(f);
 		return RWY_ENOMEM;
+	}
 	struct wan_txslot *s = &t->tx[t->tx_free - 1];
 
 	f->id = (t->tx_free - 1) | (uint32_t)s->use << WAN_SLOT_BITS;
@@ -173,22 +190,6 @@ static void close_step(struct wan_txflow *f)
 }
 
 /* --- calls of the engine ---------------------------------------------------------------------- */
-static bool ring_grow(struct wan_txflow *f)
-{
-	uint32_t cap = f->ring ? (f->mask + 1) * 2 : RING_MIN;
-	struct rwy_buf **v = calloc(cap, sizeof(*v));
-
-	if (!v)
-		return false;
-	/* A flow without a ring is empty: base == end. */
-	for (uint64_t s = f->base; f->ring && s < f->end; s++)
-		v[s & (cap - 1)] = f->ring[s & f->mask];
-	free(f->ring);
-	f->ring = v;
-	f->mask = cap - 1;
-	return true;
-}
-
 /* Called before a buffer is added: a flow that was idle begins a new run. */
 static void note_run(struct wan_txflow *f)
 {
@@ -211,7 +212,7 @@ void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy
 
 	wan_stir(f->t);
 	assert(b->len > 0 && b->len <= UINT16_MAX);
-	if (f->broken || f->aborted || ((!f->ring || f->end - f->base > f->mask) && !ring_grow(f))) {
+	if (f->broken || f->aborted || (f->end - f->base > f->mask && !ring_grow(f))) {
 		f->broken = t->broken = true;
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
