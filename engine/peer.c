@@ -362,10 +362,10 @@ void eng_peer_delivered(struct eng_tunnel *t)
 		set_unheard(t, false);
 }
 
-void eng_peer_reset(struct eng_tunnel *t, rwy_time now)
+void eng_peer_reset(struct eng_tunnel *t, bool refused, rwy_time now)
 {
 	t->peer.tx = NULL;
-	t->peer.resets++;
+	t->peer.resets += refused;
 	t->peer.owed = t->peer.word;
 	if (is_too_old(t))
 		set_unheard(t, false);

@@ -58,8 +58,9 @@ size_t eng_peer_open_info(uint8_t *out);
 void eng_peer_opened(struct eng_tunnel *t, struct wan_rxflow *rx, rwy_time now);
 /* The other gateway has a message of ours. */
 void eng_peer_delivered(struct eng_tunnel *t);
-/* Our flow is gone: there was no memory for it, or the other gateway is too old to know it. */
-void eng_peer_reset(struct eng_tunnel *t, rwy_time now);
+/* Our flow is gone: memory was short here, or the other gateway refused it: it has none, or is too
+ * old to know the flow. */
+void eng_peer_reset(struct eng_tunnel *t, bool refused, rwy_time now);
 /* Ends both flows, if they are there. The tunnel is being removed. */
 void eng_peer_end(struct eng_tunnel *t, rwy_time now);
 

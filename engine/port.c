@@ -314,24 +314,28 @@ static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_t
 	                                               : eng_responder_open_info(user, ENG_OPEN_REQ, info);
 }
 
+static void tx_ended(struct eng_tunnel *t, void *user, bool refused, rwy_time now)
+{
+	if (is_mgmt(t, user))
+		eng_mgmt_ended(t);
+	else if (is_peer(t, user))
+		eng_peer_reset(t, refused, now);
+	else if (!((struct eng_side *)user)->is_requester)
+		eng_responder_reset(user, now);
+	else if (refused)
+		eng_requester_responses_refused(user);
+	else
+		eng_requester_responses_broken(user, now);
+}
+
 static void tx_reset(void *ctx, void *user, rwy_time now)
 {
-	struct eng_tunnel *t = ctx;
-	struct eng_responder *rs = user;
+	tx_ended(ctx, user, true, now);
+}
 
-	if (is_mgmt(t, user)) {
-		eng_mgmt_ended(t);
-		return;
-	}
-	if (is_peer(t, user)) {
-		eng_peer_reset(t, now);
-		return;
-	}
-	if (rs->side.is_requester) {
-		eng_requester_responses_refused(user);
-		return;
-	}
-	eng_responder_reset(rs, now);
+static void tx_broken(void *ctx, void *user, rwy_time now)
+{
+	tx_ended(ctx, user, false, now);
 }
 
 static void rx_dgram(void *ctx, struct rwy_buf *b, rwy_time now)
@@ -417,6 +421,7 @@ const struct wan_ops eng_wan_ops = {
     .tx_executed = tx_executed,
     .tx_reopen = tx_reopen,
     .tx_reset = tx_reset,
+    .tx_broken = tx_broken,
     .tx_crc = tx_crc,
     .rx_dgram = rx_dgram,
     .congested = wan_path_congested,

@@ -188,6 +188,7 @@ static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, boo
 	struct rwy_buf *b = NULL;
 
 	rq->owes_control = false;
+	rq->owed = *c;
 	if (eng_requester_need_responses(rq, now))
 		b = eng_ctrl_buf(rq->side.e, c);
 	if (b) {
@@ -198,7 +199,6 @@ static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, boo
 		if (!tried)
 			eng_record_side(&rq->side, &r, now);
 		rq->owes_control = true;
-		rq->owed = *c;
 		eng_wheel_arm(rq, now + RWY_MS);
 	}
 }
@@ -427,4 +427,16 @@ void eng_requester_fail(
 	        .end = (uint8_t)end},
 	    false, now);
 	eng_requester_enter(rq, ENG_Q_FAILED);
+}
+
+void eng_requester_responses_broken(struct eng_requester *rq, rwy_time now)
+{
+	eng_requester_responses_refused(rq);
+	if (rq->side.state == ENG_Q_FAILED) { /* FAIL was the last message */
+		rq->owes_control = true;
+		eng_wheel_arm(rq, now + RWY_MS);
+	} else if (!eng_requester_tells(rq)) { /* else it fails when the host's QP has ended */
+		eng_requester_fail(
+		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
+	}
 }

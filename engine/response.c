@@ -141,6 +141,12 @@ static bool no_memory(
 	return true;
 }
 
+/* The host sends it again when it is asked again. */
+static bool no_flow(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
+{
+	return pkt->info->op != ROCE_OP_ACK && eng_wan(&rq->side) && !eng_requester_need_responses(rq, now);
+}
+
 /*
  * End-to-end credits are between the host and this gateway. The remote host would heed those of a
  * READ response, and never hear of new ones, for unsolicited ACKs end here (IBA 9.7.7.2).
@@ -195,6 +201,10 @@ void eng_requester_take_response(
 	struct roce_reqr_act act = {0};
 	if (no_memory(rq, pkt, b, now)) {
 		eng_drop(e, b, &e->c.drop_memory_read);
+		return;
+	}
+	if (no_flow(rq, pkt, now)) {
+		eng_drop(e, b, &e->c.drop_no_buffer);
 		return;
 	}
 	uint64_t resent = rq->reqr.resent;

@@ -63,7 +63,7 @@ struct wan_txflow {
 	bool closing;    /* ends after what was sent; muted */
 	bool aborted;    /* custody is freed; waits for the acknowledgement of ABORT; muted */
 	bool dead;       /* retired: out of the table, freed when no list holds it */
-	bool broken;     /* no memory for its ring: the flow ends by tx_reset at the next tick */
+	bool broken;     /* no memory for its ring: the flow ends by tx_broken at the next tick */
 	bool bulk;       /* leaves a part of the tunnel's credit to others (wan_tx_bulk) */
 	bool ahead;      /* on the list of flows that are not bulk */
 	bool ends;       /* the newest buffer ended a message (wan/fec/fec.h) */

@@ -388,6 +388,9 @@ void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now)
 
 void wan_tx_broken(struct wan_tunnel *t, rwy_time now)
 {
+	const struct wan_ops *ops = t->cfg.ops;
+	void (*told)(void *ctx, void *user, rwy_time now) = ops->tx_broken ? ops->tx_broken : ops->tx_reset;
+
 	t->broken = false;
 	for (uint32_t i = 0; i < t->tx_cap; i++) {
 		struct wan_txflow *f = t->tx[i].f;
@@ -400,8 +403,8 @@ void wan_tx_broken(struct wan_tunnel *t, rwy_time now)
 		const bool tell = !muted(f);
 
 		f->aborted = true;
-		if (tell && t->cfg.ops->tx_reset)
-			t->cfg.ops->tx_reset(t->cfg.ctx, f->user, now);
+		if (tell && told)
+			told(t->cfg.ctx, f->user, now);
 		end_at_peer(f);
 	}
 }

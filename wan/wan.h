@@ -71,6 +71,9 @@ struct wan_ops {
 	/* The peer refused or lost the flow (it sent RESET). After the call wan frees the custody
 	 * and the flow. */
 	void (*tx_reset)(void *ctx, void *user, rwy_time now);
+	/* The same when memory was short here: a buffer given to the flow was freed. NULL: tx_reset
+	 * is called. */
+	void (*tx_broken)(void *ctx, void *user, rwy_time now);
 	/*
 	 * The CRC-32 (rwy/crc32.h) of some bytes and then of all of b, a packet in custody: `crc`
 	 * is that of the bytes. For one that ends with a CRC-32 of itself it follows from the

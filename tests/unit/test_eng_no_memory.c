@@ -20,8 +20,17 @@
 
 static const struct rc_mk send_a = {
     .opcode = ROCE_RC_SEND_ONLY, .dqpn = QPN_B, .ack_req = true, .payload_len = 64, .src = A, .dst = B};
+static const struct rc_mk read_a = {
+    .opcode = ROCE_RC_READ_REQ, .dqpn = QPN_B, .va = 0x1000, .len = 64, .src = A, .dst = B};
 static const struct rc_mk ack_b = {
     .opcode = ROCE_RC_ACK, .dqpn = QPN_A, .syndrome = 0x1f, .msn = 1, .src = B, .dst = A};
+static const struct rc_mk answer_b = {.opcode = ROCE_RC_READ_RESP_ONLY,
+    .dqpn = QPN_A,
+    .syndrome = 0x1f,
+    .msn = 2,
+    .payload_len = 64,
+    .src = B,
+    .dst = A};
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
@@ -117,6 +126,47 @@ static void test_opened_flow(void **state)
 	assert_int_equal(site[1].psn, 1);
 }
 
+/* No memory for the flow of responses: the host sends its response again. */
+static void test_response(void **state)
+{
+	struct eng_responder *rs;
+
+	connect_and_rest();
+	send_of(&read_a, 1);
+	eng_pair_run(20 * RWY_MS);
+	rs = side_of_a();
+	wan_rx_reset(rs->responses, eng_now);
+	rs->responses = NULL;
+	eng_pair_run(20 * RWY_MS);
+	no_memory_after(0, 1);
+	send_of(&answer_b, 1);
+	assert_int_equal(lack, 0);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[0].responses, 0);
+	send_of(&answer_b, 1);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[0].responses, 1);
+}
+
+/* A response was lost because that flow could not grow: its host gets an error. */
+static void test_lost_response(void **state)
+{
+	connect_and_rest();
+	for (roce_psn psn = 1; psn <= 20; psn++)
+		send_of(&read_a, psn);
+	eng_pair_run(20 * RWY_MS);
+	eng_pair_cut(true);
+	no_memory_after(0, 1);
+	for (roce_psn psn = 1; psn <= 20; psn++)
+		send_of(&answer_b, psn);
+	assert_int_equal(lack, 0);
+	eng_pair_run(5 * RWY_MS);
+	eng_pair_cut(false);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(site[0].of[0].naks, 1);
+	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
+}
+
 static int set_up_first(void **state)
 {
 	*state = &let;
@@ -131,6 +181,8 @@ int main(void)
 	    TEST(test_request, eng_pair_set_up),
 	    TEST(test_request, set_up_first),
 	    TEST(test_opened_flow, eng_pair_set_up),
+	    TEST(test_response, eng_pair_set_up),
+	    TEST(test_lost_response, eng_pair_set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
