@@ -126,7 +126,9 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 	e->sb.since = now;
 	e->sb.at = RWY_NEVER;
 	e->sb.cursor = 0;
-	e->sb.stuck = e->sb.still = e->sb.whole = false;
+	e->sb.still = e->sb.whole = false;
+	/* A copy that failed is missing in the next state, too. */
+	e->sb.stuck = e->sb.stuck && eng_sb_copies(e);
 	eng_sb_claim_all(e, now);
 	eng_sb_tell(e, now);
 	if (e->ops->serves && (eng_sb_serves(e) != served || to == ENG_SB_REPLACED))

@@ -57,6 +57,16 @@ static uint32_t tenant_at(unsigned gw, uint32_t index)
 	return index ? index - gw * SP_TENANTS : 0;
 }
 
+static struct rwy_buf *gw_alloc(void *bufs, uint32_t headroom, uint32_t len)
+{
+	for (unsigned i = 0; i < SP_GATEWAYS; i++)
+		if (bufs == &sp_gw[i].bufs && sp_gw[i].starved)
+			return NULL;
+	return heap_buf_alloc(bufs, headroom, len);
+}
+
+static const struct rwy_buf_ops gw_bufs = {gw_alloc, heap_buf_free};
+
 /* --- links -------------------------------------------------------------------------------------- */
 
 /* Room for a datagram; NULL: it is lost. */
@@ -301,7 +311,7 @@ void sp_start(unsigned gw)
 	g->frozen = false;
 	g->asked = 0;
 	g->serves = !c->standby.on;
-	assert_int_equal(eng_new(&g->e, c, &ops, g, (struct rwy_bufs){&heap_buf_ops, &g->bufs}, sp_now), 0);
+	assert_int_equal(eng_new(&g->e, c, &ops, g, (struct rwy_bufs){&gw_bufs, &g->bufs}, sp_now), 0);
 	free(c);
 	if (sp_started)
 		sp_started(gw);

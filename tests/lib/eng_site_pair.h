@@ -54,6 +54,7 @@ struct sp_gw {
 	unsigned idx;
 	uint64_t bufs;
 	bool frozen;
+	bool starved;               /* the engine gets no buffer */
 	bool serves;                /* as ops.serves said last; and how often it was called, */
 	unsigned told, replaced;    /* and how often with `replaced` */
 	unsigned sent;              /* packets to hosts */

@@ -272,6 +272,31 @@ static int begin_paired(void **state)
 	return r;
 }
 
+/*
+ * No buffer is left in the turn that copies all connections: the gateway has no standby then, and
+ * tries again.
+ */
+static void test_no_buffer_for_copies(void **state)
+{
+	sh_begin();
+	sp_start(SP_B);
+	sp_start(SP_A1);
+	sp_reach(SP_A1, "alone", 4 * SP_WAIT);
+	sh_connect();
+	sh_b.silent = true;
+	sh_request(6);
+	sp_start(SP_A2);
+	while (strcmp(sp_state(SP_A2), "storing"))
+		sp_run(SP_STEP);
+	sp_gw[SP_A1].starved = true;
+	while (!sp_counters(SP_A1)->copy_failed)
+		sp_run(SP_STEP);
+	sp_gw[SP_A1].starved = false;
+	sp_reach(SP_A1, "paired", 5 * RWY_SEC);
+	sh_request(7);
+	assert_true(sh_acked(7));
+}
+
 #define PAIRED(t) cmocka_unit_test_setup_teardown(t, begin_paired, sp_tear_down)
 
 int main(void)
@@ -282,6 +307,7 @@ int main(void)
 	    PAIRED(test_ack_waits_for_the_same_process),
 	    PAIRED(test_read_waits),
 	    PAIRED(test_nak_waits),
+	    cmocka_unit_test_setup_teardown(test_no_buffer_for_copies, sp_set_up, sp_tear_down),
 	    cmocka_unit_test_setup_teardown(test_single_ack_waits, custody_set_up, sp_tear_down),
 	    PAIRED(test_alone_as_near),
 	    cmocka_unit_test_setup_teardown(test_near_is_not_copied, near_set_up, sp_tear_down),
