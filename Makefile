@@ -86,7 +86,7 @@ SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
 SIMDC_SRC  := $(wildcard tests/sim/dc/*.c)
 SIMWORLD_SRC := tests/sim/dc/words.c \
-               $(addprefix tests/sim/,world.c gateway.c faults.c links.c pool.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
+               $(addprefix tests/sim/,world.c gateway.c faults.c links.c pool.c heap.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
 SIMPERF_SRC := $(wildcard tests/sim/perf/*.c) $(SIMWORLD_SRC)
 SIMSTALL_SRC := $(wildcard tests/sim/stall/*.c) $(SIMWORLD_SRC)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
@@ -309,7 +309,7 @@ $(BUILD)/tests/quic_peer: $(call obj,$(filter-out %_port.c,$(wildcard gateway/ca
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=malloc -Wl,--wrap=free $(CORE_LIBS) -lm
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=malloc -Wl,--wrap=free -Wl,--wrap=calloc -Wl,--wrap=realloc $(CORE_LIBS) -lm
 SIMWORLD_LIB := $(call obj,$(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
 $(BUILD)/tests/sim/rwyperf: $(call obj,$(SIMPERF_SRC)) $(SIMWORLD_LIB)
 $(BUILD)/tests/sim/rwystall: $(call obj,$(SIMSTALL_SRC)) $(SIMWORLD_LIB)

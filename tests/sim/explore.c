@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tests/sim/explore.h"
+#include "tests/sim/heap.h"
 #include "tests/sim/words.h"
 
 /* NICs begin when the tunnel knows its round trip: before that a lost datagram is missed after 200
@@ -205,7 +206,11 @@ static uint64_t complete_faults(uint64_t faults)
 	if (faults & F_WORKERS)
 		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
 		            F_DRAIN_CUT | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_NIC |
-		            F_LATE | F_SQUEEZE | F_RESETS);
+		            F_LATE | F_SQUEEZE | F_RESETS | F_HEAP);
+	/* A reservation that finds no memory, and a connection that ends before its operation that is
+	 * not carried, pass for faults. */
+	if (faults & F_HEAP)
+		faults &= ~(F_RATES | F_UNCARRIED);
 	if (faults & F_POOL) /* its bounds follow from the buffers */
 		faults &= ~(uint64_t)F_BOUNDS;
 	return faults;
@@ -225,7 +230,9 @@ bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how)
 	r->verbose = how->verbose;
 	r->packets = how->packets;
 	draw_world(r, seed, how);
+	sim_heap_short(faults & F_HEAP ? 4u << seed % 7 : 0, seed);
 	run_world(r, how);
+	sim_heap_short(0, 0);
 	/* A takeover takes its time from either run. */
 	if (alone && !r->pair_hit &&
 	    sim_took(r) > FAIR * alone + FAIR_MORE +

@@ -3,6 +3,7 @@
 #include "tests/sim/world_int.h"
 
 #include "tests/sim/bounds.h"
+#include "tests/sim/heap.h"
 #include "tests/sim/states.h"
 
 #include <stdio.h>
@@ -23,11 +24,16 @@
 static struct rwy_buf *buf_alloc(void *ctx, uint32_t headroom, uint32_t len)
 {
 	struct site *s = ctx;
+	struct sim_buf *m;
+	bool may;
 
-	if (s->w->cfg.buffers && s->bufs >= s->w->cfg.buffers)
+	if ((s->w->cfg.buffers && s->bufs >= s->w->cfg.buffers) || sim_heap_fails())
 		return NULL;
 	s->bufs++;
-	return &sim_buf_new(headroom, len)->b;
+	may = sim_heap_may_fail(false);
+	m = sim_buf_new(headroom, len);
+	sim_heap_may_fail(may);
+	return &m->b;
 }
 
 static void buf_free(void *ctx, struct rwy_buf *b)
@@ -45,8 +51,10 @@ static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct site *s = ctx;
-	struct sim_buf *m = sim_buf_new(SIM_ROOM, tx->len);
+	const bool may = sim_heap_may_fail(false);
+	struct sim_buf *m;
 
+	m = sim_buf_new(SIM_ROOM, tx->len);
 	s->turns = 0;
 	memcpy(m->b.data, tx->buf ? tx->buf->data : tx->bytes, tx->len);
 	m->b.w0 = tx->tenant ? s->world_of[tx->tenant] : 0;
@@ -56,13 +64,16 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		sim_link_send(&s->w->links, sim_link_id(SIM_LAN_DOWN, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
+	sim_heap_may_fail(may);
 }
 
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct site *s = ctx;
-	struct sim_buf *m = sim_buf_new(SIM_ROOM, wan_tx_size(tx));
+	const bool may = sim_heap_may_fail(false);
+	struct sim_buf *m;
 
+	m = sim_buf_new(SIM_ROOM, wan_tx_size(tx));
 	s->turns = 0;
 	wan_tx_write(tx, m->b.data);
 	m->b.w2 = s->worker;
@@ -75,6 +86,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 		sim_link_send(&s->w->links, sim_path_link(tx->path, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
+	sim_heap_may_fail(may);
 }
 
 static void log_line(void *ctx, int level, const char *msg)
@@ -306,7 +318,9 @@ void sim_gateway_poll(struct site *s, rwy_time now)
 		sim_rates_before(s->e, &s->rates, now);
 	if (s->stream || s->detour)
 		eng_stream_room(s->e, 0, SIM_CARRIER_ROOM - s->stream_n, UINT64_MAX);
+	sim_heap_may_fail(true);
 	eng_poll(s->e, now);
+	sim_heap_may_fail(false);
 	if (w->steering[s->idx] && !w->accounts)
 		w->accounts = sim_rates_after(s->e, &s->rates, now);
 	if (s->replaced) {
@@ -364,6 +378,7 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 		return;
 	}
 	s->bufs++;
+	sim_heap_may_fail(true);
 	sim_notes_take(s);
 	if (d->where / 2 == SIM_STREAM / 2)
 		eng_stream_rx(s->e, 0, b, w->now);
@@ -375,5 +390,6 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->tenant_at[b->w0].idx}, 1, w->now);
 	else
 		buf_free(s, b);
+	sim_heap_may_fail(false);
 	sim_gateway_poll(s, w->now);
 }

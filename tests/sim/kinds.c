@@ -95,6 +95,10 @@ static const uint64_t worker_kinds[] = {0, F_CM, F_LAN_LOSS, F_CRASH_FAR, F_REUS
     F_REUSE | F_LAN_LOSS, F_OUTAGE, F_CM | F_CRASH_NEAR, F_CRASH_BOTH, F_MASS, F_PAUSE, F_CM | F_CRASH_FAR,
     F_HOST, F_REUSE | F_TENANTS, F_IDLE, F_TOLD, F_MACHINE, F_SMALL, F_CM | F_OUTAGE, F_PATHS,
     F_REUSE | F_CRASH_FAR, F_RNR, F_UNCARRIED, F_SLOW, F_CM | F_REUSE};
+/* Allocations fail */
+static const uint64_t heap_kinds[] = {0, F_CRASH_FAR, F_MASS, F_CRASH_NEAR, F_REUSE, F_STANDBY, F_LAN_LOSS,
+    F_TENANTS, F_CRASH_BOTH, F_DETOUR, F_CM, F_STANDBY | F_CRASH_NEAR, F_MOVES, F_CAUSAL, F_MACHINE, F_PATHS,
+    F_IDLE, F_DRAIN, F_SMALL, F_OUTAGE};
 
 #define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
 
@@ -118,6 +122,7 @@ static const struct further {
     {LIST(detour_kinds), 6, F_DETOUR, F_KEYS, 2, 1},
     {LIST(machine_kinds), 9, F_MACHINE, F_KEYS, 2, 1},
     {LIST(worker_kinds), 4, F_WORKERS, F_LAN_LOSS, 2, 1},
+    {LIST(heap_kinds), 9, F_HEAP, F_KEYS, 2, 1},
 };
 
 bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)

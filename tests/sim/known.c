@@ -256,6 +256,14 @@ const struct sim_regression sim_regressions[] = {
     {700547, F_MACHINE | F_CM | F_KEYS},
     /* a drained gateway came back without a journal: idle hosts were told of a loss */
     {1100, F_MACHINE | F_DRAIN},
+    /* no memory for the flow of a first request, nor at the far gateway for one in a slot that is used
+     * again: its datagram was acknowledged and dropped */
+    {880009, F_CRASH_FAR | F_KEYS | F_HEAP},
+    /* no memory for the flow of responses, and for its growth: nobody was told that they are lost */
+    {880075, F_CRASH_BOTH | F_TENANTS | F_HEAP},
+    {880038, F_CRASH_NEAR | F_LAN_LOSS | F_BOUNDS | F_HEAP},
+    /* a copy for the standby failed in the turn of a change of state, and was waited for */
+    {880134, F_STANDBY | F_CRASH_NEAR | F_HEAP},
 };
 
 /*

@@ -50,6 +50,7 @@ static const struct word {
     {F_HOSTILE, "hostile", "a hostile host; --alone: the others without it"},
     {F_WORKERS, "workers", "gateways of two to four workers, which steer by queue pair"},
     {F_UNCARRIED, "uncarried", "operations that gateways do not carry"},
+    {F_HEAP, "heap", "allocations of the gateways fail"},
 };
 #define WORDS (sizeof(words) / sizeof(*words))
 
