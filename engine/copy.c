@@ -351,7 +351,7 @@ void eng_copy_delivered(struct eng_responder *rs, const struct rwy_buf *b)
 
 void eng_copy_taken(struct eng_responder *rs, uint64_t seq, rwy_time now)
 {
-	if (!rs->responses)
+	if (!rs->responses || seq == ENG_NO_SEQ)
 		return;
 	if (!rs->copy) {
 		wan_rx_delivered(rs->responses, seq, now);
@@ -363,8 +363,11 @@ void eng_copy_taken(struct eng_responder *rs, uint64_t seq, rwy_time now)
 
 void eng_copy_other_responses(struct eng_responder *rs)
 {
-	if (rs->copy)
-		rs->copy->done.responses = rs->copy->due.responses = rs->copy->said.responses = 0;
+	if (!rs->copy)
+		return;
+	rs->copy->done.responses = rs->copy->due.responses = rs->copy->said.responses = 0;
+	for (struct rwy_buf *b = rs->copy->answers.head; b; b = b->next)
+		b->seq = ENG_NO_SEQ; /* its number is of the flow before */
 }
 
 static void report_responses(struct eng_responder *rs, rwy_time now)
