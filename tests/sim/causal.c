@@ -15,7 +15,7 @@
  */
 static bool promised(const struct run *r)
 {
-	if (r->faults & F_CRASH_BOTH)
+	if (r->faults & (F_CRASH_BOTH | F_HEAP)) /* connections end, and hosts hear of it later */
 		return false;
 	if (r->faults & F_CAUSAL)
 		return !(r->faults & F_CHANGES); /* which change the mode */
