@@ -129,6 +129,7 @@ static void put_rate(struct wan_tunnel *t, struct wan_out *o)
 		f->rate_dirty = false;
 		if (f->dead)
 			continue;
+		f->rate_known = false;
 		rwy_put32(o->at, f->id);
 		rwy_put64(o->at + 4, f->window);
 		rwy_put64(o->at + 12, f->drain_Bps);
@@ -156,6 +157,22 @@ static bool lapped(const struct wan_tunnel *t, const struct wan_sent *s)
 	return t->log_at - s->log > t->log_mask + 1;
 }
 
+/*
+ * When an earlier RATE is acknowledged after the last one was sent, it may have come behind that
+ * one, which is sent again: once, when it is acknowledged, too. A window that changes all the time
+ * is else told again and again.
+ */
+static void on_rate_acked(struct wan_rxflow *f, bool last)
+{
+	bool again = last ? f->rate_doubt : f->rate_known;
+
+	if (last)
+		f->rate_known = true;
+	f->rate_doubt = !last && !again;
+	if (again)
+		wan_ctl_rate_dirty(f);
+}
+
 void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 {
 	if (lapped(t, s)) {
@@ -180,10 +197,9 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 				wan_tx_on_ctl_acked(f, l->kind == WAN_LOG_ABORT);
 			break;
 		case WAN_LOG_RATE:
-			/* A later one was sent meanwhile, and this one may have come behind it. */
 			r = wan_rx_find(t, l->id);
-			if (r && r->rate_no != l->count)
-				wan_ctl_rate_dirty(r);
+			if (r)
+				on_rate_acked(r, r->rate_no == l->count);
 			break;
 		case WAN_LOG_RESET:
 			if (WAN_SLOT(l->id) < t->rx_cap && t->rx[WAN_SLOT(l->id)].use == WAN_USE(l->id))

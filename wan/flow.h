@@ -124,6 +124,8 @@ struct wan_rxflow {
 	uint64_t window, drain_Bps; /* set by wan_rx_window */
 	uint32_t rate_no;           /* of what wan_rx_window last set; 0: nothing yet */
 	bool rate_dirty;            /* the flow is on the list of flows with a RATE to report */
+	bool rate_known;            /* the last RATE was acknowledged */
+	bool rate_doubt;            /* an earlier one was, after the last one was sent */
 	struct wan_rxflow *rate_next;
 	struct wan_rxflow *dirty_next;
 	struct wan_rxflow *close_next, *retired_next;

@@ -226,6 +226,31 @@ static void test_late_rate_alike(void **state)
 	late_rate(((uint64_t)1 << 32) + 65536, 1000000);
 }
 
+/* A window that changes all the time is told once or twice for each change. */
+static void test_many_rates(void **state)
+{
+	const struct wan_link_cfg l = {.delay = 25 * RWY_MS, .rate_Bps = 62500000};
+	const unsigned changes = 100;
+	struct wan_cfg cfg;
+	uint64_t sent;
+
+	wan_cfg_default(&cfg);
+	wan_pair_init(&p, &cfg, &l, &l, 7);
+	streams(1, 10, 1400, 10);
+	wan_pair_settle(&p, RWY_SEC);
+	sent = wan_pair_stats(&p, 1).c.tx_datagrams;
+	for (unsigned i = 0; i < changes; i++) {
+		const rwy_time at = p.now + 47 * RWY_MS; /* a little less than a round trip */
+
+		wan_rx_window(p.stream[0].rx, 65536 + 4096 * i, 1000000);
+		wan_pair_settle(&p, 47 * RWY_MS);
+		p.now = rwy_time_max(p.now, at);
+	}
+	wan_pair_settle(&p, RWY_SEC);
+	assert_in_range(wan_pair_stats(&p, 1).c.tx_datagrams - sent, changes, 3 * changes);
+	wan_pair_fini(&p);
+}
+
 /* A carrier is proven by way of the path that works, whichever that is. */
 static void test_carrier_beside_dead_path(void **state)
 {
@@ -413,6 +438,7 @@ int main(void)
 	    cmocka_unit_test(test_many_resets),
 	    cmocka_unit_test(test_late_rate),
 	    cmocka_unit_test(test_late_rate_alike),
+	    cmocka_unit_test(test_many_rates),
 	    cmocka_unit_test(test_carrier_beside_dead_path),
 	    cmocka_unit_test(test_marks_wrap),
 	    cmocka_unit_test(test_marks_elsewhere),
