@@ -324,6 +324,7 @@ struct eng_requester {
 	struct eng_response_wait *wait;
 	/* Its oldest entry, its length, its capacity: a power of two that grows. */
 	uint32_t wait_head, wait_n, wait_cap;
+	struct eng_response_wait wait_one; /* the first ring: there is always memory for one */
 	/*
 	 * A message for the near gateway that found no buffer: it is sent as soon as one is free.
 	 */

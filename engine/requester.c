@@ -114,7 +114,8 @@ void eng_requester_free(struct eng_requester *rq, rwy_time now)
 		wan_rx_reset(rq->requests, now);
 	abort_responses(rq, now);
 	forget_requests(rq);
-	free(rq->wait);
+	if (rq->wait != &rq->wait_one)
+		free(rq->wait);
 	if (rq->responder)
 		eng_pair_undo(rq);
 	eng_mem_wait_end(&rq->side);

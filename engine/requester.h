@@ -96,8 +96,8 @@ static inline uint64_t eng_requester_unsynced(const struct eng_requester *rq, ui
 }
 /* Reports delivered requests to the near gateway, up to the first that waits for responses. */
 void eng_requester_report(struct eng_requester *rq, rwy_time now);
-/* Request `seq` is delivered once the near gateway has all responses sent. False: no memory. */
-bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq, roce_psn psn);
+/* Request `seq` is delivered once the near gateway has all responses sent. */
+void eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq, roce_psn psn);
 /*
  * The flow of requests has ended, or another one is open: requests that came by it have no sequence
  * number until the same request comes again.

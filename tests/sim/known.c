@@ -264,6 +264,8 @@ const struct sim_regression sim_regressions[] = {
     {880038, F_CRASH_NEAR | F_LAN_LOSS | F_BOUNDS | F_HEAP},
     /* a copy for the standby failed in the turn of a change of state, and was waited for */
     {880134, F_STANDBY | F_CRASH_NEAR | F_HEAP},
+    /* no memory to note that a report waits for SYNC: the far gateway died between them */
+    {710115, F_CRASH_FAR | F_KEYS | F_HEAP},
     /* answers of an earlier flow that waited for copies were reported in the next one */
     {700344, F_STANDBY | F_RNR | F_KEYS | F_HEAP},
     {700170, F_STANDBY | F_MASS | F_HEAP},

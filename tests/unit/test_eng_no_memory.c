@@ -3,6 +3,7 @@
  * A single allocation fails, at a bad moment: what hosts have ACKs for arrives, or they get an error,
  * and nobody waits for ever. The explorer's fault `heap` has the moments that nobody thought of.
  */
+#include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/table.h"
 #include "tests/lib/eng_pair.h"
@@ -156,7 +157,7 @@ static void test_lost_response(void **state)
 		send_of(&read_a, psn);
 	eng_pair_run(20 * RWY_MS);
 	eng_pair_cut(true);
-	no_memory_after(0, 1);
+	no_memory_after(1, 1); /* the first is for the list of those responses */
 	for (roce_psn psn = 1; psn <= 20; psn++)
 		send_of(&answer_b, psn);
 	assert_int_equal(lack, 0);
@@ -165,6 +166,34 @@ static void test_lost_response(void **state)
 	eng_pair_run(RWY_SEC);
 	assert_int_equal(site[0].of[0].naks, 1);
 	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
+}
+
+/*
+ * The first request is reported when the near gateway has the SYNC, and not before, also where there
+ * is no memory to note that.
+ */
+static void test_report_start(void **state)
+{
+	const struct eng_key k = {
+	    .src = rwy_ip_from4((uint8_t[4])A), .dst = rwy_ip_from4((uint8_t[4])B), .qpn = QPN_B};
+	const struct eng_requester *rq;
+
+	send_of(&send_a, 0);
+	eng_pair_run(20 * RWY_MS);
+	rq = (const struct eng_requester *)eng_find(site[1].e, &k, true);
+	assert_non_null(rq);
+	eng_pair_cut(true);
+	no_memory_after(2, 9); /* the flow of responses and its ring are made */
+	send_of(&ack_b, 0);
+	no_memory_after(0, 0);
+	assert_true(rq->responses && rq->responses_sent == 1);
+	assert_int_equal(rq->acked_seq, 1);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(rq->reported_seq, 0);
+	eng_pair_cut(false);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(rq->reported_seq, 1);
+	assert_int_equal(site[0].of[0].ack_psn, 0);
 }
 
 static int set_up_first(void **state)
@@ -183,6 +212,7 @@ int main(void)
 	    TEST(test_opened_flow, eng_pair_set_up),
 	    TEST(test_response, eng_pair_set_up),
 	    TEST(test_lost_response, eng_pair_set_up),
+	    TEST(test_report_start, eng_pair_set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
