@@ -25,7 +25,7 @@ end
 frame_names[0x1a] = "DGRAM"
 
 local open_types = { [1] = "REQ", [2] = "RSP", [3] = "MGMT", [4] = "COPY", [5] = "PEER" }
-local ctrl_types = { [1] = "SYNC", [2] = "REWIND", [3] = "FAIL", [4] = "RESUME" }
+local ctrl_types = { [1] = "SYNC", [2] = "REWIND", [3] = "FAIL", [4] = "RESUME", [5] = "MOVED" }
 local peer_types = { [1] = "LOST", [2] = "SETTLED", [3] = "SERVING", [4] = "KNOWN" }
 local ends = {
 	[0] = "UNKNOWN", [1] = "REFUSED", [2] = "SILENT", [3] = "NOT_READY", [4] = "LOST", [5] = "ANSWER_LOST",
@@ -97,6 +97,7 @@ local f = {
 	retry = ProtoField.uint8("roceway.open.retry", "Retry"),
 	ack_timeout = ProtoField.uint8("roceway.open.ack_timeout", "ACK timeout + 1"),
 	pmtu = ProtoField.uint16("roceway.open.pmtu", "Path MTU"),
+	workers = ProtoField.uint8("roceway.open.workers", "Workers that steer by queue pair"),
 	incarnation = ProtoField.uint32("roceway.incarnation", "Incarnation"),
 	peer_qpn = ProtoField.uint32("roceway.open.peer_qpn", "Requester's QPN", base.HEX),
 	src4 = ProtoField.ipv4("roceway.open.src", "Source"),
@@ -109,6 +110,7 @@ local f = {
 	peer = ProtoField.uint8("roceway.peer", "Message about a process", base.DEC, peer_types),
 	syndrome = ProtoField.uint8("roceway.control.syndrome", "AETH syndrome", base.HEX),
 	ended = ProtoField.uint8("roceway.control.end", "Reason", base.DEC, ends),
+	worker = ProtoField.uint8("roceway.control.worker", "Worker that has the queue pair"),
 	psn = ProtoField.uint32("roceway.psn", "PSN"),
 	msn = ProtoField.uint32("roceway.msn", "MSN"),
 	depth = ProtoField.uint8("roceway.repair.depth", "Depth"),
@@ -321,6 +323,7 @@ local function open_info(tvb, tree)
 	tree:add(f.retry, tvb(2, 1))
 	tree:add(f.ack_timeout, tvb(3, 1))
 	tree:add(f.pmtu, tvb(4, 2))
+	tree:add(f.workers, tvb(6, 1))
 	tree:add(f.incarnation, tvb(8, 4))
 	tree:add(f.peer_qpn, tvb(12, 4))
 	address(tvb(16, 16), tree, f.src4, f.src6)
@@ -352,6 +355,8 @@ local function control(tvb, tree, state)
 	if type == 3 then
 		tree:add(f.syndrome, tvb(1, 1))
 		tree:add(f.ended, tvb(2, 1))
+	elseif type == 5 then
+		tree:add(f.worker, tvb(3, 1))
 	end
 	tree:add(f.incarnation, tvb(4, 4))
 	tree:add(f.qpn, tvb(8, 4))
