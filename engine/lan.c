@@ -26,7 +26,6 @@ struct lan_in {
 	struct roce_pkt pkt;
 	uint32_t tenant;
 	enum roce_parse_reason reason;
-	bool passed; /* by another worker */
 	/* RC only: the key of its connection's responder side, its hash, and its bucket. */
 	struct eng_key key;
 	uint32_t hash;
@@ -36,9 +35,6 @@ struct lan_in {
 };
 
 /*
- * An RC packet with a good ICRC: a request to the responder side, a response to the requester side.
- */
-/*
  * The packet is nobody's here. True: another worker gets it: a request the home worker, for only
  * there connections begin without CM; a response the one whose turn of pairing it is.
  */
@@ -47,8 +43,6 @@ __attribute__((noinline)) static bool pass_on(struct eng *e, const struct lan_in
 	const struct eng_note n = {.type = ENG_NOTE_PACKET, .tenant = in->tenant, .b = b};
 	int to = -1;
 
-	if (in->passed)
-		return false;
 	if (!roce_op_is_request(in->pkt.info))
 		to = eng_place_turn_elsewhere(e, &in->key);
 	else if (!eng_place_is_home(e, &in->key))
@@ -78,13 +72,29 @@ __attribute__((noinline)) static bool begins_elsewhere(struct eng *e, const stru
 	return !rs && eng_place_ask_leave(rq, in->pkt.dqpn);
 }
 
-INLINED void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
+/* A response, whose owner here is rq, or nobody: another worker has it, or its connection. */
+__attribute__((noinline)) static bool steered_away(struct eng *e, const struct lan_in *in,
+    const struct eng_responder *rs, struct eng_requester *rq, struct rwy_buf *b, bool passed, rwy_time now)
+{
+	if (!passed && !(rq && eng_pair_may_answer(rq, &in->pkt, now)) && pass_on(e, in, b))
+		return true;
+	if (!rq || (rs && rs->requester == rq) || !begins_elsewhere(e, in, rs, rq, now))
+		return false;
+	eng_drop(e, b, &e->c.drop_old_response);
+	return true;
+}
+
+/*
+ * An RC packet with a good ICRC: a request to the responder side, a response to the requester side.
+ * passed: another worker has no connection for it; it stays here.
+ */
+INLINED void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, bool passed, rwy_time now)
 {
 	struct eng_responder *rs = (struct eng_responder *)eng_find_hashed(e, &in->key, in->hash, false);
 	struct eng_requester *rq;
 
 	if (roce_op_is_request(in->pkt.info)) {
-		if (!rs && e->cfg.directory && pass_on(e, in, b))
+		if (!rs && e->cfg.directory && !passed && pass_on(e, in, b))
 			return;
 		if (!rs && !eng_admits(e, &in->key, false)) {
 			eng_admission_refuse(e, &in->key, now);
@@ -98,12 +108,8 @@ INLINED void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 		return;
 	}
 	rq = eng_pair_owner(e, in->tenant, rs, &in->pkt, now);
-	if (e->cfg.directory && !(rq && eng_pair_may_answer(rq, &in->pkt, now)) && pass_on(e, in, b))
+	if (e->cfg.directory && steered_away(e, in, rs, rq, b, passed, now))
 		return;
-	if (rq && e->cfg.directory && !(rs && rs->requester == rq) && begins_elsewhere(e, in, rs, rq, now)) {
-		eng_drop(e, b, &e->c.drop_old_response);
-		return;
-	}
 	if (!rq || !(rs || (rs = eng_responder_get(e, &in->key, false, now)))) {
 		eng_drop(e, b, &e->c.drop_unknown_qpn);
 		return;
@@ -267,7 +273,7 @@ INLINED void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy
 	}
 	switch ((enum roce_transport)pkt->info->transport) {
 	case ROCE_RC:
-		rc_packet(e, in, b, now);
+		rc_packet(e, in, b, false, now);
 		return;
 	case ROCE_UD:
 	case ROCE_UC:
@@ -322,7 +328,6 @@ INLINED void group_handle(struct eng *e, struct rwy_buf **bufs, const uint16_t *
 	for (unsigned i = 0; i < n; i++) {
 		in[i].reason = roce_parse(bufs[i]->data, bufs[i]->len, &in[i].pkt);
 		in[i].tenant = tenants[i];
-		in[i].passed = false;
 		in[i].bucket = NULL;
 		in[i].side = NULL;
 		if (in[i].reason != ROCE_PARSE_OK || in[i].pkt.info->transport != ROCE_RC)
@@ -349,7 +354,7 @@ INLINED void group_handle(struct eng *e, struct rwy_buf **bufs, const uint16_t *
 
 void eng_lan_passed(struct eng *e, uint32_t tenant, struct rwy_buf *b, rwy_time now)
 {
-	struct lan_in in = {.tenant = tenant, .passed = true};
+	struct lan_in in = {.tenant = tenant};
 
 	in.reason = roce_parse(b->data, b->len, &in.pkt);
 	if (in.reason != ROCE_PARSE_OK || !eng_tenant(e, tenant)) { /* it went meanwhile */
@@ -358,7 +363,7 @@ void eng_lan_passed(struct eng *e, uint32_t tenant, struct rwy_buf *b, rwy_time 
 	}
 	in.key = (struct eng_key){in.pkt.src, in.pkt.dst, in.pkt.dqpn, tenant};
 	in.hash = eng_key_hash(e->hash_seed, &in.key, false);
-	rc_packet(e, &in, b, now);
+	rc_packet(e, &in, b, true, now);
 }
 
 static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
