@@ -206,7 +206,10 @@ void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time 
 		return;
 	}
 	eng_responder_move(e, &k, c->qpn, c->worker, now);
-	if (rq && !rq->requests) /* they begin there again */
+	/* They begin there again; what is left of them here goes with its flow (port.c). */
+	if (rq && rq->requests)
+		eng_place_leave(e, &rq->side.key, true);
+	else if (rq)
 		eng_requester_free(rq, now);
 }
 

@@ -232,6 +232,13 @@ static enum eng_flow flow_after(const struct eng_tunnel *t, enum wan_close_reaso
 	rwy_unreachable();
 }
 
+/* Of a connection that went to another worker. */
+static bool has_gone(const struct eng_requester *rq, enum wan_close_reason reason)
+{
+	return rq->side.e->cfg.directory &&
+	       (rq->side.state == ENG_Q_IDLE || (reason == WAN_CLOSE_BY_SENDER && !eng_requester_tells(rq)));
+}
+
 /*
  * The near gateway aborted its flow, or is gone. An unpaired side is freed then, for its turn holds
  * up others; so is one that is at another worker.
@@ -246,8 +253,7 @@ static void requests_end(
 	/* Reports of what a flow had are for that flow: a standby's comes after it. */
 	if (reason == WAN_CLOSE_PEER_RESET)
 		eng_requester_forget_numbers(rq);
-	if (moved || (!rq->responder && (rq->turn != ENG_TURN_NONE ||
-	                                    (rq->side.e->cfg.directory && rq->side.state == ENG_Q_IDLE))))
+	if (moved || (!rq->responder && (rq->turn != ENG_TURN_NONE || has_gone(rq, reason))))
 		eng_requester_free(rq, now);
 }
 
