@@ -269,6 +269,13 @@ const struct sim_regression sim_regressions[] = {
     /* answers of an earlier flow that waited for copies were reported in the next one */
     {700344, F_STANDBY | F_RNR | F_KEYS | F_HEAP},
     {700170, F_STANDBY | F_MASS | F_HEAP},
+    /* workers: both hosts began at once, and the two directions went to each other's workers */
+    {234000025, F_WORKERS},
+    {237000071, F_WORKERS | F_UNCARRIED},
+    /* the same, and a flow that waited for its turn stayed when its near gateway had left */
+    {234000016, F_WORKERS | F_REUSE},
+    /* a restored connection whose far host had begun anew at another worker was malformed */
+    {235000077, F_WORKERS | F_CRASH_BOTH},
 };
 
 /*
