@@ -86,7 +86,7 @@ SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
 SIMDC_SRC  := $(wildcard tests/sim/dc/*.c)
 SIMWORLD_SRC := tests/sim/dc/words.c \
-               $(addprefix tests/sim/,world.c gateway.c faults.c links.c pool.c heap.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
+               $(addprefix tests/sim/,world.c gateway.c faults.c workers.c links.c pool.c heap.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
 SIMPERF_SRC := $(wildcard tests/sim/perf/*.c) $(SIMWORLD_SRC)
 SIMSTALL_SRC := $(wildcard tests/sim/stall/*.c) $(SIMWORLD_SRC)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
