@@ -201,7 +201,7 @@ void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time 
 		return;
 	}
 	/* The far host's own requests are here, and it may have ACKs: this host repeats later. */
-	if (rq && eng_requester_answered(rq) && rq->requests && rq->reqr.q.n) {
+	if (rq && eng_requester_answered(rq) && rq->reqr.q.n) {
 		eng_responder_abort(rs, now);
 		return;
 	}
@@ -209,7 +209,7 @@ void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time 
 	/* They begin there again; what is left of them here goes with its flow (port.c). */
 	if (rq && rq->requests)
 		eng_place_leave(e, &rq->side.key, true);
-	else if (rq)
+	else if (rq && !eng_requester_tells(rq))
 		eng_requester_free(rq, now);
 }
 

@@ -28,12 +28,13 @@ static bool cm_local_remote(
 	return true;
 }
 
+/* The key of the local host's requests. */
 static struct eng_key requests_key(const struct cm_sides *s, uint32_t tenant)
 {
 	return (struct eng_key){s->local->ip, s->remote->ip, s->remote->qpn, tenant};
 }
 
-/* Of the remote host's requests. */
+/* The same of the remote host's requests. */
 static struct eng_key other_key(const struct cm_sides *s, uint32_t tenant)
 {
 	return (struct eng_key){s->remote->ip, s->local->ip, s->local->qpn, tenant};

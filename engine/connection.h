@@ -76,6 +76,7 @@ struct eng_side {
 	struct eng_tenant *tenant; /* of key.tenant; it outlives its sides */
 	struct eng_host *host;     /* the local host; it outlives its sides, too */
 	uint64_t most;             /* most bytes that it ever held (memory.h) */
+	uint64_t entry;            /* its hash in the directory */
 	/* In the ring of sides that wait for memory; NULL: not in it. */
 	struct eng_side *wait_next, *wait_prev;
 };
@@ -280,6 +281,7 @@ struct eng_requester {
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
 	uint8_t near_workers; /* eng_open.workers of its flow */
+	bool near_named;      /* it named its host's QPN, which may have ACKs */
 	/* the flow was opened again for the incarnation that was here before */
 	bool continued;
 	bool tried;        /* it had a turn, and nobody answered */

@@ -43,7 +43,7 @@
 	X(conns_expired, "flows removed for idleness")                                                       \
 	X(cm_messages, "CM messages carried")                                                                \
 	X(cm_connections, "connections learned from CM")                                                     \
-	X(conns_placed, "of them, given to another worker by their queue pair (gateway.steering)")           \
+	X(conns_placed, "connections given to another worker by their queue pair (gateway.steering)")        \
 	X(conns_redirected, "flows whose far gateway has their queue pair at another worker")                \
 	X(dgrams, "UD, UC and other IP packets carried best effort")                                         \
 	X(ack_blocked, "ACKs held back for lack of custody memory")                                          \

@@ -152,14 +152,25 @@ bool eng_directory_add(struct eng_directory *d, uint64_t hash, unsigned worker)
 	return true;
 }
 
+/* Two workers that entered it at the same time may have left it in both buckets. */
+static void remove_from(struct eng_directory *d, struct bucket *b, uint64_t entry)
+{
+	for (unsigned i = 0; i < WAYS; i++) {
+		uint64_t e = entry;
+
+		if (atomic_compare_exchange_strong_explicit(
+		        &b->entry[i], &e, 0, memory_order_release, memory_order_relaxed))
+			atomic_fetch_sub_explicit(&d->entries, 1, memory_order_relaxed);
+	}
+}
+
 void eng_directory_remove(struct eng_directory *d, uint64_t hash, unsigned worker)
 {
-	uint64_t e;
-	_Atomic uint64_t *at = entry_of(d, hash, &e);
+	const uint64_t e = (hash & ~(uint64_t)WORKER) | (worker + 1);
 
-	if (at && (e & WORKER) == worker + 1 &&
-	    atomic_compare_exchange_strong_explicit(at, &e, 0, memory_order_release, memory_order_relaxed))
-		atomic_fetch_sub_explicit(&d->entries, 1, memory_order_relaxed);
+	remove_from(d, first_bucket(d, hash), e);
+	if (second_bucket(d, hash) != first_bucket(d, hash))
+		remove_from(d, second_bucket(d, hash), e);
 }
 
 uint32_t eng_directory_entries(const struct eng_directory *d)

@@ -244,8 +244,8 @@ struct eng_ops {
 	void (*standby_note)(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now);
 	/*
 	 * A note for the engine of another worker (note.h), which gets it before any packet that
-	 * eng_directory_find() leads there from now on. *n is copied. False: there is no room; its
-	 * buffer stays the engine's. NULL only without a directory.
+	 * comes to that worker later. *n is copied. False: there is no room; its buffer stays the
+	 * engine's. NULL only without a directory.
 	 */
 	bool (*note)(void *ctx, unsigned worker, const struct eng_note *n);
 	/* Both QPNs of a connection are known (open), or it has ended. Once each. May be NULL. */

@@ -47,6 +47,9 @@ __attribute__((noinline)) static bool pass_on(struct eng *e, const struct lan_in
 		to = eng_place_turn_elsewhere(e, &in->key);
 	else if (!eng_place_is_home(e, &in->key))
 		to = (int)eng_place_home(e, &in->key);
+	/* The directory led here, perhaps to what never began: the home worker may begin it. */
+	if (to >= 0 && roce_op_is_request(in->pkt.info))
+		eng_place_leave(e, &in->key, false);
 	if (to < 0)
 		return false;
 	(void)eng_place_send(e, (unsigned)to, &n);

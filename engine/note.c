@@ -92,8 +92,10 @@ static void take_leave(struct eng *e, const struct eng_note *n, rwy_time now)
 	struct eng_responder *rs = (struct eng_responder *)eng_find(e, &k, false);
 	struct eng_note stays = *n;
 
-	if (!rs)
-		return; /* it went meanwhile */
+	if (!rs) { /* it went meanwhile */
+		eng_place_leave(e, &k, false);
+		return;
+	}
 	if (rs->side.state == ENG_R_NEW || rs->side.state == ENG_R_WAITING) {
 		eng_responder_move(e, &k, n->key.qpn, n->from, now);
 		return;
@@ -107,10 +109,18 @@ static void take_stays(struct eng *e, const struct eng_note *n, rwy_time now)
 {
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &n->key, true);
 
-	if (rq && rq->requests && !eng_requester_answered(rq))
+	if (rq && rq->requests && !eng_requester_answered(rq) && !rq->near_named)
 		eng_requester_redirect(rq, rq->requests,
 		    &(struct eng_moved){.incarnation = rq->incarnation, .qpn = n->qpn, .worker = n->from},
 		    now);
+}
+
+static void take_left(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &n->key, true);
+
+	if (rq && !rq->requests && !eng_requester_tells(rq))
+		eng_requester_free(rq, now);
 }
 
 void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)
@@ -142,6 +152,9 @@ void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)
 		return;
 	case ENG_NOTE_STAYS:
 		take_stays(e, n, now);
+		return;
+	case ENG_NOTE_LEFT:
+		take_left(e, n, now);
 		return;
 	}
 	rwy_unreachable();

@@ -26,6 +26,8 @@ enum eng_note_type {
 	 */
 	ENG_NOTE_LEAVE,
 	ENG_NOTE_STAYS,
+	/* key: another gateway, which does not steer, opens this flow at the home worker */
+	ENG_NOTE_LEFT,
 };
 
 struct eng_note {

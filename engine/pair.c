@@ -116,6 +116,17 @@ static rwy_time turn_ends(const struct eng_pair *p)
 	return p->turn_end + roce_reqr_busy(&p->turn->reqr);
 }
 
+static uint32_t turn_of(const struct eng_pair *p)
+{
+	return eng_owner_hash(&p->remote, &p->local);
+}
+
+/* Others may wait for a turn that nobody answers, at other workers perhaps. */
+static bool others_wait(const struct eng_pair *p)
+{
+	return anybody_waits(p) || p->e->cfg.directory;
+}
+
 /*
  * Where the workers of a gateway share address pairs, one of them at a time has turns of a pair. It
  * keeps the right to them until no late response can come.
@@ -126,7 +137,7 @@ static bool take_right(struct eng_pair *p)
 
 	if (!e->cfg.directory || p->own_turn)
 		return true;
-	if (!eng_directory_turn_take(e->cfg.directory, eng_owner_hash(&p->remote, &p->local), e->cfg.worker))
+	if (!eng_directory_turn_take(e->cfg.directory, turn_of(p), e->cfg.worker))
 		return false;
 	p->own_turn = true;
 	return true;
@@ -135,25 +146,23 @@ static bool take_right(struct eng_pair *p)
 /* Two pairs may share a turn of the directory, by their hash. */
 static bool shares_right(const struct eng_pair *p)
 {
-	const uint32_t h = eng_owner_hash(&p->remote, &p->local);
-
 	for (const struct eng_pair *q = p->e->pair_list; q; q = q->all_next)
-		if (q != p && q->own_turn &&
-		    eng_directory_turn_same(h, eng_owner_hash(&q->remote, &q->local)))
+		if (q != p && q->own_turn && eng_directory_turn_same(turn_of(p), turn_of(q)))
 			return true;
 	return false;
 }
 
-static void give_right(struct eng_pair *p)
+/* False: it had none. */
+static bool give_right(struct eng_pair *p)
 {
 	struct eng *e = p->e;
 
 	if (!p->own_turn)
-		return;
+		return false;
 	p->own_turn = false;
 	if (!shares_right(p))
-		eng_directory_turn_give(
-		    e->cfg.directory, eng_owner_hash(&p->remote, &p->local), e->cfg.worker);
+		eng_directory_turn_give(e->cfg.directory, turn_of(p), e->cfg.worker);
+	return true;
 }
 
 static void begin_next_turn(struct eng_pair *p, rwy_time now)
@@ -403,18 +412,20 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 	while ((p = *at)) {
 		struct eng_requester *rq = p->turn;
 
-		if (!rq && now >= p->quiet_until)
-			give_right(p);
+		/* Another worker may take it before the next tick. */
+		bool gave = !rq && now >= p->quiet_until && give_right(p);
+
 		if (!rq && !anybody_waits(p) && now >= p->quiet_until) {
 			forget_pair(e, at);
 			continue;
 		}
-		if (rq && anybody_waits(p) && now >= turn_ends(p)) {
+		if (rq && others_wait(p) && now >= turn_ends(p)) {
 			/* Others wait: it goes behind them, and no turn begins for a while. */
 			queue_again(p, rq, true, now);
 			p->late = p->silent > 1 ? NULL : rq;
 		}
-		begin_next_turn(p, now);
+		if (!gave)
+			begin_next_turn(p, now);
 		at = &p->all_next;
 	}
 }
@@ -426,7 +437,7 @@ rwy_time eng_pair_next(const struct eng *e)
 	if (!e->learning)
 		return at;
 	for (const struct eng_pair *p = e->pair_list; p; p = p->all_next) {
-		if (p->turn && anybody_waits(p))
+		if (p->turn && others_wait(p))
 			at = rwy_time_min(at, turn_ends(p));
 		else if (!p->turn && anybody_waits(p))
 			at = rwy_time_min(at, p->quiet_until);

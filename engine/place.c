@@ -49,6 +49,20 @@ void eng_place_leave(struct eng *e, const struct eng_key *k, bool requester)
 		eng_directory_remove(e->cfg.directory, hash_of(e, k, requester), e->cfg.worker);
 }
 
+void eng_place_began(struct eng_side *side)
+{
+	if (side->e->cfg.directory)
+		side->entry = hash_of(side->e, &side->key, side->is_requester);
+}
+
+void eng_place_gone(const struct eng_side *side)
+{
+	const struct eng *e = side->e;
+
+	if (e->cfg.directory)
+		eng_directory_remove(e->cfg.directory, side->entry, e->cfg.worker);
+}
+
 /* QPNs of consecutive queue pairs, whatever their step, spread evenly: the golden ratio. */
 static unsigned spread(uint32_t qpn, unsigned workers)
 {
@@ -69,7 +83,10 @@ unsigned eng_place_choose(
 bool eng_place_may_move(
     const struct eng_responder *rs, const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
-	if (rq->side.state != ENG_Q_PROBING || !rq->requests || rq->peer_named || rq->reqr.copies)
+	if (rq->side.state != ENG_Q_PROBING || !rq->requests || rq->near_named || rq->reqr.copies)
+		return false;
+	/* Only its home worker knows which connections CM has set up. */
+	if (rq->side.tenant->cfg.admission == ENG_ADMIT_CM)
 		return false;
 	if (rs && rs->side.state != ENG_R_NEW && rs->side.state != ENG_R_WAITING)
 		return false;

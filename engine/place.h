@@ -27,8 +27,11 @@ int eng_place_turn_elsewhere(const struct eng *e, const struct eng_key *k);
  * side must not begin.
  */
 bool eng_place_enter(struct eng *e, const struct eng_key *k, bool requester);
-/* It is gone. */
+/* The directory has no side of that key here any longer. */
 void eng_place_leave(struct eng *e, const struct eng_key *k, bool requester);
+/* A side that was entered has begun, and is gone. */
+void eng_place_began(struct eng_side *side);
+void eng_place_gone(const struct eng_side *side);
 /*
  * The worker for a connection that begins, by the QPN of the host with the lower address: the same
  * at both gateways. peer: eng_open.workers of the other one; if that is not ours, it is the home
@@ -52,7 +55,7 @@ bool eng_place_ask_leave(struct eng_requester *rq, uint32_t qpn);
 bool eng_place_send(struct eng *e, unsigned worker, const struct eng_note *n);
 /* The side will be at that worker, and is not here any longer. */
 void eng_place_announce(struct eng *e, const struct eng_key *k, bool requester, unsigned worker);
-/* It will not: that worker did not get the note. */
+/* The other worker did not get the note about it: the directory has no side of that key there. */
 void eng_place_recall(struct eng *e, const struct eng_key *k, bool requester, unsigned worker);
 
 #endif

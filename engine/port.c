@@ -88,6 +88,12 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		 * there as long as that tunnel exists.
 		 */
 		elsewhere = eng_place_elsewhere(e, &o.key, true);
+		/* A process that steered had it, and this one does not: when it tries again. */
+		if (elsewhere >= 0 && o.workers != eng_place_workers(e)) {
+			(void)eng_place_send(e, (unsigned)elsewhere,
+			    &(struct eng_note){.type = ENG_NOTE_LEFT, .tenant = o.key.tenant, .key = o.key});
+			return NULL;
+		}
 		if (!eng_steer_allows(e, o.key.tenant, &o.key.dst, &o.key.src, t->idx) ||
 		    !(rq = elsewhere >= 0 ? eng_requester_get_moved(e, &o.key, t->idx, now)
 		                          : eng_requester_get_at(e, &o.key, (int)t->idx, now)) ||

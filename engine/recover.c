@@ -260,8 +260,12 @@ bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time
 	struct eng_key k = {rs->side.key.dst, rs->side.key.src, rs->local_qpn, rs->side.key.tenant};
 	struct eng_requester *rq = rs->requester;
 
-	if (!rq && rs->local_qpn && (rq = requester_of(rs, &k, now)))
+	if (!rq && rs->local_qpn && (rq = requester_of(rs, &k, now))) {
+		const rwy_time close_at = rs->side.close_at;
+
 		eng_pair_join(rs, rq, ENG_BY_PEER);
+		rs->side.close_at = close_at; /* it does not begin, it ends */
+	}
 	if (!rq || rq->side.state == ENG_Q_ENDING || (rq->side.state == ENG_Q_FAILED && rq->host_ended))
 		return rq || !rs->local_qpn;
 	if (rq->side.state == ENG_Q_RUNNING && !rq->reqr.resumed)

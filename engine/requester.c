@@ -36,8 +36,11 @@ static struct eng_requester *get_side(
 	struct eng_tenant *t = eng_tenant(e, k->tenant);
 	struct eng_host *host = NULL;
 
-	if (rq)
+	if (rq) {
+		if (stays) /* it may have left the directory, to be moved */
+			(void)eng_place_enter(e, k, true);
 		return rq;
+	}
 	if (tunnel < 0 || !t) { /* a tenant that is being removed gets no new side */
 		refuse_side(e, k, &e->c.drop_no_route, now);
 		return NULL;
@@ -334,6 +337,7 @@ void eng_requester_open(
 	}
 	rq->open_pmtu = o->pmtu;
 	rq->near_workers = o->workers;
+	rq->near_named = o->peer_qpn;
 	rq->peer_named = o->peer_qpn && rq->responder && rq->remote_qpn == o->peer_qpn;
 }
 
@@ -433,7 +437,8 @@ void eng_requester_fail(
 void eng_requester_responses_broken(struct eng_requester *rq, rwy_time now)
 {
 	eng_requester_responses_refused(rq);
-	if (rq->side.state == ENG_Q_FAILED) { /* FAIL was the last message */
+	/* FAIL or MOVED was the last message. */
+	if (rq->side.state == ENG_Q_FAILED || rq->flow == ENG_FLOW_MOVED) {
 		rq->owes_control = true;
 		eng_wheel_arm(rq, now + RWY_MS);
 	} else if (!eng_requester_tells(rq)) { /* else it fails when the host's QP has ended */

@@ -60,6 +60,7 @@ void eng_insert(struct eng *e, struct eng_side *side)
 	struct eng_side **slot;
 
 	side->hash = eng_key_hash(e->hash_seed, &side->key, side->is_requester);
+	eng_place_began(side);
 	slot = &e->table[side->hash & e->table_mask];
 	side->chain = *slot;
 	*slot = side;
@@ -74,7 +75,7 @@ void eng_remove(struct eng *e, struct eng_side *side)
 	uint32_t slot = side->hash & e->table_mask;
 	struct eng_side **p = &e->table[slot];
 
-	eng_place_leave(e, &side->key, side->is_requester);
+	eng_place_gone(side);
 	while (*p && *p != side)
 		p = &(*p)->chain;
 	if (*p) {

@@ -5,6 +5,7 @@
  * sent in bursts as without a capture; each is copied once, into the worker's ring.
  */
 #include "gateway/datapath/capture_int.h"
+#include "gateway/datapath/notes.h"
 
 #include <rte_mbuf.h>
 #include <string.h>
@@ -275,6 +276,7 @@ static void on_seen(void *worker, unsigned packet)
 
 void gw_cap_burst_end(struct gw_worker *w)
 {
+	gw_notes_first(w);
 	if (w->lan_n)
 		eng_tenant_rx_seen(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now, on_seen, w);
 	w->lan_n = 0;

@@ -10,8 +10,7 @@
 #include "gateway/port/mbuf.h"
 #include "gateway/setup.h"
 
-#define NOTES_LEN   4096 /* notes that wait for a worker: as many CM messages, and more */
-#define NOTES_BURST 64   /* in one turn */
+#define NOTES_LEN 4096 /* notes that wait for a worker: as many as CM messages of a tunnel */
 
 static_assert(sizeof(struct eng_note) % 4 == 0, "an element of a ring");
 static_assert(GW_WORKERS_MAX <= ENG_WORKERS_MAX, "the directory has their numbers");
@@ -61,6 +60,9 @@ bool gw_note_send(void *ctx, unsigned worker, const struct eng_note *n)
 {
 	struct gw_worker *w = ctx, *to = w->app->worker[worker];
 
+	/* Packets that nobody knows leave room for what keeps connections. */
+	if (to && n->type == ENG_NOTE_PACKET && rte_ring_count(to->notes) > NOTES_LEN / 2)
+		return false;
 	if (!to || rte_ring_mp_enqueue_elem(to->notes, (void *)(uintptr_t)n, sizeof(*n)) != 0)
 		return false;
 	gw_worker_wake(to);
@@ -69,13 +71,12 @@ bool gw_note_send(void *ctx, unsigned worker, const struct eng_note *n)
 
 unsigned gw_notes_take(struct gw_worker *w)
 {
+	const unsigned waiting = rte_ring_count(w->notes);
 	struct eng_note n;
 	unsigned got = 0;
 
-	while (got < NOTES_BURST && rte_ring_sc_dequeue_elem(w->notes, &n, sizeof(n)) == 0) {
+	for (; got < waiting && rte_ring_sc_dequeue_elem(w->notes, &n, sizeof(n)) == 0; got++)
 		eng_note_take(w->eng, &n, w->now);
-		got++;
-	}
 	return got;
 }
 

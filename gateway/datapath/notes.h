@@ -19,8 +19,14 @@ void gw_notes_free(struct gw_worker *w);
 bool gw_note_send(void *ctx, unsigned worker, const struct eng_note *n);
 /* Gives the engine the notes that wait; returns their number. */
 unsigned gw_notes_take(struct gw_worker *w);
+/* The same before it gets hosts' packets: the directory may lead here those that follow a note. */
+static inline void gw_notes_first(struct gw_worker *w)
+{
+	if (w->notes && !rte_ring_empty(w->notes))
+		gw_notes_take(w);
+}
 
-/* out of line: the worker of a RoCE packet, by the directory; -1: that does not know it */
+/* The worker of a RoCE packet by the directory; -1: none. For gw_worker_of(). */
 int gw_directory_find(
     const struct gw_app *app, uint32_t vni, const struct rte_mbuf *m, const struct gw_pkt *k);
 

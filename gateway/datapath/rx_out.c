@@ -34,9 +34,7 @@ void gw_rx_flush(struct gw_worker *w)
 {
 	if (!w->lan_n)
 		return;
-	/* The directory may lead packets here that follow a note. */
-	if (w->notes && !rte_ring_empty(w->notes))
-		gw_notes_take(w);
+	gw_notes_first(w);
 	eng_tenant_rx(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now);
 	w->lan_n = 0;
 }
