@@ -61,7 +61,8 @@ static bool ring_grow(struct wan_txflow *f)
 
 	if (!v)
 		return false;
-	for (uint64_t s = f->base; s < f->end; s++)
+	/* A flow without a ring is empty: base == end. */
+	for (uint64_t s = f->base; f->ring && s < f->end; s++)
 		v[s & (cap - 1)] = f->ring[s & f->mask];
 	free(f->ring);
 	f->ring = v;

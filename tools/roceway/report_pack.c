@@ -124,8 +124,8 @@ int report_pack(const char *dir, const char *output)
 {
 	const char *const argv[] = {"tar", "-cz", "-C", dir, ".", NULL};
 	struct target to;
-	int from, rc = target_open(&to, output), ran, status = 0;
-	pid_t pid;
+	int from = -1, rc = target_open(&to, output), ran, status = 0;
+	pid_t pid = 0;
 
 	if (rc) {
 		cli_error("cannot write %s: %s", output, strerror(rc));
