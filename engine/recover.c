@@ -121,10 +121,17 @@ static bool queue_fatal_request(struct eng_requester *rq, roce_psn psn)
 	return true;
 }
 
+/* Without memory for the fatal request: an idle host is told when there is some (answer.c). */
 static void fail_ending(struct eng_requester *rq, roce_psn psn, rwy_time now)
 {
+	struct eng_responder *rs = rq->responder;
+
 	eng_requester_fail(
 	    rq, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), (enum eng_end)rq->end, now);
+	if (!rs || rq->host_ended)
+		return;
+	rs->untold = true;
+	eng_dirty(&rs->side);
 }
 
 /*
