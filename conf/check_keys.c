@@ -62,7 +62,7 @@ static int check_quic_for(const struct conf *c, const struct conf_tunnel *t, con
 	return 0;
 }
 
-/* What one of the two keys `carrier` and `detour` asks for. */
+/* The carrier that one of the keys `carrier` and `detour` asks for. */
 static int check_wish(const struct conf *c, const struct conf_tunnel *t, enum conf_carrier by,
     const char *key, const struct conf_node *n, struct conf_error *err)
 {

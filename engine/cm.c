@@ -231,6 +231,21 @@ struct eng_responder *eng_cm_dreq_waits(struct eng *e, uint32_t tenant, const st
 	return rs && eng_responder_holds_dreq(rs) ? rs : NULL;
 }
 
+bool eng_cm_asks_elsewhere(
+    struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, uint8_t tunnel, struct rwy_buf *b)
+{
+	const struct eng_note n = {.type = ENG_NOTE_DREQ, .tunnel = tunnel, .tenant = tenant, .b = b};
+	struct eng_key k;
+	int to = -1;
+
+	if (eng_cm_dreq_key(tenant, pkt, &k))
+		to = eng_place_elsewhere(e, &k, tunnel != ENG_NOTE_LAN);
+	if (to < 0)
+		return false;
+	(void)eng_place_send(e, (unsigned)to, &n);
+	return true;
+}
+
 bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct roce_cm_tab *tab;

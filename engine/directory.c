@@ -85,11 +85,6 @@ static struct bucket *second_bucket(const struct eng_directory *d, uint64_t hash
 	return &d->bucket[(hash >> BITS ^ hash >> 40) & d->mask];
 }
 
-void eng_directory_prefetch(const struct eng_directory *d, uint64_t hash)
-{
-	__builtin_prefetch(first_bucket(d, hash));
-}
-
 /* The place of the key's entry in a bucket; NULL: it is not there. *e: its value. */
 static _Atomic uint64_t *entry_in(struct bucket *b, uint64_t hash, uint64_t *e)
 {

@@ -38,8 +38,6 @@ void eng_directory_free(struct eng_directory *d);
  */
 uint64_t eng_directory_hash(
     const struct eng_directory *d, const struct eng_key *k, uint32_t vni, bool requester);
-/* Prefetches what eng_directory_find() reads. */
-void eng_directory_prefetch(const struct eng_directory *d, uint64_t hash);
 /* The worker that has it; -1: none has. */
 int eng_directory_find(const struct eng_directory *d, uint64_t hash);
 /* Enters it. False: another worker has it, or there is no room. True also if it was there. */

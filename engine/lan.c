@@ -133,19 +133,6 @@ static void take_cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt,
 		eng_rp_cnp(rs->requester, now);
 }
 
-/* A DREQ of a connection that another worker has: that one says when it may go (note.c). */
-static bool ask_elsewhere(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, struct rwy_buf *b)
-{
-	const struct eng_note n = {.type = ENG_NOTE_DREQ, .tunnel = ENG_NOTE_LAN, .tenant = tenant, .b = b};
-	struct eng_key k;
-	int to = eng_cm_dreq_key(tenant, pkt, &k) ? eng_place_elsewhere(e, &k, false) : -1;
-
-	if (to < 0)
-		return false;
-	(void)eng_place_send(e, (unsigned)to, &n);
-	return true;
-}
-
 /* A CM message of a local host: read, and carried. */
 static void carry_cm(
     struct eng *e, uint32_t tenant, unsigned tunnel, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
@@ -162,7 +149,7 @@ static void carry_cm(
 		return;
 	}
 	b->len = pkt->len;
-	if (e->cfg.directory && ask_elsewhere(e, tenant, pkt, b))
+	if (e->cfg.directory && eng_cm_asks_elsewhere(e, tenant, pkt, ENG_NOTE_LAN, b))
 		return;
 	rs = eng_cm_dreq_waits(e, tenant, pkt);
 	if (rs)

@@ -129,23 +129,31 @@ void eng_dreq_drop(struct eng_responder *rs)
 		rwy_buf_free(&rs->side.e->bufs, take_dreq(rs));
 }
 
-static void send_dreq(struct eng_responder *rs, rwy_time now)
+void eng_dreq_send(struct eng *e, const struct eng_key *k, struct rwy_buf *b, rwy_time now)
 {
-	const struct eng_key *k = &rs->side.key;
-	struct rwy_buf *b = take_dreq(rs);
-	struct eng *e = rs->side.e;
 	int to = eng_steer(e, k->tenant, &k->src, &k->dst, 0);
-	const struct eng_note n = {
-	    .type = ENG_NOTE_DREQ_GOES, .tunnel = ENG_NOTE_LAN, .tenant = k->tenant, .b = b};
 
-	if (!eng_place_is_home(e, k))
-		(void)eng_place_send(e, eng_place_home(e, k), &n);
-	else if (to < 0)
+	if (to < 0)
 		eng_drop(e, b, &e->c.drop_no_route);
 	else if (!eng_mgmt_room(e, (unsigned)to, k->tenant, &k->src))
 		eng_drop(e, b, &e->c.drop_cm_share);
 	else
 		eng_mgmt_send(e, (unsigned)to, k->tenant, &k->src, b, now);
+}
+
+/* The home worker sends it. */
+static void send_dreq(struct eng_responder *rs, rwy_time now)
+{
+	const struct eng_key *k = &rs->side.key;
+	struct rwy_buf *b = take_dreq(rs);
+	struct eng *e = rs->side.e;
+	const struct eng_note n = {
+	    .type = ENG_NOTE_DREQ_GOES, .tunnel = ENG_NOTE_LAN, .tenant = k->tenant, .b = b};
+
+	if (eng_place_is_home(e, k))
+		eng_dreq_send(e, k, b, now);
+	else
+		(void)eng_place_send(e, eng_place_home(e, k), &n);
 	eng_record_side(&rs->side, &(struct eng_record){.kind = ENG_REC_DREQ_SENT}, now);
 }
 

@@ -27,6 +27,8 @@ void eng_mgmt_ended(struct eng_tunnel *t);
  * dropped. Takes b.
  */
 void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+/* Sends the DREQ in b, of host k->src, in the management flow, or drops it for want of room. */
+void eng_dreq_send(struct eng *e, const struct eng_key *k, struct rwy_buf *b, rwy_time now);
 /* Sends the DREQ that waits if nothing keeps it. At the end of a turn. */
 void eng_dreq_pass(struct eng_responder *rs, rwy_time now);
 /*

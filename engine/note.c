@@ -10,7 +10,6 @@
 #include "engine/place.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
-#include "engine/steer.h"
 
 static bool from_lan(const struct eng_note *n)
 {
@@ -42,19 +41,6 @@ static void take_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
 		(void)eng_place_send(e, eng_place_home(e, &k), &back);
 }
 
-/* To the far host, in the management flow. */
-static void send_dreq(struct eng *e, const struct eng_note *n, const struct roce_pkt *pkt, rwy_time now)
-{
-	int to = eng_steer(e, n->tenant, &pkt->src, &pkt->dst, 0);
-
-	if (to < 0)
-		eng_drop(e, n->b, &e->c.drop_no_route);
-	else if (!eng_mgmt_room(e, (unsigned)to, n->tenant, &pkt->src))
-		eng_drop(e, n->b, &e->c.drop_cm_share);
-	else
-		eng_mgmt_send(e, (unsigned)to, n->tenant, &pkt->src, n->b, now);
-}
-
 /* The worker of its connection lets it go. */
 static void pass_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
 {
@@ -65,7 +51,7 @@ static void pass_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
 	} else if (roce_parse(n->b->data, n->b->len, &pkt) != ROCE_PARSE_OK) {
 		eng_drop(e, n->b, &e->c.drop_bad_cm);
 	} else if (from_lan(n)) {
-		send_dreq(e, n, &pkt, now);
+		eng_dreq_send(e, &(struct eng_key){pkt.src, pkt.dst, 0, n->tenant}, n->b, now);
 	} else if (eng_cm_learn(e, n->tenant, &pkt, now)) {
 		eng_lan_send(e, n->tenant, n->b, true, &pkt.dst, NULL);
 	} else {

@@ -38,6 +38,12 @@ rwy_time eng_pair_next(const struct eng *e);
 bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
 /* The key of the requests of the connection that pkt, a DREQ, ends. False: it is no DREQ. */
 bool eng_cm_dreq_key(uint32_t tenant, const struct roce_pkt *pkt, struct eng_key *k);
+/*
+ * pkt, which is b's, is a DREQ of a connection that another worker has: that one is asked whether
+ * it may go, and gets b (note.h). tunnel: it came by; ENG_NOTE_LAN: from the LAN. False: b stays.
+ */
+bool eng_cm_asks_elsewhere(
+    struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, uint8_t tunnel, struct rwy_buf *b);
 /* Notes CM_OPEN and CM_CLOSE of another worker (note.h). */
 void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now);
 void eng_cm_close_note(struct eng *e, const struct eng_note *n, rwy_time now);

@@ -154,21 +154,6 @@ static void drop_foreign(struct eng *e, struct rwy_buf *b, const struct roce_pkt
 	e->ops->lan_tx(e->ctx, &tx);
 }
 
-/* A DREQ of a connection that another worker has: that one says whether it may go (note.c). */
-static bool ask_elsewhere(
-    const struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, struct rwy_buf *b)
-{
-	const struct eng_note n = {
-	    .type = ENG_NOTE_DREQ, .tunnel = (uint8_t)t->idx, .tenant = tenant, .b = b};
-	struct eng_key k;
-	int to = eng_cm_dreq_key(tenant, pkt, &k) ? eng_place_elsewhere(t->e, &k, true) : -1;
-
-	if (to < 0)
-		return false;
-	(void)eng_place_send(t->e, (unsigned)to, &n);
-	return true;
-}
-
 /* Sends a CM MAD or a datagram of the other site to the LAN. */
 static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_time now)
 {
@@ -193,7 +178,8 @@ static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_t
 		drop_foreign(e, b, &pkt, cm && r == ROCE_PARSE_OK);
 		return;
 	}
-	if (cm && r == ROCE_PARSE_OK && e->cfg.directory && ask_elsewhere(t, (uint32_t)tenant, &pkt, b))
+	if (cm && r == ROCE_PARSE_OK && e->cfg.directory &&
+	    eng_cm_asks_elsewhere(e, (uint32_t)tenant, &pkt, (uint8_t)t->idx, b))
 		return;
 	if (cm && r == ROCE_PARSE_OK && eng_peer_holds_dreq(t, (uint32_t)tenant, &pkt, now)) {
 		eng_drop(e, b, &e->c.drop_cm_lost);
@@ -238,7 +224,7 @@ static enum eng_flow flow_after(const struct eng_tunnel *t, enum wan_close_reaso
 	rwy_unreachable();
 }
 
-/* Of a connection that went to another worker. */
+/* The side is what a connection left that went to another worker. */
 static bool has_gone(const struct eng_requester *rq, enum wan_close_reason reason)
 {
 	return rq->side.e->cfg.directory &&

@@ -120,7 +120,7 @@ void eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq, roce_p
 	struct eng_response_wait *last;
 
 	if (rq->wait_n == rq->wait_cap && !wait_grow(rq)) {
-		/* What the last one waits for comes with the responses of this one. */
+		/* The last entry waits for the responses of this one, too. */
 		last = &rq->wait[(rq->wait_head + rq->wait_n - 1) & (rq->wait_cap - 1)];
 		last->idx = idx;
 		if (last->seq == ENG_NO_SEQ)

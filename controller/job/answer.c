@@ -114,7 +114,7 @@ static json_t *fits_json(
 	return j;
 }
 
-/* Of ranks nobody posted pairs: the number of one tells nothing, the two addresses do. */
+/* Nobody posted the pairs of ranks: the number of one tells nothing, the two addresses do. */
 static void tell_pair(json_t *j, const struct plan_job_result *res, const struct plan_job_pair *p)
 {
 	char a[MDL_ADDR], b[MDL_ADDR];

@@ -96,11 +96,6 @@ void sim_worker_stopped(struct site *s)
 	directory_new(w, s->idx);
 }
 
-uint32_t sim_placed(const struct world *w, unsigned site)
-{
-	return w->directory[site] ? eng_directory_entries(w->directory[site]) : 0;
-}
-
 unsigned sim_workers(const struct world *w)
 {
 	return w->engines > w->gateways ? w->engines / 2 : 1;

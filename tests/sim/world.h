@@ -98,8 +98,6 @@ unsigned sim_workers(const struct world *w);
 struct eng *sim_worker(struct world *w, unsigned site, unsigned worker);
 /* Bytes in custody of all workers of the site's gateway, which must be there. */
 uint64_t sim_custody(struct world *w, unsigned site);
-/* Connections of the site's gateway that are not at home now: sides in its directory. */
-uint32_t sim_placed(const struct world *w, unsigned site);
 uint64_t sim_buffers(const struct world *w, unsigned site); /* buffers that its engine holds */
 uint64_t sim_no_buffer(const struct world *w);              /* packets that found no buffer (cfg.buffers) */
 /* NULL, or what was wrong first with what an engine was charged for (accounts.h). */

@@ -283,7 +283,7 @@ static void test_reused_by_cm(void **state)
 	}
 }
 
-/* Of many connections between two hosts, without CM, each answer finds its own request. */
+/* Each answer finds its own request among many connections between two hosts, without CM. */
 static void test_many(void **state)
 {
 	enum { MANY = 20000, APART = 800 };

@@ -146,7 +146,7 @@ static void add_file(struct report *r, const char *path, const char *name)
 	fclose(in);
 }
 
-/* What a program prints is a part. One that cannot be written is as any other part. */
+/* The output of a program is a part, which may not be written, like any other part. */
 static void add_output(struct report *r, const char *name, const char *const *argv)
 {
 	FILE *f = report_stopped ? NULL : part(r, name);
