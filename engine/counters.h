@@ -31,6 +31,7 @@
 	X(drop_draining, "requests that came while the gateway was about to stop: hosts send them again")    \
 	X(parked, "requests held until the path MTU is known")                                               \
 	X(host_resent, "packets sent again to a local host")                                                 \
+	X(host_asked, "sent again only to ask for an ACK: the rest of the message is late")                  \
 	X(packet_seq_err, "PSN sequence NAKs received from local hosts")                                     \
 	X(rnr_nak_received, "RNR NAKs received from local hosts")                                            \
 	X(local_ack_timeout_err, "a local host did not answer in time")                                      \

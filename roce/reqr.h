@@ -63,6 +63,10 @@ struct roce_reqr {
 	roce_psn recover; /* after a cut the window is not cut again before una reaches this */
 	bool recovering;
 	uint32_t since_ackreq; /* packets sent since the last one with AckReq */
+	/* All requests are at the host: the last, sent without AckReq, asks then; or RWY_NEVER. */
+	rwy_time ask_at;
+	rwy_time sent_at; /* when the last packet was sent; 0: none was */
+	bool asking;      /* it goes again to ask */
 	uint8_t rnr_count, retry_count;
 	bool failed;
 	/* After a restart the host may have more than was sent here: ACKs ahead are valid. */
@@ -97,7 +101,8 @@ struct roce_reqr {
 	 */
 	uint64_t owed_max;
 	bool one_read;
-	uint64_t sent, resent, rnr_naks, seq_naks, timeouts, implied_naks; /* counters, monotonic */
+	/* Counters, monotonic. asked: packets that went again only to ask for an ACK. */
+	uint64_t sent, resent, asked, rnr_naks, seq_naks, timeouts, implied_naks;
 };
 
 /* Makes an empty queue from PSN `first` on; cfg is copied. pmtu: 0: unknown. */
@@ -125,7 +130,7 @@ struct roce_reqr_tx {
 	bool ack_req;      /* BTH AckReq must be set in the packet sent */
 	/* it may be cleared: a later packet of the same call asks for an ACK */
 	bool ack_less;
-	bool again; /* a retransmission */
+	bool again; /* a retransmission, but not one that only asks */
 	/* READ: number of responses received already; the packet requests the rest */
 	uint32_t skip;
 };

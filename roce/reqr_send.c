@@ -2,8 +2,9 @@
 /* RC requester: chooses the packets that go to the host now, and which of them have AckReq. */
 #include "roce/reqr_int.h"
 
-#define ACKREQ_MOST 16u         /* most packets from one AckReq to the next */
-#define SMALL_READS (64u << 10) /* bytes that a queue pair may always ask for */
+#define ACKREQ_MOST 16u          /* most packets from one AckReq to the next */
+#define SMALL_READS (64u << 10)  /* bytes that a queue pair may always ask for */
+#define REST_WAIT   (2 * RWY_MS) /* for the rest of a message */
 
 static bool credits_matter(const struct roce_reqr *r)
 {
@@ -17,14 +18,35 @@ static uint32_t window(const struct roce_reqr *r)
 	return r->probe || r->rnr_count || credits_matter(r) ? 1 : r->window;
 }
 
-static bool want_ack(const struct roce_reqr *r, const struct rwy_buf *b, uint32_t win)
+/* More of its message follows. */
+static bool is_before_end(const struct rwy_buf *b)
+{
+	const uint8_t pos = roce_op(b->opcode)->pos;
+
+	return pos == ROCE_POS_FIRST || pos == ROCE_POS_MIDDLE;
+}
+
+/*
+ * Packets come so quickly that the rest of a message will not be long, and the host answers so
+ * quickly that the response timer does not run out before an ACK of all.
+ */
+static bool is_quick(const struct roce_reqr *r, rwy_time now)
+{
+	return rwy_since(r->sent_at, now) < REST_WAIT / 2 && r->srtt && r->srtt + 4 * r->rttvar < REST_WAIT;
+}
+
+/*
+ * The last request here asks for an ACK, unless the rest of its message is about to come: where
+ * many queue pairs send in turn, each packet would ask. If the rest does not come, ask_at asks.
+ */
+static bool want_ack(const struct roce_reqr *r, const struct rwy_buf *b, uint32_t win, rwy_time now)
 {
 	uint32_t every = r->window >> 2 < ACKREQ_MOST ? r->window >> 2 : ACKREQ_MOST;
 
 	if (roce_reqr_needs_response(b)) /* it gets a response anyway */
 		return false;
-	return !b->next || r->inflight + 1 >= win || r->since_ackreq + 1 >= every ||
-	       roce_reqr_end(b) == r->high;
+	return (!b->next && !(is_before_end(b) && is_quick(r, now))) || r->inflight + 1 >= win ||
+	       r->since_ackreq + 1 >= every || roce_reqr_end(b) == r->high;
 }
 
 static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win, rwy_time now)
@@ -32,8 +54,9 @@ static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win,
 	struct rwy_buf *b = r->next;
 	roce_psn end = roce_reqr_end(b);
 
-	*tx = (struct roce_reqr_tx){
-	    .b = b, .ack_req = want_ack(r, b, win), .again = roce_psn_before(b->psn, r->high)};
+	*tx = (struct roce_reqr_tx){.b = b,
+	    .ack_req = want_ack(r, b, win, now),
+	    .again = roce_psn_before(b->psn, r->high) && !r->asking};
 	if (b == r->q.head && roce_reqr_is_read(b))
 		tx->skip = (r->una - b->psn) & ROCE_PSN_MASK;
 	if (roce_reqr_is_read(b)) {
@@ -42,13 +65,15 @@ static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win,
 		r->owed += bytes;
 		roce_reqr_host_asked(r->host, bytes, now);
 	}
-	if (tx->ack_req && !tx->again && !r->sample_at) {
+	if (tx->ack_req && !tx->again && !r->asking && !r->sample_at) {
 		r->sample_at = now;
 		r->sample_psn = b->psn;
 	}
 	r->since_ackreq = tx->ack_req || roce_reqr_needs_response(b) ? 0 : r->since_ackreq + 1;
 	r->sent++;
 	r->resent += tx->again;
+	r->asked += r->asking;
+	r->asking = false;
 	b->stamp = now;
 	r->inflight++;
 	r->next = b->next;
@@ -98,8 +123,11 @@ unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned 
 	r->read_waits = false;
 	while (n < max && r->next && r->inflight < win && may_ask(r))
 		send_one(r, &out[n++], win, now);
-	if (n)
+	if (n) {
+		r->sent_at = now;
 		roce_reqr_sent(r, now);
+		r->ask_at = r->since_ackreq && !r->next ? now + REST_WAIT : RWY_NEVER;
+	}
 	if (n > 1)
 		need_not_ask(out, n);
 	return n;

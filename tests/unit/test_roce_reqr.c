@@ -102,6 +102,66 @@ static void test_window(void **state)
 	rq_fini(&q);
 }
 
+/* A message whose rest is late: its last packet does not ask at once, and then goes again to ask. */
+static void test_rest_of_a_message(void **state)
+{
+	struct roce_reqr_act act;
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	rq_push(&q, ROCE_RC_SEND_FIRST, 1);
+	assert_int_equal(rq_send(&q), 1);
+	assert_true(q.tx[0].ack_req); /* nobody knows whether others come quickly */
+	rq_ack(&q, P(0));
+	q.now += RWY_MS / 4;
+	rq_push(&q, ROCE_RC_SEND_MIDDLE, 1);
+	assert_int_equal(rq_send(&q), 1);
+	assert_false(q.tx[0].ack_req);
+	assert_int_equal(roce_reqr_next(&q.r), q.now + 2 * RWY_MS);
+	q.now += 2 * RWY_MS;
+	roce_reqr_tick(&q.r, &act, q.now);
+	assert_int_equal(rq_send(&q), 1);
+	assert_true(q.tx[0].ack_req);
+	assert_false(q.tx[0].again);
+	assert_int_equal(q.tx[0].b->psn, P(1));
+	assert_int_equal(q.r.asked, 1);
+	assert_int_equal(q.r.resent, 0);
+	assert_int_equal(q.r.timeouts, 0);
+	q.now += RWY_MS;
+	rq_ack(&q, P(1));
+	assert_int_equal(q.done, 2);
+	assert_true(q.r.srtt < RWY_MS); /* Karn */
+	assert_int_equal(roce_reqr_next(&q.r), RWY_NEVER);
+
+	/* Requests that come slowly ask at once. */
+	rq_push(&q, ROCE_RC_SEND_MIDDLE, 1);
+	assert_int_equal(rq_send(&q), 1);
+	assert_true(q.tx[0].ack_req);
+	rq_ack(&q, P(2));
+
+	/* The answer comes before the question goes: what comes next is no repeat. */
+	q.now += RWY_MS / 4;
+	rq_push(&q, ROCE_RC_SEND_MIDDLE, 1);
+	assert_int_equal(rq_send(&q), 1);
+	assert_false(q.tx[0].ack_req);
+	q.now += 2 * RWY_MS;
+	roce_reqr_tick(&q.r, &act, q.now);
+	rq_ack(&q, P(3)); /* the remote host had set AckReq itself */
+	rq_push(&q, ROCE_RC_SEND_LAST, 1);
+	assert_int_equal(rq_send(&q), 1);
+	assert_int_equal(q.tx[0].b->psn, P(4));
+	assert_true(q.tx[0].ack_req);
+	assert_int_equal(q.r.asked, 1);
+
+	/* Without an answer the timer goes on as ever. */
+	q.now = roce_reqr_next(&q.r);
+	roce_reqr_tick(&q.r, &act, q.now);
+	assert_int_equal(q.r.timeouts, 1);
+	assert_int_equal(rq_send(&q), 1);
+	assert_true(q.tx[0].again);
+	rq_fini(&q);
+}
+
 static void test_ackreq_at_most_16_apart(void **state)
 {
 	unsigned since = 0;
@@ -569,6 +629,7 @@ int main(void)
 	    cmocka_unit_test(test_push),
 	    cmocka_unit_test(test_send_and_ack),
 	    cmocka_unit_test(test_window),
+	    cmocka_unit_test(test_rest_of_a_message),
 	    cmocka_unit_test(test_ackreq_at_most_16_apart),
 	    cmocka_unit_test(test_one_ack_for_a_burst),
 	    cmocka_unit_test(test_last_packets_keep_ackreq),
