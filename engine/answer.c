@@ -200,9 +200,12 @@ void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time 
 		eng_responder_moved_late(rs, c, now);
 		return;
 	}
-	/* The far host's own requests are here, and it may have ACKs: this host repeats later. */
-	if (rq && eng_requester_answered(rq) && rq->reqr.q.n) {
-		eng_responder_abort(rs, now);
+	/*
+	 * The far host's own requests are here, and it may have ACKs: this host's begin again
+	 * later, when it repeats them. It has none where its gateway has ended their flow.
+	 */
+	if (rq && rq->requests && eng_requester_answered(rq) && rq->reqr.q.n) {
+		eng_responder_start(rs, rs->resp.start, rs->resp.pmtu, now);
 		return;
 	}
 	eng_responder_move(e, &k, c->qpn, c->worker, now);

@@ -66,9 +66,13 @@ static void take_moved(struct eng *e, const struct eng_note *n, rwy_time now)
 	struct eng_responder *rs = eng_tenant(e, n->tenant) ? eng_responder_get(e, &n->key, true, now) : NULL;
 	struct eng_requester *rq = rs && n->qpn ? (struct eng_requester *)eng_find(e, &k, true) : NULL;
 
-	if (!rs)
+	if (!rs) {
 		eng_place_leave(e, &n->key, false);
-	else if (rq && !rq->responder && rq->remote_qpn == n->key.qpn)
+		return;
+	}
+	if (n->begun && rs->side.state == ENG_R_NEW)
+		eng_responder_start(rs, n->first, 0, now);
+	if (rq && !rq->responder && rq->remote_qpn == n->key.qpn)
 		eng_pair_join(rs, rq, ENG_BY_PEER);
 }
 

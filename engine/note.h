@@ -17,7 +17,10 @@ enum eng_note_type {
 	ENG_NOTE_DREQ,
 	ENG_NOTE_DREQ_GOES, /* b: the same, to the home worker: it may go */
 	ENG_NOTE_PACKET,    /* b: an RC packet of a local host that belongs to nobody here */
-	/* key: the host's requests come to you from now on; qpn: its own, 0: not known */
+	/*
+	 * key: the host's requests come to you from now on; qpn: its own, 0: not known. begun: the
+	 * first of them has PSN `first`, whichever comes first: some were under way.
+	 */
 	ENG_NOTE_MOVED,
 	/*
 	 * Worker `from` has the requester side of `key`, which the QP of its host answers that has
@@ -35,6 +38,8 @@ struct eng_note {
 	uint8_t target;    /* CM_OPEN */
 	uint8_t tunnel;    /* DREQ, DREQ_GOES: it came by this tunnel; ENG_NOTE_LAN: from the LAN */
 	uint8_t from;      /* LEAVE, STAYS: the sender's number */
+	bool begun;        /* MOVED */
+	roce_psn first;    /* MOVED */
 	uint32_t tenant;   /* index */
 	uint32_t qpn;      /* MOVED, LEAVE, STAYS */
 	struct rwy_buf *b; /* it moves with the note; NULL: none */

@@ -193,9 +193,13 @@ static void ask_again(struct eng_responder *rs, uint32_t local_qpn)
 void eng_responder_move(
     struct eng *e, const struct eng_key *k, uint32_t local_qpn, unsigned worker, rwy_time now)
 {
-	const struct eng_note n = {.type = ENG_NOTE_MOVED, .tenant = k->tenant, .qpn = local_qpn, .key = *k};
+	struct eng_note n = {.type = ENG_NOTE_MOVED, .tenant = k->tenant, .qpn = local_qpn, .key = *k};
 	struct eng_responder *rs = (struct eng_responder *)eng_find(e, k, false);
 
+	if (rs && rs->side.state == ENG_R_WAITING) {
+		n.begun = true;
+		n.first = rs->resp.start;
+	}
 	eng_place_announce(e, k, false, worker);
 	if (!eng_place_send(e, worker, &n))
 		eng_place_recall(e, k, false, worker);

@@ -276,6 +276,8 @@ const struct sim_regression sim_regressions[] = {
     {234000016, F_WORKERS | F_REUSE},
     /* a restored connection whose far host had begun anew at another worker was malformed */
     {235000077, F_WORKERS | F_CRASH_BOTH},
+    /* redirected by a worker that the connection had left, it took its repeats for answered ones */
+    {280000020, F_WORKERS | F_PATHS},
 };
 
 /*
