@@ -168,6 +168,7 @@ struct gw_worker {
 	uint8_t *nh_used;
 	struct gw_seen *seen;
 	struct rte_ring *handoff;       /* frames that another worker received and this one owns */
+	struct gw_hand *hand;           /* by worker: frames of this burst; NULL: one worker */
 	struct rte_ring *notes;         /* of other workers (datapath/notes.h); NULL: none */
 	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
 	struct rte_ring *to_kernel;     /* owned by the control thread: all workers put, it takes */
@@ -202,6 +203,7 @@ struct gw_worker {
 	unsigned idx, lcore;
 	unsigned rxqs, ports, tunnels;
 	unsigned lan_n;
+	uint64_t handing; /* workers with frames in hand[], as bits */
 	/* intr_fd: receive interrupts; epoll_fd: all wake-ups; wake_fd: the eventfd; -1: none */
 	int intr_fd, epoll_fd, wake_fd;
 	bool low;         /* packet buffers are nearly used up */
@@ -219,8 +221,14 @@ struct gw_worker {
 	_Atomic bool asleep; /* waits in epoll: see gw_worker_wake */
 };
 
-/* datapath/rx.c: processes one burst of frames from the wire or from another worker (`owned`: no
- * further hand-over). Takes all frames. */
+/* Frames of a burst that another worker owns: they go to it together. */
+struct gw_hand {
+	struct rte_mbuf *m[GW_BURST];
+	unsigned n;
+};
+
+/* datapath/rx.c: processes one burst of frames, GW_BURST at most, from the wire or from another
+ * worker (`owned`: no further hand-over). Takes all frames. */
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
 /* Gives the collected packets to the engine. */
 void gw_rx_flush(struct gw_worker *w);

@@ -434,6 +434,7 @@ static __attribute__((noinline)) void rx_captured(
 			gw_cap_rx_end(w, &s);
 	}
 	gw_cap_burst_end(w);
+	gw_rx_hand_over_end(w);
 }
 
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
@@ -459,5 +460,7 @@ void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
 			continue;
 		rx_one(w, p, m, owned);
 	}
+	if (w->handing)
+		gw_rx_hand_over_end(w);
 	gw_rx_flush(w);
 }

@@ -30,17 +30,22 @@ static inline uint64_t *gw_rx_ip(
 	rwy_unreachable();
 }
 
-/* rx_out.c: hands m to another worker, or drops and counts it. */
-void gw_rx_to_worker(struct gw_worker *w, struct rte_mbuf *m, unsigned owner);
-/* Hands m to its owner. True: m is gone, handed over or dropped. False: this worker is the
- * owner. */
+/* Hands m to its owner with the rest of the burst. False: this worker is the owner. */
 static inline bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
 {
+	struct gw_hand *h;
+
 	if (owner == w->idx)
 		return false;
-	gw_rx_to_worker(w, m, owner);
+	h = &w->hand[owner];
+	h->m[h->n++] = m;
+	w->handing |= UINT64_C(1) << owner;
+	w->c.handoff++;
 	return true;
 }
+/* rx_out.c: the end of a burst. Other workers get what is theirs; what finds no room is dropped and
+ * counted. */
+void gw_rx_hand_over_end(struct gw_worker *w);
 
 /*
  * verdict.c: where a packet to this address goes that came in by this port; a host of the plain

@@ -4,13 +4,19 @@
 #include "gateway/datapath/rx.h"
 #include "roce/opcode.h"
 
-void gw_rx_to_worker(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
+void gw_rx_hand_over_end(struct gw_worker *w)
 {
-	if (rte_ring_mp_enqueue(w->app->worker[owner]->handoff, m) != 0)
-		gw_rx_drop(m, &w->c.drop_handoff_full);
-	else
-		w->c.handoff++;
-	gw_worker_wake(w->app->worker[owner]);
+	for (; w->handing; w->handing &= w->handing - 1) {
+		const unsigned owner = (unsigned)__builtin_ctzll(w->handing);
+		struct gw_worker *to = w->app->worker[owner];
+		struct gw_hand *h = &w->hand[owner];
+		unsigned n = rte_ring_mp_enqueue_burst(to->handoff, (void **)h->m, h->n, NULL);
+
+		for (; n < h->n; n++)
+			gw_rx_drop(h->m[n], &w->c.drop_handoff_full);
+		h->n = 0;
+		gw_worker_wake(to);
+	}
 }
 
 /*

@@ -388,9 +388,11 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 		if (!(w->verdict[i] = calloc(GW_VERDICTS, sizeof(struct gw_verdict))))
 			goto err;
 	w->from_kernel = ring_new(w, "from_kernel", GW_KERNEL_LEN, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	if (app->workers > 1)
+	if (app->workers > 1) {
 		w->handoff = ring_new(w, "handoff", GW_HANDOFF_LEN, RING_F_SC_DEQ);
-	if (!w->nh_used || !w->seen || !w->from_kernel || (app->workers > 1 && !w->handoff))
+		w->hand = calloc(app->workers, sizeof(*w->hand));
+	}
+	if (!w->nh_used || !w->seen || !w->from_kernel || (app->workers > 1 && (!w->handoff || !w->hand)))
 		goto err;
 	w->to_kernel = app->kernel->frames;
 	intr_take(w);
@@ -430,6 +432,7 @@ void gw_worker_free(struct gw_worker *w)
 	gw_tx_room_free(w);
 	gw_notes_free(w);
 	gw_ring_free(w->handoff);
+	free(w->hand);
 	gw_ring_free(w->from_kernel);
 	if (w->intr_fd >= 0)
 		intr_drop(w, w->rxqs);
