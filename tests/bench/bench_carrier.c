@@ -154,7 +154,7 @@ static unsigned wire_out(enum fp_site s)
 	struct rte_mbuf *m;
 	unsigned n = 0;
 
-	for (; rte_ring_dequeue(lab.gw[s].port[FP_WAN].tx, (void **)&m) == 0; n++) {
+	for (; fp_sent(&lab.gw[s].port[FP_WAN], &m, 1); n++) {
 		uint32_t len = 0;
 
 		for (struct rte_mbuf *x = m; x; x = x->next) {
@@ -193,7 +193,7 @@ static unsigned wire_in(enum fp_site s)
 /* More waits for the gateway than it takes in a turn. */
 static bool behind(enum fp_site s)
 {
-	return opt.cpu && rte_ring_count(lab.gw[s].port[FP_WAN].rx) >= BURST;
+	return opt.cpu && rte_ring_count(lab.gw[s].port[FP_WAN].rx[0]) >= BURST;
 }
 
 /* --- the run --------------------------------------------------------------------------------------- */

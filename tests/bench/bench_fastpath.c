@@ -32,6 +32,11 @@
  * `state`: bytes that a gateway holds by malloc for the tunnel and its queue pairs, in the end, when
  * nothing is under way. Of one queue pair more: the difference of two runs.
  *
+ * With --workers each gateway has several, and its ports as many queues (fp_workers.h): LAN ports
+ * spread frames over them by RSS, and so does the WAN port, or gives each worker its datagrams, as a
+ * NIC with rules does (--steered). `near_busiest` and `far_busiest` are the cycles of the worker
+ * that had most to do, for each packet of all: they tell what all workers together can do.
+ *
  * Figures are the median of many batches. Batches in which the kernel used the CPU are left out and
  * counted, since they would measure other programs.
  */
@@ -49,6 +54,7 @@
 #include "gateway/datapath/sibling.h"
 #include "tests/bench/fp_reference.h"
 #include "tests/bench/fp_run.h"
+#include "tests/bench/fp_workers.h"
 
 #define SLICES_MAX 32768
 #define BURST      32
@@ -77,7 +83,7 @@ static void port_batch(struct run *r)
 	while ((n = rte_eth_rx_burst(p[FP_LAN].id, 0, m, BURST)) > 0)
 		rte_eth_tx_burst(p[FP_WAN].id, 0, m, n);
 	r->f.cycles[FP_A] += rte_rdtsc_precise() - t;
-	while ((n = (uint16_t)rte_ring_dequeue_burst(p[FP_WAN].tx, (void **)m, BURST, NULL)) > 0)
+	while ((n = (uint16_t)fp_sent(&p[FP_WAN], m, BURST)) > 0)
 		rte_pktmbuf_free_bulk(m, n);
 }
 
@@ -102,9 +108,9 @@ static void handed_batch(struct run *r)
 	do
 		fp_run_turn(&r->f, FP_A);
 	while (fp_waiting(g));
-	while ((n = rte_ring_dequeue_burst(g->port[FP_LAN].tx, (void **)m, BURST, NULL)) > 0)
+	while ((n = fp_sent(&g->port[FP_LAN], m, BURST)) > 0)
 		rte_pktmbuf_free_bulk(m, n);
-	while ((n = rte_ring_dequeue_burst(g->port[FP_WAN].tx, (void **)m, BURST, NULL)) > 0)
+	while ((n = fp_sent(&g->port[FP_WAN], m, BURST)) > 0)
 		rte_pktmbuf_free_bulk(m, n);
 }
 
@@ -130,20 +136,35 @@ static void print_series(const char *name, struct series *s)
 	    s->v[s->n / 10]);
 }
 
-static struct series near, far, harness, port, handed, both, reference;
+static struct series near, far, near_busiest, far_busiest, harness, port, handed, both, reference;
 static unsigned disturbed;
 static uint64_t counted; /* packets of the batches that count */
 
 enum kind { GATEWAYS, PORT, HANDED };
 
+static double busiest(const struct run *r, enum fp_site s)
+{
+	uint64_t most = 0;
+
+	for (unsigned k = 0; k < r->f.lab.gw[s].app.workers; k++)
+		most = RTE_MAX(most, r->f.by_worker[s][k]);
+	return (double)most;
+}
+
+static long switches(void)
+{
+	return fp_switches() + fp_workers_switches();
+}
+
 static void slice(struct run *r, enum kind kind)
 {
 	const struct fp_stats *st = fp_hosts_stats(r->f.hosts);
 	uint64_t sent = st->sent, received = st->received, start, all;
-	long before_it = fp_switches();
+	long before_it = switches();
 	double n;
 
 	memset(r->f.cycles, 0, sizeof(r->f.cycles));
+	memset(r->f.by_worker, 0, sizeof(r->f.by_worker));
 	r->f.counted = kind == GATEWAYS;
 	start = rte_rdtsc_precise();
 	kind == PORT ? port_batch(r) : kind == HANDED ? handed_batch(r) : fp_run_batch(&r->f);
@@ -151,7 +172,7 @@ static void slice(struct run *r, enum kind kind)
 	r->f.counted = false;
 	counted += kind == GATEWAYS ? st->sent - sent : 0;
 	n = (double)(st->sent - sent);
-	if (fp_switches() != before_it || (kind == GATEWAYS && st->received == received)) {
+	if (switches() != before_it || (kind == GATEWAYS && st->received == received)) {
 		disturbed++;
 		return;
 	}
@@ -161,6 +182,8 @@ static void slice(struct run *r, enum kind kind)
 	}
 	add(&near, (double)r->f.cycles[FP_A] / n);
 	add(&far, (double)r->f.cycles[FP_B] / (double)(st->received - received));
+	add(&near_busiest, busiest(r, FP_A) / n);
+	add(&far_busiest, busiest(r, FP_B) / (double)(st->received - received));
 	add(&harness, (double)(all - r->f.cycles[FP_A] - r->f.cycles[FP_B]) / n);
 	add(&both, (double)all / n);
 }
@@ -251,10 +274,23 @@ static size_t heap(void)
 	return m.uordblks + m.hblkhd;
 }
 
+/* The busiest worker sets the rate of a gateway. */
+static void print_workers(const struct run *r)
+{
+	uint64_t handed_over = 0;
+
+	print_series("near_busiest", &near_busiest);
+	print_series("far_busiest", &far_busiest);
+	for (unsigned s = 0; s < FP_SITES; s++)
+		for (unsigned k = 0; k < r->f.lab.gw[s].app.workers; k++)
+			handed_over += r->f.lab.gw[s].app.worker[k]->c.handoff;
+	printf(", \"handed_over\": %" PRIu64 ", \"back\": %" PRIu64, handed_over,
+	    fp_hosts_stats(r->f.hosts)->back);
+}
+
 static int run(struct run *r, double seconds)
 {
 	const struct fp_stats *st;
-	const struct eng_counters *c = eng_counters(r->f.lab.gw[FP_A].w->eng);
 	uint64_t hz = rte_get_tsc_hz(), custody, end;
 	size_t held;
 
@@ -271,13 +307,15 @@ static int run(struct run *r, double seconds)
 		}
 		slice(r, GATEWAYS);
 	}
-	custody = c->accepted - c->delivered;
+	custody = fp_run_custody(&r->f, FP_A);
 	fp_run_drain(&r->f);
 	held = heap() - held;
 	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->f.lab.cfg.payload, r->f.lab.cfg.qps,
 	    hz);
 	print_series("near", &near);
 	print_series("far", &far);
+	if (r->f.lab.cfg.workers > 1)
+		print_workers(r);
 	print_series("harness", &harness);
 	print_series("both", &both);
 	print_series("reference", &reference);
@@ -292,9 +330,10 @@ static int run(struct run *r, double seconds)
 		fp_die("packets were lost, wrong or not acknowledged");
 	}
 	end = rte_rdtsc() + hz / 5;
-	while (fp_before(end))
+	while (r->f.lab.cfg.queues <= 1 && fp_before(end))
 		slice(r, PORT);
-	print_series("port", &port);
+	if (port.n)
+		print_series("port", &port);
 	if (r->f.lab.gw[FP_A].w->sib) {
 		hand_over(r);
 		end = rte_rdtsc() + hz / 2;
@@ -358,6 +397,12 @@ static void with_tunnels(struct conf *c, enum fp_site s)
 	}
 }
 
+static void with_steering(struct conf *c, enum fp_site s)
+{
+	(void)s;
+	c->steering = CONF_STEER_QP;
+}
+
 static void sibling_hop(struct fp_gw *g, enum fp_site s)
 {
 	static const uint8_t mac[6] = {0x02, 0xbb, 0, 0, 0, 1};
@@ -371,7 +416,8 @@ static void sibling_hop(struct fp_gw *g, enum fp_site s)
  *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling] [--idle-tunnels N]
  *                                   [--hostile] (not plain) [--keys]
  *                                   [--capture near|far [--snap N] [--filter TEXT]]
- *                                   [--relay] (plain) */
+ *                                   [--relay] (plain)
+ *                                   [--workers N [--steered]] (plain, as many lcores) */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"payload", required_argument, NULL, 'p'},
@@ -381,7 +427,8 @@ int main(int argc, char **argv)
 	    {"hostile", no_argument, NULL, 'h'}, {"keys", no_argument, NULL, 'k'},
 	    {"packets", required_argument, NULL, 'n'}, {"idle-tunnels", required_argument, NULL, 'i'},
 	    {"capture", required_argument, NULL, 'c'}, {"snap", required_argument, NULL, 'S'},
-	    {"filter", required_argument, NULL, 'f'}, {"relay", no_argument, NULL, 'r'}, {0}};
+	    {"filter", required_argument, NULL, 'f'}, {"relay", no_argument, NULL, 'r'},
+	    {"workers", required_argument, NULL, 'w'}, {"steered", no_argument, NULL, 'W'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -413,6 +460,10 @@ int main(int argc, char **argv)
 			capture.filter = optarg;
 		else if (o == 'r')
 			cfg.relay = true;
+		else if (o == 'W')
+			cfg.steered = true;
+		else if (o == 'w')
+			cfg.workers = cfg.queues = fp_number(optarg, 2, FP_QUEUES);
 		else if (o == 'i')
 			idle_tunnels = fp_number(optarg, 1, CONF_TUNNELS_MAX - 1);
 		else if (o == 'n')
@@ -430,7 +481,11 @@ int main(int argc, char **argv)
 	 * Shorter ones are whole messages. */
 	if (cfg.payload < 256 || (cfg.payload & (cfg.payload - 1)))
 		cfg.message = 1;
+	if (cfg.workers && (cfg.overlay != FP_PLAIN || cfg.conf || cfg.relay))
+		fp_die("--workers: alone");
 	cfg.hops = cfg.conf ? sibling_hop : NULL;
+	if (cfg.workers)
+		cfg.conf = with_steering;
 	if (idle_tunnels)
 		cfg.conf = with_tunnels;
 	fp_lab_new(&r.f.lab, &cfg);

@@ -144,8 +144,8 @@ static uint64_t batch(const uint8_t *f, uint32_t len, uint32_t ip_at, unsigned *
 		t = rte_rdtsc_precise();
 		gw_worker_turn(lab.gw[FP_A].w);
 		cycles += rte_rdtsc_precise() - t;
-	} while (!rte_ring_empty(p->rx));
-	while ((k = rte_ring_dequeue_burst(p->tx, (void **)m, BURST, NULL)) > 0) {
+	} while (fp_port_waits(p));
+	while ((k = fp_sent(p, m, BURST)) > 0) {
 		*out += k;
 		rte_pktmbuf_free_bulk(m, k);
 	}

@@ -39,12 +39,11 @@ static struct run r;
 
 static void wire(enum fp_site from)
 {
-	struct rte_ring *tx = r.lab.gw[from].port[FP_WAN].tx;
-	struct fp_port *to = &r.lab.gw[1 - from].port[FP_WAN];
+	struct fp_port *port = &r.lab.gw[from].port[FP_WAN], *to = &r.lab.gw[1 - from].port[FP_WAN];
 	struct rte_mbuf *m[BURST], *c;
 	unsigned n;
 
-	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
+	while ((n = fp_sent(port, m, BURST)) > 0)
 		for (unsigned i = 0; i < n; i++) {
 			c = fp_copy(&r.lab, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
 			for (struct rte_mbuf *s = m[i]->next; s; s = s->next)
@@ -100,7 +99,7 @@ static uint64_t paired(void)
 
 static bool waiting(enum fp_site s)
 {
-	return !rte_ring_empty(r.lab.gw[s].port[FP_LAN].rx) || !rte_ring_empty(r.lab.gw[s].port[FP_WAN].rx);
+	return fp_port_waits(&r.lab.gw[s].port[FP_LAN]) || fp_port_waits(&r.lab.gw[s].port[FP_WAN]);
 }
 
 static void batch(unsigned packets)

@@ -72,12 +72,11 @@ static void hops(struct fp_gw *g, enum fp_site s)
 
 static void wire_take(enum fp_site from)
 {
-	struct rte_ring *tx = lab.gw[from].port[FP_WAN].tx;
 	struct wire *w = &wire[!from];
 	struct rte_mbuf *m[BURST];
 	unsigned n;
 
-	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
+	while ((n = fp_sent(&lab.gw[from].port[FP_WAN], m, BURST)) > 0)
 		for (unsigned i = 0; i < n; i++) {
 			if (w->tail - w->head == WIRE)
 				fp_die("the wire is full");
@@ -92,8 +91,7 @@ static bool wire_give(enum fp_site to)
 	struct fp_port *p = &lab.gw[to].port[FP_WAN];
 	bool any = false;
 
-	for (; w->head != w->tail && w->q[w->head % WIRE].due <= gw_now() && rte_ring_free_count(p->rx);
-	     w->head++) {
+	for (; w->head != w->tail && w->q[w->head % WIRE].due <= gw_now() && fp_port_room(p); w->head++) {
 		fp_arrive(p, w->q[w->head % WIRE].m);
 		any = true;
 	}
@@ -108,7 +106,7 @@ static bool turn(void)
 	for (unsigned s = 0; s < FP_SITES; s++) {
 		uint64_t t;
 
-		any |= wire_give((enum fp_site)s) || !rte_ring_empty(lab.gw[s].port[FP_LAN].rx);
+		any |= wire_give((enum fp_site)s) || fp_port_waits(&lab.gw[s].port[FP_LAN]);
 		t = rte_rdtsc_precise();
 		gw_worker_turn(lab.gw[s].w);
 		cycles[s] += rte_rdtsc_precise() - t;

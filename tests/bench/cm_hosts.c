@@ -204,12 +204,11 @@ static void hear_b(const struct roce_pkt *p)
 
 void cmh_read(enum fp_site s)
 {
-	struct rte_ring *r = l->gw[s].port[FP_LAN].tx;
 	struct rte_mbuf *m[BURST];
 	struct roce_pkt p;
 	unsigned n;
 
-	while ((n = rte_ring_dequeue_burst(r, (void **)m, BURST, NULL)) > 0)
+	while ((n = fp_sent(&l->gw[s].port[FP_LAN], m, BURST)) > 0)
 		for (unsigned k = 0; k < n; k++) {
 			if (!rc_pkt_read(
 			        rte_pktmbuf_mtod_offset(m[k], uint8_t *, ETH), m[k]->data_len - ETH, &p))

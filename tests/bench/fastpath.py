@@ -31,12 +31,13 @@ def memory_args():
     return ["--no-huge", "--no-shconf", "-m", "700"], "4 KiB pages"
 
 
-def eal(cpu, memory, prefix):
-    return ["--lcores", f"0@{cpu}", *memory, "--no-pci", f"--file-prefix={prefix}{os.getpid()}", "--log-level=error"]
+def eal(cpu, memory, prefix, others=()):
+    """others: CPUs of further workers."""
+    return ["--lcores", ",".join(f"{i}@{c}" for i, c in enumerate((cpu, *others))), *memory, "--no-pci", f"--file-prefix={prefix}{os.getpid()}", "--log-level=error"]
 
 
-def fastpath(build, cpu, memory, payload, qps, ms, overlay="plain", more=()):
-    cmd = [f"{build}/tests/bench/bench_fastpath", *eal(cpu, memory, "rwyfp"), "--",
+def fastpath(build, cpu, memory, payload, qps, ms, overlay="plain", more=(), others=()):
+    cmd = [f"{build}/tests/bench/bench_fastpath", *eal(cpu, memory, "rwyfp", others), "--",
            "--payload", str(payload), "--qps", str(qps), "--ms", str(ms), "--overlay", overlay, *more]
     for _ in range(TRIES):
         r = subprocess.run(cmd, stdout=subprocess.PIPE, text=True, timeout=60)

@@ -339,12 +339,11 @@ static void read_frame(struct fp_hosts *h, enum fp_site site, const uint8_t *fra
 
 void fp_hosts_read(struct fp_hosts *h, enum fp_site site)
 {
-	struct rte_ring *r = h->l->gw[site].port[FP_LAN].tx;
 	struct rte_mbuf *m[BURST];
 	uint8_t room[96 + 4200];
 	unsigned n;
 
-	while ((n = rte_ring_dequeue_burst(r, (void **)m, BURST, NULL)) > 0)
+	while ((n = fp_sent(&h->l->gw[site].port[FP_LAN], m, BURST)) > 0)
 		for (unsigned k = 0; k < n; k++) {
 			/* A packet sent again while it still waits here comes in two segments. */
 			const uint8_t *frame = m[k]->pkt_len <= sizeof(room)

@@ -7,6 +7,8 @@
 #include <rte_eal.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_thash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +19,17 @@
 #include "gateway/control/reservations.h"
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
+#include "rwy/endian.h"
+#include "tests/bench/fp_workers.h"
 
-#define BUFFERS 32768
-#define RATE    ((uint64_t)50000000000) /* bytes per second, at which pacing never waits */
+/* The key of Microsoft's RSS specification, which most drivers have. */
+static const uint8_t rss_key[40] = {0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d,
+    0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80,
+    0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
+
+#define BUFFERS  32768
+#define UDP_PORT 4793                    /* of the tunnel, first worker */
+#define RATE     ((uint64_t)50000000000) /* bytes per second, at which pacing never waits */
 
 void fp_die(const char *what)
 {
@@ -99,7 +109,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	t->port_idx = FP_WAN;
 	t->local = ip4(192, 0, 2, own);
 	t->remote = ip4(192, 0, 2, other);
-	t->udp_port = 4793;
+	t->udp_port = UDP_PORT;
 	t->prefix[0] = (struct conf_prefix){.addr = ip4(10, other, 0, 0), .len = 96 + 24};
 	t->prefixes = 1;
 	t->rate_Bps = RATE;
@@ -128,15 +138,19 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 
 static void ring_port(struct fp_port *p, enum fp_site s, unsigned i)
 {
-	char name[16];
+	char name[20];
 	int id;
 
-	snprintf(name, sizeof(name), "fp%u_rx%u%u", labs_made, s, i);
-	p->rx = rte_ring_create(name, FP_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	snprintf(name, sizeof(name), "fp%u_tx%u%u", labs_made, s, i);
-	p->tx = rte_ring_create(name, FP_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	for (unsigned q = 0; q < p->queues; q++) {
+		snprintf(name, sizeof(name), "fp%u_rx%u%u%u", labs_made, s, i, q);
+		p->rx[q] = rte_ring_create(name, FP_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		snprintf(name, sizeof(name), "fp%u_tx%u%u%u", labs_made, s, i, q);
+		p->tx[q] = rte_ring_create(name, FP_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		if (!p->rx[q] || !p->tx[q])
+			fp_die("no ring");
+	}
 	snprintf(name, sizeof(name), "fp%u_%u%u", labs_made, s, i);
-	id = p->rx && p->tx ? rte_eth_from_rings(name, &p->rx, 1, &p->tx, 1, 0) : -1;
+	id = rte_eth_from_rings(name, p->rx, p->queues, p->tx, p->queues, 0);
 	if (id < 0)
 		fp_die("no ring port");
 	p->id = (uint16_t)id;
@@ -206,6 +220,8 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 	snprintf(path, sizeof(path), "%s/roceway-%s.journal", g->conf.journal_dir, g->conf.name);
 	unlink(path); /* the mapping stays */
 	rmdir(g->conf.journal_dir);
+	if (gw_directory_new(&g->app) != 0)
+		fp_die("no directory");
 	if (gw_tenants_new(&g->app) != 0)
 		fp_die("no tenants");
 	if (gw_tunnels_new(&g->app, &g->conf, g->conf.tunnels, g->conf.tenants) != 0)
@@ -247,8 +263,11 @@ void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)
 	if (!kernel && gw_kernel_new(&kernel) != 0)
 		fp_die("no ring to the kernel");
 	for (unsigned s = 0; s < FP_SITES; s++)
-		for (unsigned i = 0; i < FP_PORTS; i++)
+		for (unsigned i = 0; i < FP_PORTS; i++) {
+			l->gw[s].port[i].queues = cfg->queues ? cfg->queues : 1;
+			l->gw[s].port[i].by_port = i == FP_WAN && cfg->steered;
 			ring_port(&l->gw[s].port[i], s, i);
+		}
 	for (unsigned s = 0; s < FP_SITES; s++) {
 		gateway_ports(l, s);
 		frame = RTE_MAX(frame, gw_ports_max_frame(&l->gw[s].app));
@@ -285,9 +304,53 @@ struct rte_mbuf *fp_carry(struct fp_lab *l, struct rte_mbuf *m)
 	return c;
 }
 
+unsigned fp_queue_of(const struct fp_port *p, const struct rte_mbuf *m)
+{
+	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, RTE_ETHER_HDR_LEN);
+	uint32_t tuple[3];
+
+	if (p->queues == 1)
+		return 0;
+	if (p->by_port)
+		return (unsigned)(rwy_get16(ip + 22) - UDP_PORT) % p->queues;
+	for (unsigned i = 0; i < RTE_DIM(tuple); i++) /* addresses, then ports */
+		tuple[i] = rwy_get32(ip + 12 + 4 * i);
+	return rte_softrss(tuple, RTE_DIM(tuple), rss_key) % p->queues;
+}
+
 void fp_arrive(struct fp_port *p, struct rte_mbuf *m)
 {
 	m->port = p->id;
-	if (rte_ring_enqueue(p->rx, m) != 0)
+	if (rte_ring_enqueue(p->rx[fp_queue_of(p, m)], m) != 0)
 		fp_die("a receive ring is full");
+}
+
+bool fp_port_waits(const struct fp_port *p)
+{
+	for (unsigned q = 0; q < p->queues; q++)
+		if (!rte_ring_empty(p->rx[q]))
+			return true;
+	return false;
+}
+
+bool fp_port_room(const struct fp_port *p)
+{
+	for (unsigned q = 0; q < p->queues; q++)
+		if (rte_ring_full(p->rx[q]))
+			return false;
+	return true;
+}
+
+unsigned fp_sent(struct fp_port *p, struct rte_mbuf **m, unsigned n)
+{
+	unsigned got = 0;
+
+	for (unsigned q = 0; q < p->queues && got < n; q++) {
+		const unsigned k = rte_ring_dequeue_burst(p->tx[q], (void **)(m + got), n - got, NULL);
+
+		for (unsigned i = got; q && i < got + k; i++)
+			m[i] = fp_workers_sent(q, m[i]);
+		got += k;
+	}
+	return got;
 }

@@ -16,11 +16,14 @@
 #include "gateway/port/neigh.h"
 #include "roce/parse.h"
 
-#define FP_RING 4096 /* entries of a port's ring */
+#define FP_RING   4096 /* entries of a port's ring */
+#define FP_QUEUES 4    /* most queues of a port */
 
 struct fp_port {
-	struct rte_ring *rx, *tx; /* from the gateway's point of view */
-	uint16_t id;              /* DPDK's */
+	struct rte_ring *rx[FP_QUEUES], *tx[FP_QUEUES]; /* from the gateway's point of view */
+	unsigned queues;
+	bool by_port; /* a frame's queue is that of its UDP destination port, not of its RSS hash */
+	uint16_t id;  /* DPDK's */
 	uint8_t mac[6];
 };
 
@@ -41,13 +44,15 @@ struct fp_cfg {
 	enum fp_overlay overlay; /* fp_overlay_conf() makes its tenant */
 	uint32_t payload;        /* bytes of a packet's payload */
 	unsigned qps;
-	unsigned message;                             /* packets per message */
-	unsigned batch;                               /* packets that wait at a port */
-	bool hostile;                                 /* a host harms, too (fp_hostile.c) */
-	bool keys;                                    /* the tunnel is sealed */
-	bool relay;                                   /* relays for hosts of FP_PLAIN (fp_relay.c) */
-	unsigned delay;                               /* batches that a datagram is on its way */
-	unsigned workers;                             /* per gateway; 0: one */
+	unsigned message; /* packets per message */
+	unsigned batch;   /* packets that wait at a port */
+	bool hostile;     /* a host harms, too (fp_hostile.c) */
+	bool keys;        /* the tunnel is sealed */
+	bool relay;       /* relays for hosts of FP_PLAIN (fp_relay.c) */
+	unsigned delay;   /* batches that a datagram is on its way */
+	unsigned workers; /* per gateway; 0: one */
+	unsigned queues;  /* per port, by RSS; 0: one. FP_PLAIN only */
+	bool steered;     /* the WAN port gives each worker its datagrams, as a NIC with rules does */
 	const struct gw_pools *pools;                 /* of another lab of the process; NULL: its own */
 	void (*conf)(struct conf *c, enum fp_site s); /* changes the configuration; may be NULL */
 	/* adds next hops by fp_neighbour(); may be NULL */
@@ -76,6 +81,14 @@ void fp_neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint
 
 /* A new buffer with these bytes, as received by a port. */
 struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len);
+/* The frame's queue at a port with several: the RSS hash of its IPv4 addresses and UDP ports. */
+unsigned fp_queue_of(const struct fp_port *p, const struct rte_mbuf *m);
+/* Frames wait for the gateway at this port. */
+bool fp_port_waits(const struct fp_port *p);
+/* Every queue takes another frame. */
+bool fp_port_room(const struct fp_port *p);
+/* Takes up to n frames that the gateway sent, of all queues. Returns how many, 0: there are none. */
+unsigned fp_sent(struct fp_port *p, struct rte_mbuf **m, unsigned n);
 /* Copies a frame that a gateway sent into a buffer of the receiver, and frees it: as two NICs and a
  * fibre do. */
 struct rte_mbuf *fp_carry(struct fp_lab *l, struct rte_mbuf *m);

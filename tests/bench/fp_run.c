@@ -6,8 +6,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "tests/bench/fp_workers.h"
+
 #define WARM_PACKETS (1u << 16)
 #define BURST        32
+#define WINDOW       256  /* packets of a queue pair, where connections may go to another worker */
 #define STAGGER      4096 /* queue pairs above which their messages do not begin together */
 #define TOGETHER     128  /* queue pairs that begin together: fewer than a host's unpaired flows may be */
 
@@ -29,11 +32,10 @@ bool fp_before(uint64_t end)
 unsigned fp_run_wire_take(struct fp_run *r, enum fp_site from)
 {
 	struct fp_wire *w = &r->wire[1 - from];
-	struct rte_ring *tx = r->lab.gw[from].port[FP_WAN].tx;
 	struct rte_mbuf *m[BURST];
 	unsigned n, large = 0;
 
-	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
+	while ((n = fp_sent(&r->lab.gw[from].port[FP_WAN], m, BURST)) > 0)
 		for (unsigned i = 0; i < n; i++) {
 			if (w->tail - w->head == FP_WIRE)
 				fp_die("the wire is full");
@@ -49,8 +51,7 @@ void fp_run_wire_give(struct fp_run *r, enum fp_site to)
 	struct fp_wire *w = &r->wire[to];
 	struct fp_port *p = &r->lab.gw[to].port[FP_WAN];
 
-	while (
-	    w->head != w->tail && w->due[w->head % FP_WIRE] <= r->batch_no && rte_ring_free_count(p->rx) > 0)
+	while (w->head != w->tail && w->due[w->head % FP_WIRE] <= r->batch_no && fp_port_room(p))
 		fp_arrive(p, w->q[w->head++ % FP_WIRE]);
 }
 
@@ -58,7 +59,13 @@ void fp_run_wire_give(struct fp_run *r, enum fp_site to)
 
 bool fp_waiting(const struct fp_gw *g)
 {
-	return !rte_ring_empty(g->port[FP_LAN].rx) || !rte_ring_empty(g->port[FP_WAN].rx);
+	for (unsigned k = 0; k < g->app.workers; k++) {
+		const struct gw_worker *w = g->app.worker[k];
+
+		if ((w->handoff && !rte_ring_empty(w->handoff)) || (w->notes && !rte_ring_empty(w->notes)))
+			return true;
+	}
+	return fp_port_waits(&g->port[FP_LAN]) || fp_port_waits(&g->port[FP_WAN]);
 }
 
 /* Only batches that count call these two: a profiler that follows calls tells them from the warm-up
@@ -75,9 +82,9 @@ static __attribute__((noinline)) void far_turn(struct gw_worker *w)
 	__asm__ volatile("# far");
 }
 
-void fp_run_turn(struct fp_run *r, enum fp_site s)
+static uint64_t first_turn(const struct fp_run *r, enum fp_site s)
 {
-	uint64_t t = rte_rdtsc_precise();
+	const uint64_t t = rte_rdtsc_precise();
 
 	if (!r->counted)
 		gw_worker_turn(r->lab.gw[s].w);
@@ -85,7 +92,17 @@ void fp_run_turn(struct fp_run *r, enum fp_site s)
 		near_turn(r->lab.gw[s].w);
 	else
 		far_turn(r->lab.gw[s].w);
-	r->cycles[s] += rte_rdtsc_precise() - t;
+	return rte_rdtsc_precise() - t;
+}
+
+void fp_run_turn(struct fp_run *r, enum fp_site s)
+{
+	for (unsigned k = 0; k < r->lab.gw[s].app.workers; k++) {
+		const uint64_t cycles = k ? fp_worker_turn(&r->lab, s, k) : first_turn(r, s);
+
+		r->by_worker[s][k] += cycles;
+		r->cycles[s] += cycles;
+	}
 	r->turns[s]++;
 }
 
@@ -97,12 +114,14 @@ void fp_run_batch(struct fp_run *r)
 	else if (r->harmed)
 		fp_hostile_send(&r->lab, r->way, r->lab.cfg.batch);
 	fp_run_wire_give(r, FP_A);
+	fp_workers_receive(&r->lab, FP_A);
 	do
 		fp_run_turn(r, FP_A);
 	while (fp_waiting(&r->lab.gw[FP_A]));
 	fp_hosts_read(r->hosts, FP_A);
 	fp_run_wire_take(r, FP_A);
 	fp_run_wire_give(r, FP_B);
+	fp_workers_receive(&r->lab, FP_B);
 	do {
 		fp_run_turn(r, FP_B);
 		fp_hosts_read(r->hosts, FP_B);
@@ -114,6 +133,28 @@ void fp_run_batch(struct fp_run *r)
 
 /* --- begin and end ------------------------------------------------------------------------------- */
 
+static uint64_t paired(const struct fp_gw *g)
+{
+	uint64_t n = 0;
+
+	for (unsigned k = 0; k < g->app.workers; k++)
+		n += eng_counters(g->app.worker[k]->eng)->conns_paired;
+	return n;
+}
+
+uint64_t fp_run_custody(const struct fp_run *r, enum fp_site s)
+{
+	const struct gw_app *app = &r->lab.gw[s].app;
+	uint64_t n = 0;
+
+	for (unsigned k = 0; k < app->workers; k++) {
+		const struct eng_counters *c = eng_counters(app->worker[k]->eng);
+
+		n += c->accepted - c->delivered;
+	}
+	return n;
+}
+
 static void pair_all(struct fp_run *r)
 {
 	const uint64_t end = rte_rdtsc() + 60 * rte_get_tsc_hz();
@@ -123,8 +164,9 @@ static void pair_all(struct fp_run *r)
 		n = RTE_MIN(qps - begun, (unsigned)TOGETHER);
 		r->lab.cfg.batch = n;
 		fp_run_batch(r);
-		r->lab.cfg.batch = 0;
-		while (fp_before(end) && eng_counters(r->lab.gw[FP_A].w->eng)->conns_paired < begun + n)
+		/* A connection that goes to another worker asks its host for its packet again. */
+		r->lab.cfg.batch = r->lab.cfg.workers > 1 ? 1 : 0;
+		while (fp_before(end) && paired(&r->lab.gw[FP_A]) < begun + n)
 			fp_run_batch(r);
 	}
 }
@@ -153,7 +195,11 @@ void fp_run_warm_up(struct fp_run *r)
 	const struct fp_stats *st = fp_hosts_stats(r->hosts);
 	unsigned full = r->lab.cfg.batch;
 
+	if (r->lab.cfg.workers > 1)
+		fp_hosts_window(r->hosts, 1);
 	pair_all(r);
+	if (r->lab.cfg.workers > 1)
+		fp_hosts_window(r->hosts, WINDOW);
 	r->lab.cfg.batch = full;
 	stagger(r);
 	for (unsigned n = 0; n < RTE_MAX(WARM_PACKETS, 2 * r->lab.cfg.qps); n += full)
@@ -171,7 +217,7 @@ void fp_run_drain(struct fp_run *r)
 
 	r->lab.cfg.batch = 0;
 	fp_hosts_verify(r->hosts, true);
-	while (fp_before(end) && (st->received < st->sent || eng_custody_bytes(r->lab.gw[FP_A].w->eng)))
+	while (fp_before(end) && (st->received < st->sent || fp_run_custody(r, FP_A)))
 		fp_run_batch(r);
 	r->lab.cfg.batch = full;
 }

@@ -23,13 +23,14 @@ struct fp_run {
 	struct fp_hosts *hosts;
 	struct fp_wire wire[FP_SITES]; /* by destination site */
 	uint64_t batch_no;
-	uint64_t cycles[FP_SITES], turns[FP_SITES]; /* of the gateways' turns; the caller clears them */
-	bool counted;                               /* near_turn() and far_turn() run it, for a profiler */
-	bool harmed;                                /* so many packets of `way` beside each batch */
+	/* of the gateways' turns, of all workers and of each; the caller clears them */
+	uint64_t cycles[FP_SITES], turns[FP_SITES], by_worker[FP_SITES][FP_QUEUES];
+	bool counted; /* near_turn() and far_turn() run it, for a profiler */
+	bool harmed;  /* so many packets of `way` beside each batch */
 	enum fp_hostile way;
 };
 
-/* One timed turn of a gateway's worker. */
+/* One timed turn of each of a gateway's workers. */
 void fp_run_turn(struct fp_run *r, enum fp_site s);
 /* cfg.batch packets of the host at A, until both gateways have nothing to do. */
 void fp_run_batch(struct fp_run *r);
@@ -52,8 +53,10 @@ unsigned fp_run_wire_take(struct fp_run *r, enum fp_site from);
 /* Datagrams that are due arrive at this site. */
 void fp_run_wire_give(struct fp_run *r, enum fp_site to);
 
-/* Something waits at a port of the gateway. */
+/* Something waits at a port of the gateway, or for one of its workers. */
 bool fp_waiting(const struct fp_gw *g);
+/* Packets of hosts that wait at the gateways for the peer's report (custody). */
+uint64_t fp_run_custody(const struct fp_run *r, enum fp_site s);
 /* How often the kernel has used the thread's CPU. */
 long fp_switches(void);
 /* end: of rte_rdtsc(). */

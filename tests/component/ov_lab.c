@@ -261,7 +261,7 @@ static unsigned wan(struct ov_lab *l, enum fp_site from)
 	struct rte_mbuf *m;
 	unsigned n = 0;
 
-	for (; rte_ring_dequeue(l->fp.gw[from].port[FP_WAN].tx, (void **)&m) == 0; n++) {
+	for (; fp_sent(&l->fp.gw[from].port[FP_WAN], &m, 1); n++) {
 		l->wan_dscp[from][rte_pktmbuf_mtod(m, uint8_t *)[GW_ETH + 1] >> 2]++;
 		fp_arrive(&l->fp.gw[1 - from].port[FP_WAN], flat(l, m));
 	}
@@ -291,7 +291,7 @@ bool ov_receive(struct ov_lab *l, enum fp_site s, uint8_t buf[FR_MAX], uint32_t 
 	rwy_time end = gw_now() + ms * RWY_MS;
 	struct rte_mbuf *m;
 
-	while (rte_ring_dequeue(l->fp.gw[s].port[FP_LAN].tx, (void **)&m) != 0) {
+	while (!fp_sent(&l->fp.gw[s].port[FP_LAN], &m, 1)) {
 		if (gw_now() > end)
 			return false;
 		ov_wait(l);
@@ -312,7 +312,7 @@ void ov_settle(struct ov_lab *l, unsigned ms)
 	do {
 		ov_wait(l);
 		for (unsigned s = 0; s < FP_SITES; s++)
-			while (rte_ring_dequeue(l->fp.gw[s].port[FP_LAN].tx, (void **)&m) == 0) {
+			while (fp_sent(&l->fp.gw[s].port[FP_LAN], &m, 1)) {
 				rte_pktmbuf_free(m);
 				l->out[s]++;
 			}

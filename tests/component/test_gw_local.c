@@ -151,7 +151,7 @@ static bool next_ip(uint8_t buf[FR_MAX], struct fr_seen *f, unsigned ms)
 		for (unsigned i = 0; i < 4; i++)                                                             \
 			ov_turn(&lab);                                                                       \
 		assert_int_equal(ov_counters(&lab, FP_A).counter, before + 1);                               \
-		assert_int_equal(rte_ring_count(lab.fp.gw[FP_A].port[FP_LAN].tx), 0);                        \
+		assert_int_equal(rte_ring_count(lab.fp.gw[FP_A].port[FP_LAN].tx[0]), 0);                     \
 		assert_int_equal(lab.out[FP_A], sent);                                                       \
 	} while (0)
 

@@ -67,7 +67,7 @@ static void wan(enum fp_site from)
 {
 	struct rte_mbuf *m, *c;
 
-	while (rte_ring_dequeue(cl.fp.gw[from].port[FP_WAN].tx, (void **)&m) == 0) {
+	while (fp_sent(&cl.fp.gw[from].port[FP_WAN], &m, 1)) {
 		cl.udp[from]++;
 		if (!cl.no_udp && rng_below(&dice, 8) >= cl.dropped_of_8) {
 			c = fp_copy(&cl.fp, rte_pktmbuf_mtod(m, void *), m->data_len);
@@ -316,8 +316,8 @@ void cl_test_end(void **state)
 		for (unsigned i = 0; i < FP_PORTS; i++) {
 			void *m;
 
-			while (rte_ring_dequeue(cl.fp.gw[s].port[i].rx, &m) == 0 ||
-			       rte_ring_dequeue(cl.fp.gw[s].port[i].tx, &m) == 0)
+			while (rte_ring_dequeue(cl.fp.gw[s].port[i].rx[0], &m) == 0 ||
+			       rte_ring_dequeue(cl.fp.gw[s].port[i].tx[0], &m) == 0)
 				rte_pktmbuf_free(m);
 		}
 	assert_int_equal(rte_mempool_in_use_count(cl.fp.pools.big), 0);
