@@ -120,6 +120,8 @@ static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 		return;
 	if (c->qpn)
 		rs->local_qpn = c->qpn;
+	if (c->qpn && e->cfg.directory)
+		eng_place_end_before(rs);
 	if (eng_unpaired(&rs->side)) {
 		eng_count_half_open(rs, -1);
 		rs->side.learned = ENG_BY_PEER;
@@ -190,6 +192,21 @@ void eng_responder_moved_late(struct eng_responder *rs, struct eng_ctrl *c, rwy_
 	    rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_REFUSED, now);
 }
 
+/*
+ * The far host's own requests are here at rq, and it may have ACKs for them. Not if its gateway has
+ * ended their flow, nor if rq is what an earlier connection left: then it was paired before rs began,
+ * or the far gateway names another queue pair.
+ */
+static bool stays_with(
+    const struct eng_responder *rs, const struct eng_requester *rq, const struct eng_ctrl *c)
+{
+	if (!eng_requester_answered(rq) || rq->flow == ENG_FLOW_LEFT)
+		return false;
+	if (rq->reqr.q.n)
+		return true;
+	return rq->requests && rs->local_qpn && (!c->qpn || c->qpn == rq->side.key.qpn);
+}
+
 void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 	struct eng *e = rs->side.e;
@@ -200,12 +217,9 @@ void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time 
 		eng_responder_moved_late(rs, c, now);
 		return;
 	}
-	/*
-	 * The far host's own requests are here, and it may have ACKs: this host's begin again
-	 * later, when it repeats them. It has none where its gateway has ended their flow.
-	 */
-	if (rq && rq->requests && eng_requester_answered(rq) && rq->reqr.q.n) {
-		eng_responder_start(rs, rs->resp.start, rs->resp.pmtu, now);
+	/* This host begins again when it repeats. */
+	if (rq && stays_with(rs, rq, c)) {
+		eng_responder_start(rs, rs->resp.start, 0, now);
 		return;
 	}
 	eng_responder_move(e, &k, c->qpn, c->worker, now);

@@ -29,7 +29,10 @@ enum eng_note_type {
 	 */
 	ENG_NOTE_LEAVE,
 	ENG_NOTE_STAYS,
-	/* key: another gateway, which does not steer, opens this flow at the home worker */
+	/*
+	 * key: another gateway, which does not steer, opens this flow at the home worker, or its QP
+	 * has a new connection at another one
+	 */
 	ENG_NOTE_LEFT,
 };
 

@@ -88,7 +88,8 @@ bool eng_place_may_move(
 	/* Only its home worker knows which connections CM has set up. */
 	if (rq->side.tenant->cfg.admission == ENG_ADMIT_CM)
 		return false;
-	if (rs && rs->side.state != ENG_R_NEW && rs->side.state != ENG_R_WAITING)
+	/* Where its host has sent nothing yet, the far gateway may have sent rs here. */
+	if (rs && (rs->side.state != ENG_R_WAITING || !rs->packets))
 		return false;
 	return pkt->info->op != ROCE_OP_ACK || roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK;
 }
@@ -116,6 +117,17 @@ bool eng_place_ask_leave(struct eng_requester *rq, uint32_t qpn)
 	if (at >= 0)
 		(void)eng_place_send(e, (unsigned)at, &n);
 	return at >= 0;
+}
+
+void eng_place_end_before(const struct eng_responder *rs)
+{
+	struct eng *e = rs->side.e;
+	const struct eng_key k = {rs->side.key.dst, rs->side.key.src, rs->local_qpn, rs->side.key.tenant};
+	const struct eng_note n = {.type = ENG_NOTE_LEFT, .tenant = k.tenant, .key = k};
+	int at = eng_place_elsewhere(e, &k, true);
+
+	if (at >= 0)
+		(void)eng_place_send(e, (unsigned)at, &n);
 }
 
 void eng_place_announce(struct eng *e, const struct eng_key *k, bool requester, unsigned worker)

@@ -42,7 +42,8 @@ unsigned eng_place_choose(
 /*
  * The connection may begin again at another worker, with the host's response pkt to the first
  * question of rq; rs: the same host's own requests, or NULL. Not when a host has ACKs, nor after a
- * NAK; nor when the question was repeated, for a late answer to it must find its flow here.
+ * NAK; nor when the question was repeated, for a late answer to it must find its flow here; nor
+ * where the far gateway has sent rs here, for it stays here then.
  */
 bool eng_place_may_move(
     const struct eng_responder *rs, const struct eng_requester *rq, const struct roce_pkt *pkt);
@@ -51,6 +52,11 @@ bool eng_place_may_move(
  * that, they are asked to come here. True: another one has.
  */
 bool eng_place_ask_leave(struct eng_requester *rq, uint32_t qpn);
+/*
+ * The host's QP that rs knows has a connection here. A requester side of it that another worker
+ * has, and whose flow has ended, is of an earlier one, and goes.
+ */
+void eng_place_end_before(const struct eng_responder *rs);
 /* Sends the note. False: there was no room; counted, and its buffer is freed. */
 bool eng_place_send(struct eng *e, unsigned worker, const struct eng_note *n);
 /* The side will be at that worker, and is not here any longer. */

@@ -278,6 +278,16 @@ const struct sim_regression sim_regressions[] = {
     {235000077, F_WORKERS | F_CRASH_BOTH},
     /* redirected by a worker that the connection had left, it took its repeats for answered ones */
     {280000020, F_WORKERS | F_PATHS},
+    /* one gateway moved a connection and the other one kept it, again and again */
+    {242004074, F_WORKERS | F_TENANTS},
+    /* the two answers crossed, and the requests to a host with ACKs moved away from them */
+    {242006113, F_WORKERS | F_TENANTS},
+    {242001959, F_WORKERS | F_TENANTS},
+    /* a READ that was never asked kept its host's repeats from beginning again */
+    {270001284, F_WORKERS | F_TENANTS},
+    /* what an earlier connection left at another worker took the new one's requests */
+    {271001464, F_WORKERS | F_REUSE},
+    {271002397, F_WORKERS | F_REUSE},
 };
 
 /*
