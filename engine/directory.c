@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "engine/engine.h"
 #include "rwy/hash.h"
 #include "rwy/prefetch.h"
 
@@ -171,6 +172,11 @@ void eng_directory_remove(struct eng_directory *d, uint64_t hash, unsigned worke
 uint32_t eng_directory_entries(const struct eng_directory *d)
 {
 	return atomic_load_explicit(&d->entries, memory_order_relaxed);
+}
+
+uint32_t eng_directory_turn(const struct eng_key *k, uint32_t vni)
+{
+	return eng_owner_hash(&k->src, &k->dst) ^ vni * 0x9e3779b1u;
 }
 
 bool eng_directory_turn_take(struct eng_directory *d, uint32_t pair, unsigned worker)

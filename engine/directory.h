@@ -48,9 +48,11 @@ void eng_directory_remove(struct eng_directory *d, uint64_t hash, unsigned worke
 uint32_t eng_directory_entries(const struct eng_directory *d);
 
 /*
- * The turn of an address pair, by its hash, which is equal for both directions. False: another
- * worker has it. A worker that has it may take it again.
+ * The turn of k's address pair in a tenant, by which the functions below name it: the same for both
+ * directions, whatever k's QPN. vni: of the tenant.
  */
+uint32_t eng_directory_turn(const struct eng_key *k, uint32_t vni);
+/* Takes it. False: another worker has it. A worker that has it may take it again. */
 bool eng_directory_turn_take(struct eng_directory *d, uint32_t pair, unsigned worker);
 /* Two pairs have the same turn, for there are fewer turns than pairs. */
 bool eng_directory_turn_same(uint32_t pair_a, uint32_t pair_b);

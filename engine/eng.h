@@ -86,7 +86,9 @@ struct eng_pair {
 	/* Flows whose turn nobody answered, while the host answered nothing at all. */
 	uint32_t silent;
 	bool doubtful; /* these answer now: quiet_until moves with each answer */
-	bool own_turn; /* the directory's turn of its addresses is this engine's */
+	bool own_turn; /* the directory's turn `right` is this engine's */
+	/* That of its addresses in its tenant, which may be gone when it is given back. */
+	uint32_t right;
 	struct eng_pair *all_next;
 };
 

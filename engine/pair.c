@@ -14,6 +14,7 @@
 #include "engine/table.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/place.h"
 #include "engine/reservation.h"
 #include "engine/session.h"
 
@@ -118,7 +119,7 @@ static rwy_time turn_ends(const struct eng_pair *p)
 
 static uint32_t turn_of(const struct eng_pair *p)
 {
-	return eng_owner_hash(&p->remote, &p->local);
+	return eng_place_turn(p->e, &(struct eng_key){p->remote, p->local, 0, p->tenant});
 }
 
 /* Others may wait for a turn that nobody answers, at other workers perhaps. */
@@ -137,7 +138,8 @@ static bool take_right(struct eng_pair *p)
 
 	if (!e->cfg.directory || p->own_turn)
 		return true;
-	if (!eng_directory_turn_take(e->cfg.directory, turn_of(p), e->cfg.worker))
+	p->right = turn_of(p);
+	if (!eng_directory_turn_take(e->cfg.directory, p->right, e->cfg.worker))
 		return false;
 	p->own_turn = true;
 	return true;
@@ -147,7 +149,7 @@ static bool take_right(struct eng_pair *p)
 static bool shares_right(const struct eng_pair *p)
 {
 	for (const struct eng_pair *q = p->e->pair_list; q; q = q->all_next)
-		if (q != p && q->own_turn && eng_directory_turn_same(turn_of(p), turn_of(q)))
+		if (q != p && q->own_turn && eng_directory_turn_same(p->right, q->right))
 			return true;
 	return false;
 }
@@ -161,7 +163,7 @@ static bool give_right(struct eng_pair *p)
 		return false;
 	p->own_turn = false;
 	if (!shares_right(p))
-		eng_directory_turn_give(e->cfg.directory, turn_of(p), e->cfg.worker);
+		eng_directory_turn_give(e->cfg.directory, p->right, e->cfg.worker);
 	return true;
 }
 

@@ -29,10 +29,14 @@ int eng_place_elsewhere(const struct eng *e, const struct eng_key *k, bool reque
 	return w == e->cfg.worker ? -1 : w;
 }
 
+uint32_t eng_place_turn(const struct eng *e, const struct eng_key *k)
+{
+	return eng_directory_turn(k, vni_of(e, k));
+}
+
 int eng_place_turn_elsewhere(const struct eng *e, const struct eng_key *k)
 {
-	int w =
-	    e->cfg.directory ? eng_directory_turn_of(e->cfg.directory, eng_owner_hash(&k->src, &k->dst)) : -1;
+	int w = e->cfg.directory ? eng_directory_turn_of(e->cfg.directory, eng_place_turn(e, k)) : -1;
 
 	return w == e->cfg.worker ? -1 : w;
 }

@@ -20,6 +20,8 @@ bool eng_place_is_home(const struct eng *e, const struct eng_key *k);
 unsigned eng_place_home(const struct eng *e, const struct eng_key *k);
 /* Another worker has the side of that key: its number; -1: none has. */
 int eng_place_elsewhere(const struct eng *e, const struct eng_key *k, bool requester);
+/* The turn of the key's address pair in the directory. Each tenant has turns of its own. */
+uint32_t eng_place_turn(const struct eng *e, const struct eng_key *k);
 /* Another worker has the turn of the key's address pair: its number; -1: none has. */
 int eng_place_turn_elsewhere(const struct eng *e, const struct eng_key *k);
 /*

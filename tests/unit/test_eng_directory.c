@@ -118,6 +118,20 @@ static void test_turns(void **state)
 	assert_false(eng_directory_turn_same(77, 78));
 }
 
+/* Both directions of an address pair have one turn, and its tenants have turns of their own. */
+static void test_turn_of_a_tenant(void **state)
+{
+	const struct eng_key a = {.src = {{10, 1}}, .dst = {{10, 2}}, .qpn = 5},
+	                     b = {.src = {{10, 2}}, .dst = {{10, 1}}, .qpn = 6};
+
+	for (uint32_t vni = 0; vni < 8; vni++) {
+		assert_int_equal(eng_directory_turn(&a, vni), eng_directory_turn(&b, vni));
+		for (uint32_t other = 0; other < vni; other++)
+			assert_false(eng_directory_turn_same(
+			    eng_directory_turn(&a, vni), eng_directory_turn(&a, other)));
+	}
+}
+
 #define ROUNDS 200000
 
 static _Atomic int in_turn, both;
@@ -186,7 +200,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_arguments), TEST(test_one_worker_has_it),
 	    TEST(test_keys_differ), TEST(test_as_many_as_it_is_for), TEST(test_full), TEST(test_turns),
-	    TEST(test_two_threads)};
+	    TEST(test_turn_of_a_tenant), TEST(test_two_threads)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
