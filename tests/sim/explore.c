@@ -204,9 +204,9 @@ static uint64_t complete_faults(uint64_t faults)
 	 * that CM has set up.
 	 */
 	if (faults & F_WORKERS)
-		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
-		            F_DRAIN_CUT | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_NIC |
-		            F_LATE | F_SQUEEZE | F_RESETS | F_HEAP);
+		faults &=
+		    ~(F_STANDBY | F_BOTH_DIE | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
+		        F_DRAIN_CUT | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_NIC | F_RESETS);
 	/* A reservation that finds no memory, and a connection that ends before its operation that is
 	 * not carried, pass for faults. A late host does not hear of a loss when questions are lost,
 	 * and what was under way when a queue pair with an error is reset comes to the next one. After the
