@@ -193,9 +193,9 @@ void eng_responder_moved_late(struct eng_responder *rs, struct eng_ctrl *c, rwy_
 }
 
 /*
- * The far host's own requests are here at rq, and it may have ACKs for them. Not if its gateway has
- * ended their flow, nor if rq is what an earlier connection left: then it was paired before rs began,
- * or the far gateway names another queue pair.
+ * The far host's own requests are here at rq, and it may have ACKs for them. Not if its
+ * gateway has ended their flow, nor if rq is what an earlier connection left: then it was
+ * paired before rs began, or the far gateway names another queue pair.
  */
 static bool stays_with(
     const struct eng_responder *rs, const struct eng_requester *rq, const struct eng_ctrl *c)
@@ -222,7 +222,7 @@ void eng_responder_moved(struct eng_responder *rs, struct eng_ctrl *c, rwy_time 
 		eng_responder_start(rs, rs->resp.start, 0, now);
 		return;
 	}
-	eng_responder_move(e, &k, c->qpn, c->worker, now);
+	eng_responder_move(e, &k, c->qpn, c->psn, c->worker, now);
 	/* They begin there again; what is left of them here goes with its flow (port.c). */
 	if (rq && rq->requests)
 		eng_place_leave(e, &rq->side.key, true);

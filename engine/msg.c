@@ -83,7 +83,8 @@ bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 	c->qpn = rwy_get32(p + 8);
 	c->psn = rwy_get32(p + 12);
 	c->msn = rwy_get32(p + 16);
-	return c->qpn <= 0xffffff && c->psn <= 0xffffff && c->msn <= 0xffffff;
+	return c->qpn <= 0xffffff && c->msn <= 0xffffff &&
+	       (c->psn <= 0xffffff || (c->type == ENG_CTRL_MOVED && c->psn == ENG_NO_PSN));
 }
 
 size_t eng_copy_encode(uint8_t *out, const struct eng_copy_msg *m)

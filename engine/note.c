@@ -87,7 +87,7 @@ static void take_leave(struct eng *e, const struct eng_note *n, rwy_time now)
 		return;
 	}
 	if (rs->side.state == ENG_R_NEW || rs->side.state == ENG_R_WAITING) {
-		eng_responder_move(e, &k, n->key.qpn, n->from, now);
+		eng_responder_move(e, &k, n->key.qpn, ENG_NO_PSN, n->from, now);
 		return;
 	}
 	stays.type = ENG_NOTE_STAYS;
@@ -101,7 +101,8 @@ static void take_stays(struct eng *e, const struct eng_note *n, rwy_time now)
 
 	if (rq && rq->requests && !eng_requester_answered(rq) && !rq->near_named)
 		eng_requester_redirect(rq, rq->requests,
-		    &(struct eng_moved){.incarnation = rq->incarnation, .qpn = n->qpn, .worker = n->from},
+		    &(struct eng_moved){
+		        .incarnation = rq->incarnation, .qpn = n->qpn, .psn = ENG_NO_PSN, .worker = n->from},
 		    now);
 }
 

@@ -105,7 +105,9 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 			eng_side_move(&rq->side, t->idx);
 		if (elsewhere >= 0)
 			eng_requester_redirect(rq, rx,
-			    &(struct eng_moved){.incarnation = o.incarnation, .worker = (unsigned)elsewhere},
+			    &(struct eng_moved){.incarnation = o.incarnation,
+			        .psn = ENG_NO_PSN,
+			        .worker = (unsigned)elsewhere},
 			    now);
 		else
 			eng_requester_open(rq, rx, &o, now);

@@ -359,13 +359,15 @@ void eng_requester_redirect(
 	    &(struct eng_ctrl){.type = ENG_CTRL_MOVED,
 	        .incarnation = to->incarnation,
 	        .qpn = to->qpn,
+	        .psn = to->psn,
 	        .worker = (uint8_t)to->worker},
 	    false, now);
 }
 
 void eng_requester_move(struct eng_requester *rq, uint32_t qpn, unsigned worker, rwy_time now)
 {
-	const struct eng_moved to = {.incarnation = rq->incarnation, .qpn = qpn, .worker = worker};
+	const struct eng_moved to = {
+	    .incarnation = rq->incarnation, .qpn = qpn, .psn = rq->reqr.una, .worker = worker};
 
 	rq->flow = ENG_FLOW_MOVED; /* no other answer comes */
 	rq->side.e->c.conns_placed++;

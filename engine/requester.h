@@ -64,9 +64,12 @@ size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out);
 bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
 /* Tries again to send the control message that found no buffer, if one is owed. */
 void eng_requester_send_owed(struct eng_requester *rq, rwy_time now);
-/* Where a flow goes: `qpn` is that of its requester, 0: not known. */
+/*
+ * Where a flow goes: `qpn` is that of its requester, 0: not known; `psn` that of its first request,
+ * or ENG_NO_PSN if the host has not acknowledged that.
+ */
 struct eng_moved {
-	uint32_t incarnation, qpn;
+	uint32_t incarnation, qpn, psn;
 	unsigned worker;
 };
 /*

@@ -180,8 +180,6 @@ static void ask_again(struct eng_responder *rs, uint32_t local_qpn)
 	uint8_t bytes[ROCE_BUILD_MAX];
 	struct roce_addr a;
 
-	if (rs->side.state != ENG_R_WAITING || !local_qpn)
-		return;
 	eng_responder_address(rs, &a);
 	a.dqpn = local_qpn;
 	e->c.naks_sent++;
@@ -191,21 +189,22 @@ static void ask_again(struct eng_responder *rs, uint32_t local_qpn)
 }
 
 void eng_responder_move(
-    struct eng *e, const struct eng_key *k, uint32_t local_qpn, unsigned worker, rwy_time now)
+    struct eng *e, const struct eng_key *k, uint32_t local_qpn, uint32_t first, unsigned worker, rwy_time now)
 {
 	struct eng_note n = {.type = ENG_NOTE_MOVED, .tenant = k->tenant, .qpn = local_qpn, .key = *k};
 	struct eng_responder *rs = (struct eng_responder *)eng_find(e, k, false);
 
-	if (rs && rs->side.state == ENG_R_WAITING) {
+	if (rs && rs->side.state == ENG_R_WAITING && rs->resp.start == first) {
 		n.begun = true;
-		n.first = rs->resp.start;
+		n.first = first;
 	}
 	eng_place_announce(e, k, false, worker);
 	if (!eng_place_send(e, worker, &n))
 		eng_place_recall(e, k, false, worker);
 	if (!rs)
 		return;
-	ask_again(rs, local_qpn);
+	if (n.begun && local_qpn)
+		ask_again(rs, local_qpn);
 	eng_responder_free(rs, now);
 }
 

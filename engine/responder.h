@@ -37,11 +37,13 @@ void eng_responder_start_cm(
 void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now);
 /*
  * The host's requests of that key are another worker's from now on, and a side here ends, whose
- * host must have no ACK. local_qpn: of the host; it is asked for its first request again. 0: not
- * known: it repeats when its timer runs out.
+ * host must have no ACK. local_qpn: of the host, 0: not known. first: the PSN of its first request,
+ * if the far host has acknowledged that: the host is asked for it again. Else ENG_NO_PSN, for a NAK
+ * acknowledges all before its PSN, and one before may be lost: the host repeats when its timer runs
+ * out.
  */
-void eng_responder_move(
-    struct eng *e, const struct eng_key *k, uint32_t local_qpn, unsigned worker, rwy_time now);
+void eng_responder_move(struct eng *e, const struct eng_key *k, uint32_t local_qpn, uint32_t first,
+    unsigned worker, rwy_time now);
 /*
  * It has failed. lost: requests that the host has ACKs for are lost, or may be; an idle host is
  * told, unless its next request brings the error.

@@ -288,6 +288,9 @@ const struct sim_regression sim_regressions[] = {
     /* what an earlier connection left at another worker took the new one's requests */
     {271001464, F_WORKERS | F_REUSE},
     {271002397, F_WORKERS | F_REUSE},
+    /* the first request was lost, and the NAK by which a host was asked again acknowledged it */
+    {271000802, F_WORKERS | F_REUSE | F_LAN_LOSS},
+    {271001275, F_WORKERS | F_REUSE | F_LAN_LOSS},
 };
 
 /*
@@ -310,8 +313,6 @@ const struct sim_unmended sim_unmended[] = {
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
-    {271000802, F_WORKERS | F_REUSE | F_LAN_LOSS,
-        "mode end: a request is executed before one of another queue pair that its host had an ACK for"},
     {1874, F_STANDBY | F_MOVES, "the carrier of a pair breaks, and a new connection's host gives up first"},
 };
 
