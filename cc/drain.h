@@ -16,28 +16,38 @@
 #ifndef CC_DRAIN_H
 #define CC_DRAIN_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rwy/time.h"
 
 struct cc_drain {
-	bool on;        /* the window binds */
-	bool best;      /* rate_Bps is the best rate before the window: not measured yet */
-	bool known;     /* rate_Bps was limited by the host, not only by the sender */
-	uint8_t off;    /* periods in a row with a rate far from rate_Bps */
-	uint8_t growth; /* epochs in a row in which the window grew */
-	/* beginnings; settled_at: time when the last cut has taken effect */
-	rwy_time period_at, epoch_at, settled_at;
-	/* nothing waits since this time; 0: something waits */
-	rwy_time idle_since;
-	rwy_dur period_idle, epoch_idle;        /* parts of them with nothing waiting */
-	uint64_t period_drained, epoch_drained; /* `drained` at their beginnings */
-	uint64_t waits_min;                     /* least bytes waiting in this epoch */
-	uint64_t rate_Bps; /* smoothed rate of the host while something waits; 0: unknown */
-	rwy_dur slack;     /* part of the window beyond a round trip */
-	uint64_t window;   /* bytes; valid when on */
+	/* --- what each update touches: a cache line --- */
+	bool on; /* the window binds */
+	/* rate_Bps is the best rate before the window */
+	bool best;
+	/* rate_Bps was limited by the host, not only by the sender */
+	bool known;
+	uint8_t off;                     /* periods in a row with a rate far from rate_Bps */
+	uint8_t growth;                  /* epochs in a row in which the window grew */
+	rwy_time period_at;              /* its beginning */
+	rwy_time idle_since;             /* nothing waits since then; 0: something does */
+	rwy_dur period_idle, epoch_idle; /* parts of them with nothing waiting */
+	uint64_t period_drained;         /* `drained` at the period's beginning */
+	uint64_t waits_min;              /* least bytes waiting in this epoch */
+	/* smoothed rate of a host for which something waits; 0: unknown */
+	uint64_t rate_Bps;
+	/* --- the rest --- */
+	rwy_time epoch_at, settled_at; /* its beginning; when the last cut has taken effect */
+	uint64_t epoch_drained;        /* `drained` at the epoch's beginning */
+	rwy_dur slack;                 /* part of the window beyond a round trip */
+	uint64_t window;               /* bytes; valid when on */
 };
+
+#define CC_DRAIN_HOT 64 /* bytes: an update mostly touches the first ones only */
+static_assert(offsetof(struct cc_drain, epoch_at) == CC_DRAIN_HOT, "the rest is behind them");
 
 /* Updates the window. Zeroed memory is a new object. waits: bytes that wait for the host now.
  * drained: total bytes that the host has taken. rtt: of the WAN, > 0. Returns whether the window

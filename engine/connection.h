@@ -56,32 +56,47 @@ struct eng_record_window {
 	uint8_t n;      /* stops at 255 */
 };
 
-/* The first member of either side, so that the table and the sweep treat both alike. */
+/*
+ * The first member of either side, so that the table and the sweep treat both alike. A packet
+ * touches its cache lines 0 and 2: with many queue pairs a gateway waits for memory most.
+ */
 struct eng_side {
 	struct eng_key key;
 	uint32_t hash;
-	bool is_requester;
+	bool is_requester : 1;
+	bool dirty : 1; /* it is in the list of `dirty_next` */
 	uint8_t tunnel;
-	uint8_t state;               /* enum eng_responder_state or eng_requester_state */
-	uint8_t learned;             /* enum eng_learned */
-	struct eng_side *chain;      /* in its bucket of the table */
-	struct eng_side *dirty_next; /* in the list of sides with work at the end of the turn */
-	bool dirty;                  /* it is in that list */
-	struct eng_record_window recorded;
-	uint32_t steering_gen;     /* of the set that its class was chosen by (reservation.c) */
-	rwy_time last;             /* last packet */
-	rwy_time close_at;         /* disconnected: when it is forgotten; else RWY_NEVER */
-	const char *error;         /* why it failed, or ""; static text */
-	struct eng *e;             /* NULL: freed while in the dirty list */
-	struct eng_tenant *tenant; /* of key.tenant; it outlives its sides */
-	struct eng_host *host;     /* the local host; it outlives its sides, too */
-	uint64_t most;             /* most bytes that it ever held (memory.h) */
-	uint64_t entry;            /* its hash in the directory */
+	uint8_t state;          /* enum eng_responder_state or eng_requester_state */
+	uint8_t learned;        /* enum eng_learned */
+	struct eng_side *chain; /* in its bucket of the table */
+	rwy_time last;          /* last packet */
+	/* --- line 1: what no packet needs --- */
+	rwy_time close_at; /* disconnected: when it is forgotten; else RWY_NEVER */
+	const char *error; /* why it failed, or ""; static text */
+	uint64_t entry;    /* its hash in the directory */
 	/* In the ring of sides that wait for memory; NULL: not in it. */
 	struct eng_side *wait_next, *wait_prev;
+	uint32_t steering_gen; /* of the set that its class was chosen by (reservation.c) */
+	struct eng_record_window recorded;
+	uint8_t unused[18]; /* so that the next one begins a line */
+	/* --- line 2 --- */
+	struct eng *e;               /* NULL: freed while in the dirty list */
+	struct eng_tenant *tenant;   /* of key.tenant; it outlives its sides */
+	struct eng_host *host;       /* the local host; it outlives its sides, too */
+	struct eng_side *dirty_next; /* in the list of sides with work at the end of the turn */
+	uint64_t most;               /* most bytes that it ever held (memory.h) */
 };
+static_assert(offsetof(struct eng_side, close_at) == RWY_CACHE_LINE, "line 0 is what a look-up needs");
+static_assert(offsetof(struct eng_side, e) == 2 * RWY_CACHE_LINE, "line 1 is what no packet needs");
 
-#define ENG_SIDE_LINES 8 /* cache lines of a side that a packet touches */
+/*
+ * Cache lines of a side, from its line ENG_SIDE_HOT on, that a packet touches besides line 0: a
+ * request with its delivery and its ACK those of a responder side or of a requester side; an ACK of
+ * the host only the first of its responder side, which leads on to the requester side.
+ */
+#define ENG_SIDE_HOT        2
+#define ENG_RESPONDER_LINES 5
+#define ENG_REQUESTER_LINES 8
 
 #define ENG_READS 4
 #define ENG_EARLY 32 /* PSNs; bits of early_known */
@@ -118,18 +133,19 @@ struct eng_dreq {
 /* The rate at which requests leave custody, and what may be in it (read_wait.c). Bytes. */
 struct eng_leaving {
 	uint64_t limit; /* above it ACKs are held back; UINT64_MAX: none */
-	uint64_t Bps;   /* 0: not measured */
 	uint64_t bytes; /* delivered since */
 	rwy_time since; /* begin of the measurement; 0: none */
+	uint64_t Bps;   /* 0: not measured */
 	bool impatient; /* the host repeats READs or ATOMICs before their answer can be here */
 };
 
 struct eng_responder {
 	struct eng_side side;
-	/* --- what each request, its delivery and its ACK touch (ENG_SIDE_LINES) --- */
+	/* --- what each request, its delivery and its ACK touch (ENG_RESPONDER_LINES) --- */
 	struct eng_requester *requester; /* the same connection's; NULL: not paired */
 	struct wan_txflow *requests;
 	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
+	struct eng_nexthop nh;             /* line 3 */
 	/*
 	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member. Its places in
 	 * the record's lists are below.
@@ -137,46 +153,46 @@ struct eng_responder {
 	struct eng_causal *causal;
 	/* mode `site`: copies for the standby gateway (copy.h); NULL: none */
 	struct eng_copy *copy;
+	/* Bytes of buffers that the far host has not acknowledged, and how many. */
+	uint64_t custody;
+	uint32_t custody_bufs;
+	uint32_t naks;      /* sent for nak_psn while the host did not go back to it */
+	roce_psn nak_psn;   /* line 4: of the latest PSN sequence NAK */
 	uint32_t local_qpn; /* QPN of the local host, where ACKs go; 0: not known */
+	uint32_t mode_set;
+	uint16_t pkey, sport;
+	uint8_t tos, ttl;
+	uint8_t mode;         /* enum eng_ack_mode, valid while mode_set is tenant->modes_set */
+	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
 	/* ACKs are withheld because custody memory is short, or for a READ (read_wait.c) */
 	bool ack_blocked;
+	bool has_ahead;      /* `ahead` is not empty */
 	bool reads_expected; /* CM says that the local host may send READs and ATOMICs */
 	/*
 	 * Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host.
 	 */
 	bool untold;
-	bool has_ahead;  /* `ahead` is not empty */
 	bool dreq_waits; /* `dreq` has one */
 	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
-	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
-	uint8_t tos, ttl;
-	uint16_t pkey, sport;
-	uint8_t mode;  /* enum eng_ack_mode, valid while mode_set is tenant->modes_set */
-	bool gap_seen; /* since the NAK of nak_psn the host sent a later PSN */
-	uint32_t mode_set;
-	struct roce_resp resp;
-	/* Bytes of buffers that the far host has not acknowledged, and how many. */
-	uint64_t custody;
-	uint32_t custody_bufs;
-	rwy_time refused_at; /* nak_psn was dropped for lack of memory then; 0: it was not */
-	roce_psn nak_psn;    /* of the latest PSN sequence NAK */
-	uint32_t naks;       /* sent for nak_psn while the host did not go back to it */
-	struct eng_leaving leaving;
+	bool gap_seen;           /* since the NAK of nak_psn the host sent a later PSN */
+	bool silent;             /* a standby took over, and the host has sent no request since */
 	uint64_t packets, bytes; /* requests taken into custody */
-	rwy_time cnp_at;         /* no CNP before this */
 	uint64_t np_low;         /* shortest queue since the last CNP, bytes */
 	/*
 	 * The latest request of the host, or response to it. Its own responses do not count: they
 	 * may belong to a new connection whose requests were lost.
 	 */
 	rwy_time asked_at;
-	/* Duplicates are dropped until then (reuse.c); 0: none are. */
+	/* Line 5. Duplicates are dropped until then (reuse.c); 0: none are. */
 	rwy_time suppress_until;
 	rwy_time acked_at; /* the latest ACK or NAK that told the host of progress */
-	struct eng_nexthop nh;
+	struct eng_leaving leaving;
+	rwy_time cnp_at;       /* no CNP before this */
+	struct roce_resp resp; /* line 6: its packet-path part */
 	/* --- the rest --- */
-	rwy_time np_at; /* when np_bytes was equal to `bytes` */
+	rwy_time refused_at; /* nak_psn was dropped for lack of memory then; 0: it was not */
+	rwy_time np_at;      /* when np_bytes was equal to `bytes` */
 	uint64_t np_bytes;
 	uint64_t session; /* number of its session, 0: none yet */
 	/*
@@ -188,16 +204,18 @@ struct eng_responder {
 	/* Retry counts and ACK timeout of the local host's QP, from CM (struct eng_open). */
 	uint8_t rnr_retry, retry, ack_timeout;
 	bool ack_too_late; /* it gives up before an ACK of the far site can come */
+	/* Mode `causal`: custody is not empty; an ACK came since the last list; ACKs wait. */
+	bool causal_busy, causal_acked, causal_owed;
+	bool marked; /* the next beat acknowledges what is before mark_psn */
 	struct wan_rxflow *responses;
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct rwy_bufq ahead;  /* ahead.c: responses to requests that the host repeats, and more */
 	rwy_time single_ack_at; /* ACKs withheld: no single ACK before this */
-	bool silent;            /* a standby took over, and the host has sent no request since */
 	/* The latest response to a READ or ATOMIC that went to the host. */
 	rwy_time served_at;
 	roce_psn gap_low;                /* lowest PSN after nak_psn that the host sent since */
-	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
 	uint32_t reads_asked;            /* READs of this incarnation */
+	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
 	/* Copies of the first request, a READ, before its answer: the latest, and the longest time
 	 * between two. */
 	rwy_time copy_at;
@@ -218,17 +236,14 @@ struct eng_responder {
 	 * that came.
 	 */
 	uint32_t early_crc[ENG_EARLY], early_known;
+	roce_psn taken_epsn; /* taken over: the PSN expected then */
 	struct eng_dreq dreq;
-	/* Mode `causal`: custody is not empty; an ACK came since the last list; ACKs wait. */
-	bool causal_busy, causal_acked, causal_owed;
 	/*
 	 * Taken over by a standby: epoch of the far gateway then, which says again what it said to
 	 * the gateway before; 0: not taken over.
 	 */
 	uint64_t taken_over;
-	roce_psn taken_epsn; /* the PSN expected then */
 	rwy_time taken_at;
-	bool marked; /* the next beat acknowledges what is before this PSN */
 	roce_psn mark_psn;
 	roce_msn mark_msn;
 	struct eng_responder *busy_next, *busy_prev, *acked_next, *owed_next;
@@ -238,7 +253,12 @@ struct eng_responder {
 	uint32_t withheld_times;
 	uint64_t naks_sent;
 };
-static_assert(offsetof(struct eng_responder, np_at) <= ENG_SIDE_LINES * RWY_CACHE_LINE, "in reach");
+static_assert(offsetof(struct eng_responder, nh) == 3 * RWY_CACHE_LINE &&
+                  offsetof(struct eng_responder, nak_psn) == 4 * RWY_CACHE_LINE &&
+                  offsetof(struct eng_responder, suppress_until) == 5 * RWY_CACHE_LINE &&
+                  offsetof(struct eng_responder, resp) + ROCE_RESP_HOT ==
+                      (ENG_SIDE_HOT + ENG_RESPONDER_LINES) * RWY_CACHE_LINE,
+    "what a packet touches is in the lines that are prefetched");
 
 /* Sequence of a request that came by an earlier flow, or that this gateway made itself. */
 #define ENG_NO_SEQ UINT64_MAX
@@ -253,7 +273,6 @@ struct eng_response_wait {
 	uint64_t idx; /* responses_sent after its last response */
 	roce_psn psn; /* its PSN; ENG_NO_PSN: of no READ or ATOMIC */
 };
-#define ENG_NO_PSN UINT32_MAX
 
 /* The flow of requests from the near gateway. */
 enum eng_flow {
@@ -272,47 +291,52 @@ enum eng_turn { ENG_TURN_NONE, ENG_TURN_WAITING, ENG_TURN_OUT };
 
 struct eng_requester {
 	struct eng_side side;
-	/* --- what each request and its ACK touch (ENG_SIDE_LINES) --- */
-	struct eng_responder *responder; /* the same connection's; NULL: not paired */
+	/* --- what each request and its ACK touch (ENG_REQUESTER_LINES) --- */
 	struct wan_rxflow *requests;
-	/* QPN of the remote host, named by responses; 0: not known */
-	uint32_t remote_qpn;
-	uint32_t incarnation; /* as the near gateway's responder side has it */
-	uint8_t flow;         /* enum eng_flow */
-	uint8_t turn;         /* enum eng_turn */
-	uint8_t near_workers; /* eng_open.workers of its flow */
-	bool near_named;      /* it named its host's QPN, which may have ACKs */
+	uint64_t received; /* bytes of buffers in reqr's queue */
+	uint8_t flow;      /* enum eng_flow */
 	/* the flow was opened again for the incarnation that was here before */
 	bool continued;
-	bool tried;        /* it had a turn, and nobody answered */
-	bool reads;        /* a READ came once */
-	uint8_t questions; /* state LOCATING: questions sent to the host */
-	bool asked_ahead;  /* the last of them was with a PSN ahead of what the host expects */
-	bool owes_control; /* `owed` waits for a buffer */
-	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
-	uint8_t end;
-	bool host_ended; /* state FAILED: the host's QP refused a request, or got the fatal one */
-	struct roce_reqr reqr;
-	struct eng_requester *wheel_next, *wheel_prev;
-	rwy_time wheel_at; /* 0: not in the wheel */
-	struct eng_nexthop nh;
-	rwy_time last_tx;   /* the latest packet to the local host */
-	uint64_t acked_seq; /* one more than the last request that the host acknowledged */
+	bool reads;            /* a READ came once */
+	bool owes_control;     /* `owed` waits for a buffer */
+	uint32_t wait_n;       /* length of the ring `wait` */
+	rwy_time last_tx;      /* line 3: the latest packet to the local host */
+	uint64_t acked_seq;    /* one more than the last request that the host acknowledged */
+	uint64_t reported_seq; /* one more than the last that was reported delivered */
 	/* The PSN behind the last request that it acknowledged, and behind the last of those that
 	 * was no READ, if done_known. They outlive a beginning anew. */
 	roce_psn done_end, plain_end;
+	struct eng_nexthop nh;
+	uint64_t packets, bytes; /* line 4: requests that the local host acknowledged */
+	struct eng_requester *wheel_next, *wheel_prev;
+	rwy_time wheel_at; /* 0: not in the wheel */
 	bool done_known;
-	uint64_t reported_seq;   /* one more than the last that was reported delivered */
-	uint64_t received;       /* bytes of buffers in reqr's queue */
-	uint64_t packets, bytes; /* requests that the local host acknowledged */
-	struct eng_rp *rp;       /* reaction point in whose queue it waits; NULL: none */
-	struct cc_drain drain;   /* end to end: bytes that the near gateway may have under way */
+	uint8_t turn;         /* enum eng_turn */
+	uint8_t near_workers; /* eng_open.workers of its flow */
+	bool near_named;      /* it named its host's QPN, which may have ACKs */
+	bool tried;           /* it had a turn, and nobody answered */
+	/* state LOCATING: questions sent to the host */
+	uint8_t questions;
+	/* the last of them was with a PSN ahead of what the host expects */
+	bool asked_ahead;
+	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
+	uint8_t end;
+	struct eng_responder *responder; /* the same connection's; NULL: not paired */
+	struct eng_rp *rp;               /* reaction point in whose queue it waits; NULL: none */
+	struct roce_reqr reqr;           /* line 5 */
+	/* Line 9. End to end: bytes that the near gateway may have under way. */
+	struct cc_drain drain;
 	/* --- the rest --- */
-	/* The near gateway named remote_qpn when it opened the flow. */
-	bool peer_named;
-	uint16_t open_pmtu; /* path MTU that was named then; 0: not known */
+	/* QPN of the remote host, named by responses; 0: not known */
+	uint32_t remote_qpn;
+	uint32_t incarnation; /* as the near gateway's responder side has it */
 	/* Retry counts and ACK timeout of the remote host's QP (struct eng_open). */
 	uint8_t rnr_retry, retry, ack_timeout;
+	/* state FAILED: the host's QP refused a request, or got the fatal one */
+	bool host_ended;
+	uint16_t open_pmtu; /* path MTU that was named then; 0: not known */
+	/* The near gateway named remote_qpn when it opened the flow. */
+	bool peer_named;
 	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	roce_psn promised;   /* state LOCATING: the remote host has ACKs up to here */
 	struct eng_requester *rp_next;
@@ -322,16 +346,22 @@ struct eng_requester {
 	uint64_t responses_sent, responses_taken;
 	uint64_t answering; /* bytes of buffers in the flow of responses, and how many */
 	uint32_t answering_bufs;
-	/* Ring of answered READs and ATOMICs whose responses the near gateway does not have yet. */
+	/* Ring of answered READs and ATOMICs whose responses the near gateway does not have yet:
+	 * its oldest entry, its capacity, a power of two that grows. */
+	uint32_t wait_head, wait_cap;
 	struct eng_response_wait *wait;
-	/* Its oldest entry, its length, its capacity: a power of two that grows. */
-	uint32_t wait_head, wait_n, wait_cap;
 	struct eng_response_wait wait_one; /* the first ring: there is always memory for one */
 	/*
 	 * A message for the near gateway that found no buffer: it is sent as soon as one is free.
 	 */
 	struct eng_ctrl owed;
 };
+
+static_assert(offsetof(struct eng_requester, last_tx) == 3 * RWY_CACHE_LINE &&
+                  offsetof(struct eng_requester, reqr) == 5 * RWY_CACHE_LINE &&
+                  offsetof(struct eng_requester, drain) + CC_DRAIN_HOT ==
+                      (ENG_SIDE_HOT + ENG_REQUESTER_LINES) * RWY_CACHE_LINE,
+    "what a packet touches is in the lines that are prefetched");
 
 /* --- states.c: the only ways to change a state. Both assert that states.h lists the change. --- */
 void eng_requester_enter(struct eng_requester *rq, enum eng_requester_state to);

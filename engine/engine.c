@@ -151,7 +151,8 @@ static unsigned flush_dirty(struct eng *e, rwy_time now)
 		side->dirty = false;
 		side->dirty_next = NULL;
 		if (e->dirty_head)
-			rwy_prefetch(e->dirty_head, ENG_SIDE_LINES);
+			rwy_prefetch(
+			    (uint8_t *)e->dirty_head + ENG_SIDE_HOT * RWY_CACHE_LINE, ENG_REQUESTER_LINES);
 		n++;
 		if (!side->e) /* freed meanwhile */
 			eng_slab_put(side->is_requester ? &e->requester_slab : &e->responder_slab, side);

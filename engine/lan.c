@@ -281,6 +281,21 @@ INLINED void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy
 	rwy_unreachable();
 }
 
+RWY_PREFETCHER void prefetch_hot(const struct eng_side *side, unsigned lines)
+{
+	rwy_prefetch((const uint8_t *)side + ENG_SIDE_HOT * RWY_CACHE_LINE, lines);
+}
+
+/* Prefetches what a packet touches of the responder side; of a response only the way to its own. */
+RWY_PREFETCHER void prefetch_side(const struct lan_in *in)
+{
+	__builtin_prefetch(in->side);
+	if (roce_op_is_request(in->pkt.info))
+		prefetch_hot(in->side, ENG_RESPONDER_LINES);
+	else
+		prefetch_hot(in->side, 1);
+}
+
 /*
  * Prefetches the flows of a packet's connection. A freed side is still readable: slabs keep memory.
  */
@@ -295,7 +310,8 @@ RWY_PREFETCHER void prefetch_connection(const struct lan_in *in)
 		rwy_prefetch(rs->side.host, 2);
 		__builtin_prefetch(rs->journal, 1);
 	} else if (rs->requester) {
-		rwy_prefetch(rs->requester, ENG_SIDE_LINES);
+		__builtin_prefetch(rs->requester);
+		prefetch_hot(&rs->requester->side, ENG_REQUESTER_LINES);
 	}
 }
 
@@ -329,7 +345,7 @@ INLINED void group_handle(struct eng *e, struct rwy_buf **bufs, const uint16_t *
 	}
 	for (unsigned i = 0; i < n; i++)
 		if (in[i].bucket && (in[i].side = *in[i].bucket))
-			rwy_prefetch(in[i].side, ENG_SIDE_LINES);
+			prefetch_side(&in[i]);
 	for (unsigned i = 0; i < n; i++) {
 		if (i + AHEAD < n)
 			prefetch_connection(&in[i + AHEAD]);

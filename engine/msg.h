@@ -94,7 +94,7 @@ struct eng_ctrl {
 	uint8_t worker;   /* MOVED */
 	uint32_t incarnation, qpn, psn, msn;
 };
-#define ENG_NO_PSN   UINT32_MAX /* psn of MOVED: the far host has acknowledged nothing */
+#define ENG_NO_PSN   UINT32_MAX /* no PSN; in MOVED: the far host has acknowledged nothing */
 #define ENG_CTRL_LEN 20
 
 /* Messages of a flow of copies, from the active gateway of a pair to its standby (copy.h). */

@@ -165,7 +165,7 @@ static void strip_credits(const struct roce_pkt *pkt)
 }
 
 struct naks {
-	uint64_t seq, rnr, implied;
+	uint32_t seq, rnr, implied;
 };
 
 static struct naks naks_of(const struct eng_requester *rq)
@@ -207,7 +207,7 @@ void eng_requester_take_response(
 		eng_drop(e, b, &e->c.drop_no_buffer);
 		return;
 	}
-	uint64_t resent = rq->reqr.resent;
+	uint32_t resent = rq->reqr.resent;
 	const struct naks naks = naks_of(rq);
 
 	eng_np_response(rq, pkt, b, now);
@@ -275,7 +275,7 @@ void eng_requester_ghost(struct eng_requester *rq, struct roce_pkt *pkt, struct 
 
 static void tick_requester(struct eng_requester *rq, struct roce_reqr_act *act, rwy_time now)
 {
-	uint64_t timeouts = rq->reqr.timeouts;
+	uint32_t timeouts = rq->reqr.timeouts;
 
 	/* The question is this gateway's own: the remote host does not wait for the answer. */
 	if (eng_requester_locating(rq) || rq->side.state == ENG_Q_ENDING)
@@ -301,7 +301,7 @@ void eng_requester_timeout(struct eng_requester *rq, rwy_time now)
 void eng_requester_not_answered(struct eng_requester *rq, rwy_time now)
 {
 	struct roce_reqr_act act;
-	uint64_t timeouts = rq->reqr.timeouts;
+	uint32_t timeouts = rq->reqr.timeouts;
 
 	tick_requester(rq, &act, now);
 	if (!act.failed && rq->reqr.timeouts != timeouts)

@@ -46,7 +46,7 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 	struct eng *e = rq->side.e;
 	struct roce_reqr_tx tx[ENG_REQUESTER_BURST];
 	uint32_t bytes = 0;
-	uint64_t resent, asked;
+	uint32_t resent;
 	unsigned n;
 
 	if (!eng_requester_active(rq))
@@ -56,18 +56,17 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		rq->reqr.one_read = !rq->answering;
 	}
 	resent = rq->reqr.resent;
-	asked = rq->reqr.asked;
 	n = roce_reqr_send(&rq->reqr, tx, max < ENG_REQUESTER_BURST ? max : ENG_REQUESTER_BURST, now);
 	if (n)
 		rq->last_tx = now;
 	if (rq->reqr.resent != resent)
 		note_resent(rq, tx, n, now);
-	e->c.host_asked += rq->reqr.asked - asked;
 	for (unsigned i = 0; i < n; i++) {
 		struct rwy_buf *b = tx[i].b;
 		struct roce_pkt pkt;
 
 		bytes += b->len;
+		e->c.host_asked += tx[i].asks;
 		if (tx[i].skip) {
 			rq->nh.pcp = b->pcp;
 			if (roce_parse(b->data, b->len, &pkt) == ROCE_PARSE_OK)

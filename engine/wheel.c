@@ -2,7 +2,7 @@
 /*
  * A coarse timer wheel for the response timers of requester sides. A slot is about a millisecond;
  * arming and disarming are O(1). Most timers never fire: a side whose deadline moves later stays in
- * its slot, which is examined when it expires.
+ * its slot, which is examined when it expires, and one that waits for nothing any more leaves.
  */
 #include "engine/table.h"
 
@@ -35,8 +35,16 @@ void eng_wheel_arm(struct eng_requester *rq, rwy_time at)
 	rwy_time last = (e->wheel_tick + ENG_WHEEL_SLOTS - 1) << ENG_WHEEL_SHIFT;
 	uint32_t slot;
 
-	if (at == RWY_NEVER)
-		return; /* if it is armed, its slot will find nothing to do */
+	if (at == RWY_NEVER) {
+		/*
+		 * It leaves while its neighbours, armed as lately, are in the cache: else the side
+		 * is fetched from memory when its slot is due, to find nothing to do. What it owes
+		 * is tried again at a tick.
+		 */
+		if (!rq->owes_control)
+			eng_wheel_disarm(rq);
+		return;
+	}
 	/* A deadline beyond the wheel is looked at once a revolution. */
 	at = rwy_time_min(rwy_time_max(at, first), last);
 	if (rq->wheel_at && rq->wheel_at <= at)

@@ -41,7 +41,7 @@ void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_p
 	r->una = r->nxt = r->high = r->tail = r->recover = first & ROCE_PSN_MASK;
 	r->pmtu = pmtu_ok(pmtu) ? pmtu : 0;
 	r->window = r->cfg.window_max < WINDOW_START ? r->cfg.window_max : WINDOW_START;
-	r->deadline = r->ask_at = RWY_NEVER;
+	r->deadline = RWY_NEVER;
 	r->owed_max = UINT64_MAX;
 	r->one_read = true;
 }
@@ -52,7 +52,7 @@ void roce_reqr_fini(struct roce_reqr *r, const struct rwy_bufs *bufs)
 	roce_reqr_settle(r, r->owed);
 	r->next = NULL;
 	r->inflight = 0;
-	r->deadline = r->ask_at = RWY_NEVER;
+	r->deadline = RWY_NEVER;
 }
 
 void roce_reqr_share(struct roce_reqr *r, struct roce_reqr_host *host)
@@ -191,7 +191,7 @@ void roce_reqr_go_back(struct roce_reqr *r)
 	r->inflight = 0;
 	r->since_ackreq = 0;
 	r->sample_at = 0; /* Karn: a retransmission gives no RTT sample */
-	r->deadline = r->ask_at = RWY_NEVER;
+	r->deadline = RWY_NEVER;
 	r->asking = false;
 }
 
@@ -310,7 +310,7 @@ void roce_reqr_progress(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time
 	if (r->inflight)
 		wait_anew(r, now);
 	else
-		r->deadline = r->ask_at = RWY_NEVER;
+		r->deadline = RWY_NEVER;
 }
 
 void roce_reqr_sent(struct roce_reqr *r, rwy_time now)
@@ -355,16 +355,19 @@ static void note_repeat(struct roce_reqr *r, rwy_time now)
 		r->copies++;
 }
 
+/* When the last packet, sent without AckReq, goes again to ask for an ACK; RWY_NEVER: it need not. */
+static rwy_time ask_at(const struct roce_reqr *r)
+{
+	return r->since_ackreq && !r->next && r->inflight ? r->sent_at + ROCE_REQR_REST_WAIT : RWY_NEVER;
+}
+
 /*
  * The rest of a message has not come for long: its last packet here may go again, with AckReq, so
  * that what the host has of it does not stay in memory.
  */
 static void ask_late(struct roce_reqr *r, rwy_time now)
 {
-	if (now < r->ask_at)
-		return;
-	r->ask_at = RWY_NEVER;
-	if (r->next || !r->inflight)
+	if (now < ask_at(r))
 		return;
 	r->next = r->q.tail;
 	r->nxt = r->next->psn;
@@ -401,7 +404,7 @@ rwy_time roce_reqr_next(const struct roce_reqr *r)
 {
 	if (r->failed)
 		return RWY_NEVER;
-	return rwy_time_min(r->rnr_until ? r->rnr_until : RWY_NEVER, rwy_time_min(r->ask_at, r->deadline));
+	return rwy_time_min(r->rnr_until ? r->rnr_until : RWY_NEVER, rwy_time_min(ask_at(r), r->deadline));
 }
 
 void roce_reqr_reread(struct roce_reqr *r, roce_psn from)

@@ -13,7 +13,9 @@
 #ifndef ROCE_REQR_H
 #define ROCE_REQR_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "roce/parse.h"
@@ -27,15 +29,15 @@ struct roce_reqr_cfg {
 	uint8_t rnr_retry;   /* 0..6, 7 = without limit (IBA 9.7.5.2.8) */
 	/* Consecutive timeouts after which it resends, 0..255; the next one may give up. */
 	uint8_t retry;
+	/* Bounds of the response timeout, without the time for READs before it. */
+	rwy_dur rto_min;
+	rwy_dur rto_max;
 	/*
 	 * It does not give up before the host was silent for this long, but goes on resending: the
 	 * peer of the host would have waited, too. 0: the count alone decides; RWY_NEVER: it never
 	 * gives up.
 	 */
 	rwy_dur patience;
-	/* Bounds of the response timeout, without the time for READs before it. */
-	rwy_dur rto_min;
-	rwy_dur rto_max;
 };
 /* The defaults: window 128, RNR retry 7, retry 7, patience 0, timeout 50 ms to 1 s. */
 void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg);
@@ -48,62 +50,61 @@ void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg);
 enum roce_reqr_credits { ROCE_CREDITS_UNKNOWN, ROCE_CREDITS_NONE, ROCE_CREDITS_GIVEN };
 
 struct roce_reqr {
-	struct roce_reqr_cfg cfg;
 	struct rwy_bufq q;    /* unacknowledged requests, sent or not, in PSN order */
 	struct rwy_buf *next; /* first request of q that is not in flight; NULL: all are */
 	uint32_t inflight;    /* packets of q before next */
 	/* Oldest unacknowledged PSN; inside a READ the next response expected. */
 	roce_psn una;
-	roce_psn nxt;     /* PSN of `next`: all requests before it are in flight */
-	roce_psn high;    /* end of what was ever sent */
-	roce_psn tail;    /* PSN that the next push must have */
-	uint32_t pmtu;    /* path MTU, from payloads and responses; 0: unknown */
-	uint32_t window;  /* packets, <= cfg.window_max; halved at a loss, grown by ACKs */
-	uint32_t credit;  /* packets acknowledged towards the next growth by one */
-	roce_psn recover; /* after a cut the window is not cut again before una reaches this */
-	bool recovering;
-	uint32_t since_ackreq; /* packets sent since the last one with AckReq */
-	/* All requests are at the host: the last, sent without AckReq, asks then; or RWY_NEVER. */
-	rwy_time ask_at;
-	rwy_time sent_at; /* when the last packet was sent; 0: none was */
-	bool asking;      /* it goes again to ask */
+	roce_psn nxt;         /* PSN of `next`: all requests before it are in flight */
+	roce_psn high;        /* end of what was ever sent */
+	roce_psn tail;        /* PSN that the next push must have */
+	uint32_t pmtu;        /* path MTU, from payloads and responses; 0: unknown */
+	uint16_t window;      /* packets, <= cfg.window_max; halved at a loss, grown by ACKs */
+	uint16_t credit;      /* packets acknowledged towards the next growth by one */
+	roce_msn host_msn;    /* MSN of the last AETH */
+	bool recovering;      /* see `recover` */
+	uint8_t since_ackreq; /* packets sent since the last one with AckReq */
+	bool asking;          /* the last packet goes again, only to ask for an ACK */
 	uint8_t rnr_count, retry_count;
 	bool failed;
 	/* After a restart the host may have more than was sent here: ACKs ahead are valid. */
 	bool resumed;
-	enum roce_reqr_credits credits;
 	/* The requester went back for this gap: NAKs of the same PSN are ignored until there is
 	 * progress. */
 	bool nak_seen;
+	uint8_t copies;  /* repeats whose answers may still come */
+	uint8_t credits; /* enum roce_reqr_credits */
+	bool probe;      /* unpaired: only the first packet may be in flight, with AckReq */
+	bool held_back;  /* roce_reqr_hold: nothing is sent */
+	bool read_waits; /* a READ is not sent because of owed_max */
+	bool one_read;   /* see owed_max */
+	roce_psn sample_psn;
+	roce_psn repeat_end; /* end of what had been sent at `repeated_at` */
+	/* Sending time of the packet that is being timed for an RTT sample; 0: none. */
+	rwy_time sample_at;
+	rwy_dur srtt, rttvar;
 	rwy_time rnr_until; /* 0: not waiting */
 	/* Next check of the response timer; RWY_NEVER: nothing is in flight. */
 	rwy_time deadline;
-	rwy_time waits;              /* time when the response timer began */
-	rwy_time silent_at;          /* the same, for the first timeout in a row */
-	rwy_time repeated_at;        /* the last repeat after a timeout; 0: none */
-	roce_psn repeat_end;         /* end of what had been sent then */
-	uint8_t copies;              /* repeats whose answers may still come */
-	struct roce_reqr_host *host; /* shared by the requesters of a host; NULL: none */
-	uint64_t owed;               /* bytes of READ responses that the host owes this requester */
+	rwy_time waits;     /* time when the response timer began */
+	rwy_time silent_at; /* the same, for the first timeout in a row */
 	/* bytes that the host owed all its requesters when the timer began */
 	uint64_t before;
-	/* Sending time of the packet that is being timed for an RTT sample; 0: none. */
-	rwy_time sample_at;
-	roce_psn sample_psn;
-	rwy_dur srtt, rttvar;
-	roce_msn host_msn; /* MSN of the last AETH */
-	bool probe;        /* unpaired: only the first packet may be in flight, with AckReq */
-	bool held_back;    /* roce_reqr_hold: nothing is sent */
-	bool read_waits;   /* a READ is not sent because of owed_max */
+	struct roce_reqr_host *host; /* shared by the requesters of a host; NULL: none */
+	rwy_time sent_at;            /* when the last packet was sent; 0: none was */
+	/* Counters, modulo 2^32. */
+	uint32_t resent, rnr_naks, seq_naks, implied_naks, timeouts;
+	roce_psn recover; /* after a cut the window is not cut again before una reaches this */
+	struct roce_reqr_cfg cfg;
+	rwy_time repeated_at; /* the last repeat after a timeout; 0: none */
+	uint64_t owed;        /* bytes of READ responses that the host owes this requester */
 	/*
 	 * Set by the caller before roce_reqr_send: no READ goes that would make `owed` more than
 	 * this; with one_read, one may go alone, however large.
 	 */
 	uint64_t owed_max;
-	bool one_read;
-	/* Counters, monotonic. asked: packets that went again only to ask for an ACK. */
-	uint64_t sent, resent, asked, rnr_naks, seq_naks, timeouts, implied_naks;
 };
+static_assert(sizeof(struct roce_reqr) == 256, "four cache lines; nearly all of it is for each request");
 
 /* Makes an empty queue from PSN `first` on; cfg is copied. pmtu: 0: unknown. */
 void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_psn first, uint32_t pmtu);
@@ -130,7 +131,8 @@ struct roce_reqr_tx {
 	bool ack_req;      /* BTH AckReq must be set in the packet sent */
 	/* it may be cleared: a later packet of the same call asks for an ACK */
 	bool ack_less;
-	bool again; /* a retransmission, but not one that only asks */
+	bool again; /* a retransmission, but not one that only asks for an ACK */
+	bool asks;  /* it goes again only for that */
 	/* READ: number of responses received already; the packet requests the rest */
 	uint32_t skip;
 };

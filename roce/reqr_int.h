@@ -29,6 +29,9 @@ static inline bool roce_reqr_in_flight(const struct roce_reqr *r, roce_psn psn)
 	return ((psn - r->una) & ROCE_PSN_MASK) < ((r->high - r->una) & ROCE_PSN_MASK);
 }
 
+/* The rest of a message has so long to come before what is here of it asks for an ACK. */
+#define ROCE_REQR_REST_WAIT (2 * RWY_MS)
+
 /* Returns the READ's DMA length in bytes. */
 uint32_t roce_reqr_read_len(const struct rwy_buf *b);
 

@@ -2,9 +2,8 @@
 /* RC requester: chooses the packets that go to the host now, and which of them have AckReq. */
 #include "roce/reqr_int.h"
 
-#define ACKREQ_MOST 16u          /* most packets from one AckReq to the next */
-#define SMALL_READS (64u << 10)  /* bytes that a queue pair may always ask for */
-#define REST_WAIT   (2 * RWY_MS) /* for the rest of a message */
+#define ACKREQ_MOST 16u         /* most packets from one AckReq to the next */
+#define SMALL_READS (64u << 10) /* bytes that a queue pair may always ask for */
 
 static bool credits_matter(const struct roce_reqr *r)
 {
@@ -32,12 +31,13 @@ static bool is_before_end(const struct rwy_buf *b)
  */
 static bool is_quick(const struct roce_reqr *r, rwy_time now)
 {
-	return rwy_since(r->sent_at, now) < REST_WAIT / 2 && r->srtt && r->srtt + 4 * r->rttvar < REST_WAIT;
+	return rwy_since(r->sent_at, now) < ROCE_REQR_REST_WAIT / 2 && r->srtt &&
+	       r->srtt + 4 * r->rttvar < ROCE_REQR_REST_WAIT;
 }
 
 /*
  * The last request here asks for an ACK, unless the rest of its message is about to come: where
- * many queue pairs send in turn, each packet would ask. If the rest does not come, ask_at asks.
+ * many queue pairs send in turn, each packet would ask. If the rest does not come, ask_late() asks.
  */
 static bool want_ack(const struct roce_reqr *r, const struct rwy_buf *b, uint32_t win, rwy_time now)
 {
@@ -46,7 +46,7 @@ static bool want_ack(const struct roce_reqr *r, const struct rwy_buf *b, uint32_
 	if (roce_reqr_needs_response(b)) /* it gets a response anyway */
 		return false;
 	return (!b->next && !(is_before_end(b) && is_quick(r, now))) || r->inflight + 1 >= win ||
-	       r->since_ackreq + 1 >= every || roce_reqr_end(b) == r->high;
+	       r->since_ackreq + 1u >= every || roce_reqr_end(b) == r->high;
 }
 
 static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win, rwy_time now)
@@ -56,7 +56,8 @@ static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win,
 
 	*tx = (struct roce_reqr_tx){.b = b,
 	    .ack_req = want_ack(r, b, win, now),
-	    .again = roce_psn_before(b->psn, r->high) && !r->asking};
+	    .again = roce_psn_before(b->psn, r->high) && !r->asking,
+	    .asks = r->asking};
 	if (b == r->q.head && roce_reqr_is_read(b))
 		tx->skip = (r->una - b->psn) & ROCE_PSN_MASK;
 	if (roce_reqr_is_read(b)) {
@@ -69,10 +70,8 @@ static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win,
 		r->sample_at = now;
 		r->sample_psn = b->psn;
 	}
-	r->since_ackreq = tx->ack_req || roce_reqr_needs_response(b) ? 0 : r->since_ackreq + 1;
-	r->sent++;
+	r->since_ackreq = tx->ack_req || roce_reqr_needs_response(b) ? 0 : (uint8_t)(r->since_ackreq + 1);
 	r->resent += tx->again;
-	r->asked += r->asking;
 	r->asking = false;
 	b->stamp = now;
 	r->inflight++;
@@ -126,7 +125,6 @@ unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned 
 	if (n) {
 		r->sent_at = now;
 		roce_reqr_sent(r, now);
-		r->ask_at = r->since_ackreq && !r->next ? now + REST_WAIT : RWY_NEVER;
 	}
 	if (n > 1)
 		need_not_ask(out, n);

@@ -13,7 +13,9 @@
 #ifndef ROCE_RESP_H
 #define ROCE_RESP_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "roce/parse.h"
@@ -78,40 +80,45 @@ struct roce_resp_rd {
 #define ROCE_RESP_MSN_UNKNOWN UINT32_MAX
 
 struct roce_resp {
+	/* --- what each request and its ACK touch: a cache line --- */
+	/* counts the cells that are entered; NULL: they are not counted */
+	struct roce_resp_seen *seen;
+	uint64_t passed;    /* PSNs accepted in this incarnation, not modulo 2^24 */
 	roce_psn start;     /* first PSN of this incarnation */
 	roce_psn epsn;      /* next expected */
-	uint64_t passed;    /* PSNs accepted in this incarnation, not modulo 2^24 */
 	roce_msn msn;       /* after everything accepted */
 	roce_psn allow_psn; /* watermark: ACKs are allowed for everything before this */
 	roce_msn allow_msn; /* MSN of such an ACK */
 	roce_psn acked;     /* the host has ACKs for everything before this */
 	/* the host asked for ACKs for everything before this; not before `acked` */
 	roce_psn want_psn;
-	uint32_t pmtu;     /* path MTU, 256..4096; 0 until known */
-	uint32_t pmtu_min; /* while unknown: it is not smaller than this */
-	uint8_t state;     /* enum roce_resp_state */
-	/* The message being received: enum roce_op, NONE between messages, or JOINED. */
-	uint8_t msg;
-	uint8_t serve_opcode; /* after ROCE_RESP_SERVE: opcode of the response towards the host */
-	uint8_t fail_syndrome;
+	uint32_t pmtu; /* path MTU, 256..4096; 0 until known */
 	/* WRITE: bytes of the RETH's DMA length still to come; UINT32_MAX: not known */
 	uint32_t left;
-	roce_msn msn0;     /* MSN at `start`; UNKNOWN: no ACK may go, for it would name an MSN */
-	uint32_t repeats;  /* duplicates that wait for another ACK */
-	roce_psn dup_psn;  /* PSN of the latest of them */
-	roce_psn fail_psn; /* from HELD on: requests from here on are refused */
-	rwy_time nak_time; /* of the latest PSN sequence NAK */
-	/* End of the last response sent: no plain ACK may name the PSN before it. */
-	roce_psn resp_end;
+	roce_msn msn0;    /* MSN at `start`; UNKNOWN: no ACK may go, for it would name an MSN */
+	uint32_t repeats; /* duplicates that wait for another ACK */
+	uint16_t rd_n;    /* entries of the ring `rd` */
+	uint8_t state;    /* enum roce_resp_state */
+	/* The message being received: enum roce_op, NONE between messages, or JOINED. */
+	uint8_t msg;
+	/* --- the rest --- */
 	/*
 	 * READs and ATOMICs outstanding, oldest first: a ring that grows by malloc up to
 	 * ROCE_RESP_RD_MAX, seldom on the packet path.
 	 */
 	struct roce_resp_rd *rd;
-	uint16_t rd_head, rd_n, rd_cap;
-	/* counts the cells that are entered; NULL: they are not counted */
-	struct roce_resp_seen *seen;
+	uint16_t rd_head, rd_cap;
+	uint32_t pmtu_min;    /* while pmtu is unknown: it is not smaller than this */
+	uint8_t serve_opcode; /* after ROCE_RESP_SERVE: opcode of the response towards the host */
+	uint8_t fail_syndrome;
+	roce_psn dup_psn;  /* PSN of the latest of `repeats` */
+	roce_psn fail_psn; /* from HELD on: requests from here on are refused */
+	/* End of the last response sent: no plain ACK may name the PSN before it. */
+	roce_psn resp_end;
+	rwy_time nak_time; /* of the latest PSN sequence NAK */
 };
+#define ROCE_RESP_HOT 64 /* bytes: a request and its ACK touch the first ones only */
+static_assert(offsetof(struct roce_resp, rd) == ROCE_RESP_HOT, "the rest is behind them");
 
 /* The far host answered: ACKs may go. */
 static inline bool roce_resp_started(const struct roce_resp *r)

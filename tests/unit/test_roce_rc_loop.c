@@ -362,12 +362,11 @@ static const char *run_one(uint64_t seed, bool say)
 		printf("seed %llu: mode %d mtu %u psn %06x loss %.4f dup %.4f reorder %.4f pmtu %d bad_at %u "
 		       "comps "
 		       "%u ok %u recvs "
-		       "%u/%u t %.1f ms sent %llu resent %llu a.resent %u rnr %u: %s\n",
+		       "%u/%u t %.1f ms resent %u a.resent %u rnr %u: %s\n",
 		    (unsigned long long)seed, r->w.cfg.mode, r->w.a.cfg.mtu, r->w.a.cfg.sq_psn,
 		    r->w.cfg.lan.loss, r->w.cfg.lan.dup, r->w.cfg.lan.reorder, r->w.cfg.pmtu_known, r->bad_at,
-		    r->comps, r->oks, r->recvs, r->sends, (double)r->w.now / 1e6,
-		    (unsigned long long)r->w.reqr.sent, (unsigned long long)r->w.reqr.resent, r->w.a.resent,
-		    r->w.b.rnr_sent, e ? e : "ok");
+		    r->comps, r->oks, r->recvs, r->sends, (double)r->w.now / 1e6, r->w.reqr.resent,
+		    r->w.a.resent, r->w.b.rnr_sent, e ? e : "ok");
 	run_fini(r);
 	free(r);
 	return e;
