@@ -39,6 +39,7 @@
 #include "roce/cm.h"
 #include "roce/parse.h"
 #include "roce/reqr.h"
+#include "rwy/slab.h"
 
 #define ENG_RPS_MAX 1024 /* local hosts with a reaction point at once; others are not paced */
 
@@ -131,13 +132,6 @@ struct eng_tunnel {
 	bool removing;        /* it takes no new side, and goes with its last one */
 	bool leaves;          /* the same, and it is not the witness's of a pair */
 	rwy_time remove_at;   /* since when it is `removing` */
-};
-
-/* Objects of one size; memory comes in chunks and is not given back before the engine ends. */
-struct eng_slab {
-	void *free;   /* list of free objects */
-	void *chunks; /* list of chunks */
-	size_t size;  /* of an object, bytes */
 };
 
 struct eng_stored;
@@ -264,7 +258,7 @@ struct eng {
 	uint32_t paired;           /* connections with both sides here */
 	uint64_t sessions;         /* opened since the start */
 	struct eng_side *dirty_head, *dirty_tail;
-	struct eng_slab responder_slab, requester_slab, pair_slab, host_slab, copy_slab, stored_slab;
+	struct rwy_slab responder_slab, requester_slab, pair_slab, host_slab, copy_slab, stored_slab;
 	struct eng_sb sb;
 	struct eng_pair *pairs[256];
 	struct eng_host *hosts[256];

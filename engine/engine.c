@@ -64,6 +64,8 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->table = calloc((size_t)e->table_mask + 1,
 	    /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 	    sizeof(struct eng_side *));
+	if (e->table)
+		rwy_huge_pages(e->table, ((size_t)e->table_mask + 1) * sizeof(e->table[0]));
 	e->occupied = calloc(((size_t)e->table_mask + 1) / 64, sizeof(*e->occupied));
 	if (!e->table || !e->occupied)
 		goto err;

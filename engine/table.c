@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flow table, a chained hash of both sides of connections, and the slabs of their memory. */
-#include <stdlib.h>
-
 #include "engine/place.h"
 #include "engine/table.h"
-#include "rwy/prefetch.h"
 
 static uint64_t mix64(uint64_t h)
 {
@@ -14,16 +11,24 @@ static uint64_t mix64(uint64_t h)
 	return h;
 }
 
+/*
+ * Hosts number queue pairs one after the other. As many as BLOCK of them have buckets side by side,
+ * so that the table of many queue pairs is a few cache lines for each block and not one for each
+ * queue pair. Where a block begins nobody can guess.
+ */
+#define BLOCK 64u
+
 uint32_t eng_key_hash(uint64_t seed, const struct eng_key *k, bool is_requester)
 {
+	const uint64_t block = k->qpn / BLOCK * 2 + is_requester + ((uint64_t)k->tenant << 24) + 1;
 	uint64_t w[4];
 
 	memcpy(w, &k->src, 16);
 	memcpy(w + 2, &k->dst, 16);
 	/* Asymmetric in src and dst: the two directions of a pair must not collide. */
-	w[0] = mix64(w[0] + seed + 0x9e3779b97f4a7c15u * (k->qpn + ((uint64_t)k->tenant << 24) + 1)) ^ w[1];
+	w[0] = mix64(w[0] + seed + 0x9e3779b97f4a7c15u * block) ^ w[1];
 	w[2] = mix64(w[2] + w[0]) ^ w[3];
-	return (uint32_t)(mix64(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_requester);
+	return (uint32_t)mix64(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + k->qpn % BLOCK;
 }
 
 struct eng_side *eng_find_hashed(
@@ -62,6 +67,9 @@ void eng_insert(struct eng *e, struct eng_side *side)
 	side->hash = eng_key_hash(e->hash_seed, &side->key, side->is_requester);
 	eng_place_began(side);
 	slot = &e->table[side->hash & e->table_mask];
+	/* Packets look for responder sides: these come first in a bucket. */
+	while (side->is_requester && *slot)
+		slot = &(*slot)->chain;
 	side->chain = *slot;
 	*slot = side;
 	e->occupied[(side->hash & e->table_mask) / 64] |= (uint64_t)1 << side->hash % 64;
@@ -88,47 +96,19 @@ void eng_remove(struct eng *e, struct eng_side *side)
 		e->occupied[slot / 64] &= ~((uint64_t)1 << slot % 64);
 }
 
-#define SLAB_CHUNK 64
-
-void *eng_slab_get(struct eng_slab *s)
+void *eng_slab_get(struct rwy_slab *s)
 {
-	void *p;
-
-	if (!s->free) {
-		/*
-		 * The first word of a chunk links the chunks, that of a free object the free list.
-		 * Objects begin with a cache line: sizes are multiples of one.
-		 */
-		uint8_t *c = aligned_alloc(RWY_CACHE_LINE, RWY_CACHE_LINE + SLAB_CHUNK * s->size);
-
-		if (!c)
-			return NULL;
-		*(void **)(void *)c = s->chunks;
-		s->chunks = c;
-		for (unsigned i = 0; i < SLAB_CHUNK; i++)
-			eng_slab_put(s, c + RWY_CACHE_LINE + i * s->size);
-	}
-	p = s->free;
-	s->free = *(void **)p;
-	memset(p, 0, s->size);
-	return p;
+	return rwy_slab_get(s);
 }
 
-void eng_slab_put(struct eng_slab *s, void *p)
+void eng_slab_put(struct rwy_slab *s, void *p)
 {
-	*(void **)p = s->free;
-	s->free = p;
+	rwy_slab_put(s, p);
 }
 
-void eng_slab_fini(struct eng_slab *s)
+void eng_slab_fini(struct rwy_slab *s)
 {
-	while (s->chunks) {
-		void *next = *(void **)s->chunks;
-
-		free(s->chunks);
-		s->chunks = next;
-	}
-	s->free = NULL;
+	rwy_slab_fini(s);
 }
 
 uint64_t eng_random(struct eng *e)

@@ -20,11 +20,11 @@ void eng_remove(struct eng *e, struct eng_side *side);
 /* The first slot from `slot` on with a side; above e->table_mask: there is none. */
 uint32_t eng_table_next(const struct eng *e, uint32_t slot);
 /* A zeroed object; NULL: no memory. It never moves. */
-void *eng_slab_get(struct eng_slab *s);
+void *eng_slab_get(struct rwy_slab *s);
 /* Gives it back to its slab. */
-void eng_slab_put(struct eng_slab *s, void *p);
+void eng_slab_put(struct rwy_slab *s, void *p);
 /* Frees all memory of the slab, with the objects in use. */
-void eng_slab_fini(struct eng_slab *s);
+void eng_slab_fini(struct rwy_slab *s);
 /* Pseudo-random 64 bits from eng_cfg.seed (splitmix64): not for secrets. */
 uint64_t eng_random(struct eng *e);
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A slab: objects of one size, each at the begin of a cache line, in chunks that grow with what is
+ * in use. Large chunks are made of huge pages where the kernel has them: what many queue pairs use
+ * is spread so wide that with small pages nearly each look-up would first wait for a page table.
+ *
+ * Memory goes back to the system when the slab ends, not before, so a freed object stays readable.
+ * Objects never move. Zeroed memory with `size` set, a multiple of a cache line, is an empty slab.
+ */
+#ifndef RWY_SLAB_H
+#define RWY_SLAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "rwy/prefetch.h"
+
+#define RWY_HUGE_PAGE ((size_t)2 << 20)
+#define RWY_SLAB_MIN  16                  /* objects of the first chunk */
+#define RWY_SLAB_MAX  (8 * RWY_HUGE_PAGE) /* bytes of a chunk, unless an object is larger */
+
+struct rwy_slab {
+	void *free;             /* list of objects that were given back, by their first words */
+	uint8_t *fresh;         /* the newest chunk's next object, which nobody has had */
+	uint32_t left;          /* number of these */
+	uint32_t size;          /* of an object, bytes */
+	struct rwy_slab_chunk { /* the newest first */
+		struct rwy_slab_chunk *next;
+	} * chunks;
+	size_t held; /* bytes of all chunks */
+};
+
+/* The whole huge pages in [p, p + n) may become such. A hint: nothing is wrong if they do not. */
+static inline void rwy_huge_pages(void *p, size_t n)
+{
+	const uintptr_t page = 4096, from = ((uintptr_t)p + page - 1) & ~(page - 1), end = (uintptr_t)p + n;
+
+	if (n >= RWY_HUGE_PAGE)
+		(void)madvise((void *)from, (end - from) & ~(page - 1), MADV_HUGEPAGE);
+}
+
+/* A quarter more than there is, so that little is unused. False: no memory. */
+static inline bool rwy_slab_grow(struct rwy_slab *s)
+{
+	size_t n = s->held / 4 / s->size;
+	struct rwy_slab_chunk *c;
+
+	if (n > RWY_SLAB_MAX / s->size)
+		n = RWY_SLAB_MAX / s->size;
+	if (n < RWY_SLAB_MIN)
+		n = RWY_SLAB_MIN;
+	/* The first line is for the chunk's own word. */
+	c = aligned_alloc(RWY_CACHE_LINE, RWY_CACHE_LINE + n * s->size);
+	if (!c)
+		return false;
+	rwy_huge_pages(c, n * s->size);
+	c->next = s->chunks;
+	s->chunks = c;
+	s->held += n * s->size;
+	s->fresh = (uint8_t *)c + RWY_CACHE_LINE;
+	s->left = (uint32_t)n;
+	return true;
+}
+
+/* A zeroed object; NULL: no memory. */
+static inline void *rwy_slab_get(struct rwy_slab *s)
+{
+	void *p = s->free;
+
+	if (p) {
+		memcpy(&s->free, p, sizeof(s->free));
+	} else {
+		if (!s->left && !rwy_slab_grow(s))
+			return NULL;
+		p = s->fresh;
+		s->fresh += s->size;
+		s->left--;
+	}
+	memset(p, 0, s->size);
+	return p;
+}
+
+static inline void rwy_slab_put(struct rwy_slab *s, void *p)
+{
+	memcpy(p, &s->free, sizeof(s->free));
+	s->free = p;
+}
+
+/* Frees all memory of the slab, with the objects in use. */
+static inline void rwy_slab_fini(struct rwy_slab *s)
+{
+	while (s->chunks) {
+		struct rwy_slab_chunk *next = s->chunks->next;
+
+		free(s->chunks);
+		s->chunks = next;
+	}
+	s->free = s->fresh = NULL;
+	s->left = 0;
+	s->held = 0;
+}
+
+#endif
