@@ -13,6 +13,7 @@
 #define SWEEP_SLOTS    256
 /* After this silence an unpaired host has given up, or begins again. It has no ACK. */
 #define HALF_OPEN_SILENT (10 * RWY_SEC)
+#define QUIET            (2 * RWY_SEC)  /* after this silence flows give memory back */
 #define GIVEN_UP         (60 * RWY_SEC) /* after this silence a host repeats no READ */
 
 static void leave_tunnel(struct eng_side *side, rwy_time now)
@@ -67,11 +68,27 @@ static bool expired(const struct eng_side *side, rwy_time now)
 	return idle && now - side->last > side->e->cfg.idle_expiry;
 }
 
+/* Memory of its flows that a quiet connection does not need. */
+static void rest(const struct eng_side *side)
+{
+	const struct eng_requester *rq = (const struct eng_requester *)side;
+	const struct eng_responder *rs = (const struct eng_responder *)side;
+	struct wan_txflow *tx = side->is_requester ? rq->responses : rs->requests;
+	struct wan_rxflow *rx = side->is_requester ? rq->requests : rs->responses;
+
+	if (tx)
+		wan_tx_rest(tx);
+	if (rx)
+		wan_rx_rest(rx);
+}
+
 /* A side that stays: what a host or its peer has waited for long enough. */
 static void look_at_side(struct eng_side *side, rwy_time now)
 {
 	struct eng_responder *rs = (struct eng_responder *)side;
 
+	if (now - side->last > QUIET && eng_wan(side))
+		rest(side);
 	if (side->is_requester)
 		return;
 	if (rs->reads.cap && now - side->last > GIVEN_UP)

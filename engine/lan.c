@@ -306,7 +306,7 @@ RWY_PREFETCHER void prefetch_connection(const struct lan_in *in)
 	if (!rs || rs->side.is_requester)
 		return;
 	if (roce_op_is_request(in->pkt.info)) {
-		rwy_prefetch(rs->requests, 2);
+		rwy_prefetch(rs->requests, WAN_TX_LINES);
 		rwy_prefetch(rs->side.host, 2);
 		__builtin_prefetch(rs->journal, 1);
 	} else if (rs->requester) {

@@ -17,6 +17,7 @@
 #include "roce/icrc.h"
 #include "rwy/crc32.h"
 #include "rwy/endian.h"
+#include "rwy/prefetch.h"
 
 #define IPPROTO_ICMP4 1
 #define IPPROTO_ICMP6 58
@@ -192,6 +193,20 @@ static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_t
 		return;
 	}
 	eng_lan_send(e, (uint32_t)tenant, b, true, &pkt.dst, NULL);
+}
+
+/* Prefetches what a packet touches of a side: mostly a requester's requests come in, */
+static void rx_ahead(void *ctx, const void *user)
+{
+	__builtin_prefetch(user);
+	rwy_prefetch((const uint8_t *)user + ENG_SIDE_HOT * RWY_CACHE_LINE, ENG_REQUESTER_LINES);
+}
+
+/* and a responder's go out. */
+static void tx_ahead(void *ctx, const void *user)
+{
+	__builtin_prefetch(user);
+	rwy_prefetch((const uint8_t *)user + ENG_SIDE_HOT * RWY_CACHE_LINE, ENG_RESPONDER_LINES);
 }
 
 static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
@@ -415,6 +430,8 @@ static uint32_t tx_crc(const struct rwy_buf *b, uint32_t crc)
 const struct wan_ops eng_wan_ops = {
     .rx_open = rx_open,
     .rx_data = rx_data,
+    .rx_ahead = rx_ahead,
+    .tx_ahead = tx_ahead,
     .rx_close = rx_close,
     .tx_acked = tx_acked,
     .tx_delivered = tx_delivered,

@@ -6,6 +6,9 @@
 #ifndef WAN_FLOW_H
 #define WAN_FLOW_H
 
+#include <stddef.h>
+
+#include "rwy/slab.h"
 #include "wan/wire/pkt.h"
 #include "wan/wan.h"
 
@@ -54,47 +57,59 @@ struct wan_againq {
 };
 
 /* --- flows ------------------------------------------------------------------------------------ */
+/* places of a flow's own ring; a larger one is malloced while it is needed */
+#define WAN_RING_SMALL 8
+
+/*
+ * A packet touches the first lines: with many flows they come from memory. `ring` is `small`, or a
+ * larger one (flow_ring.c).
+ */
 struct wan_txflow {
 	struct wan_tunnel *t;
 	void *user; /* passed to callbacks; a muted flow gets none */
 	uint32_t id;
-	bool open_acked; /* the peer knows the flow */
-	bool active;     /* the flow is on the list of flows with data to send */
-	bool closing;    /* ends after what was sent; muted */
-	bool aborted;    /* custody is freed; waits for the acknowledgement of ABORT; muted */
-	bool dead;       /* retired: out of the table, freed when no list holds it */
-	bool broken;     /* no memory for its ring: the flow ends by tx_broken at the next tick */
-	bool bulk;       /* leaves a part of the tunnel's credit to others (wan_tx_bulk) */
-	bool ahead;      /* on the list of flows that are not bulk */
-	bool ends;       /* the newest buffer ended a message (wan/fec/fec.h) */
-	bool order;      /* an order flow (order.h): without a user; muted */
-	bool named;      /* the peer may wait for this flow: it must hear of an ABORT */
+	uint32_t mask; /* ring size - 1 */
+	struct rwy_buf **ring;
+	uint64_t base;      /* first buffer in custody */
+	uint64_t next_send; /* first buffer never sent */
+	uint64_t end;       /* sequence of the next buffer that wan_tx_send gets */
+	uint64_t acked;     /* the peer gateway has everything below */
+	bool open_acked;    /* line 1: the peer knows the flow */
+	bool active;        /* the flow is on the list of flows with data to send */
+	bool closing;       /* ends after what was sent; muted */
+	bool aborted;       /* custody is freed; waits for the acknowledgement of ABORT; muted */
+	bool dead;          /* retired: out of the table, freed when no list holds it */
+	/* no memory for its ring: the flow ends by tx_broken at the next tick */
+	bool broken;
+	bool bulk;  /* leaves a part of the tunnel's credit to others (wan_tx_bulk) */
+	bool ahead; /* on the list of flows that are not bulk */
+	bool ends;  /* the newest buffer ended a message (wan/fec/fec.h) */
+	bool order; /* an order flow (order.h): without a user; muted */
+	bool named; /* the peer may wait for this flow: it must hear of an ABORT */
 	bool ctl_dirty, close_sent, close_acked;
 	uint8_t info_len;
 	uint8_t next_frag; /* next fragment of the buffer next_send */
 	int32_t deficit;
+	uint32_t peak; /* most buffers waiting since the flow last became busy; decays slowly */
 	struct wan_class *class;
-	uint32_t mask; /* ring size - 1 */
-	struct rwy_buf **ring;
-	uint64_t base;      /* first buffer in custody */
-	uint64_t acked;     /* the peer gateway has everything below */
-	uint64_t next_send; /* first buffer never sent */
-	uint64_t end;       /* sequence of the next buffer that wan_tx_send gets */
-	uint64_t bytes;     /* bytes in custody */
-	uint64_t out;       /* bytes sent in this session; a partly sent buffer counts whole */
-	uint64_t window;    /* bound on `out` set by the peer; 0: none */
+	struct wan_txflow *next; /* link of the active list */
+	uint64_t bytes;          /* bytes in custody */
+	uint64_t out;            /* bytes sent in this session; a partly sent buffer counts whole */
+	uint64_t window;         /* bound on `out` set by the peer; 0: none */
+	struct rwy_buf *small[WAN_RING_SMALL];
+	uint64_t run; /* line 3: bytes sent since the flow last became busy */
 	/* rate of the far host, bytes a second, reported by the peer; 0: unknown */
 	uint64_t drain_Bps;
 	struct rwy_after sent_after; /* of the latest buffer sent that named something */
-	uint64_t run;                /* bytes sent since the flow last became busy */
-	uint32_t peak;               /* most buffers waiting since then; decays slowly */
-	struct wan_txflow *next;     /* link of the active list */
 	struct wan_txflow *ctl_next; /* link of the control list */
 	struct wan_txflow *ahead_next, *ahead_prev;
 	struct wan_txflow *retired_next;
 	uint8_t info[WAN_OPEN_MAX];
 };
-
+static_assert(offsetof(struct wan_txflow, open_acked) == RWY_CACHE_LINE &&
+                  offsetof(struct wan_txflow, small) == 2 * RWY_CACHE_LINE &&
+                  offsetof(struct wan_txflow, run) == (WAN_TX_LINES - 1) * RWY_CACHE_LINE,
+    "a packet touches the first lines");
 /* A buffer in custody uses three words of rwy_buf. w0: bitmap of acknowledged fragments; w1: bitmap
  * of fragments of which one of two copies was lost; w2: the fields below. */
 #define WAN_W2(fsize, n) ((uint64_t)(fsize) | (uint64_t)(n) << 16)
@@ -107,33 +122,40 @@ struct wan_rxflow {
 	struct wan_tunnel *t;
 	void *user;
 	uint32_t id;
-	bool dirty; /* the flow is on the delivered list */
-	/* unknown to the engine; kept until the peer knows the last count */
-	bool ended;
-	bool dead;               /* retired, see wan_txflow.dead */
-	bool has_final, closing; /* closing: on the list of flows whose rx_close is due */
-	bool order;              /* an order flow (order.h): the engine does not know it */
 	uint32_t mask;
 	/* [delivered, next): credit used; above: buffer or buffer | 1 while in parts; 0: none */
 	uintptr_t *ring;
-	uint64_t next;                /* first not handed over */
-	uint64_t delivered;           /* first not delivered */
+	uint64_t next;               /* first not handed over */
+	uint64_t delivered;          /* first not delivered */
+	struct wan_rxflow **wait_at; /* order_rx.c: its place where it waits itself */
+	bool dirty;                  /* the flow is on the delivered list */
+	/* unknown to the engine; kept until the peer knows the last count */
+	bool ended;
+	bool dead;                    /* retired, see wan_txflow.dead */
+	bool has_final, closing;      /* closing: on the list of flows whose rx_close is due */
+	bool order;                   /* an order flow (order.h): the engine does not know it */
+	bool rate_dirty;              /* the flow is on the list of flows with a RATE to report */
+	bool rate_known;              /* the last RATE was acknowledged */
+	uint64_t bytes;               /* line 1: bytes held: received and not delivered */
 	uint64_t reported, confirmed; /* the count last sent, the count the peer has acknowledged */
-	uint64_t final;
-	uint64_t bytes;             /* bytes held: received and not delivered */
+	struct wan_rxflow *dirty_next;
+	struct wan_rxflow *waiters; /* order_rx.c: flows that wait for this one */
 	uint64_t window, drain_Bps; /* set by wan_rx_window */
 	uint32_t rate_no;           /* of what wan_rx_window last set; 0: nothing yet */
-	bool rate_dirty;            /* the flow is on the list of flows with a RATE to report */
-	bool rate_known;            /* the last RATE was acknowledged */
-	bool rate_doubt;            /* an earlier one was, after the last one was sent */
+	/* an earlier RATE was acknowledged after the last one was sent */
+	bool rate_doubt;
+	uintptr_t small[WAN_RING_SMALL];
+	uint64_t final; /* line 3 */
 	struct wan_rxflow *rate_next;
-	struct wan_rxflow *dirty_next;
 	struct wan_rxflow *close_next, *retired_next;
-	/* order_rx.c: flows that wait for this one; its own place where it waits itself. */
-	struct wan_rxflow *waiters, *wait_next, **wait_at;
+	struct wan_rxflow *wait_next;
 	uint32_t wait_count;
 	uint32_t order_at; /* an order flow: offset of the entry that it waits for */
 };
+static_assert(offsetof(struct wan_rxflow, bytes) == RWY_CACHE_LINE &&
+                  offsetof(struct wan_rxflow, small) == 2 * RWY_CACHE_LINE,
+    "a packet touches three lines");
+#define WAN_RXFLOW_LINES 3
 
 /* A row of the receiver's table. */
 enum wan_slot_state { WAN_SLOT_NEW, WAN_SLOT_LIVE, WAN_SLOT_ENDED };
@@ -179,6 +201,17 @@ void wan_again_back(struct wan_againq *q, struct wan_tx_item i);
 /* Forgets all, and keeps the memory. */
 void wan_again_clear(struct wan_againq *q);
 void wan_again_fini(struct wan_againq *q);
+
+/* flow_ring.c */
+/* Doubles the ring. False: no memory, nothing has changed. */
+RWY_MUST_CHECK bool wan_tx_ring_grow(struct wan_txflow *f);
+/* Makes the ring reach buffer `seq`, not before `delivered`. False: likewise. */
+RWY_MUST_CHECK bool wan_rx_ring_reach(struct wan_rxflow *f, uint64_t seq);
+/* New flows without a buffer, with their own rings; NULL: no memory. Free returns them. */
+struct wan_txflow *wan_tx_flow_new(struct wan_tunnel *t);
+struct wan_rxflow *wan_rx_flow_new(struct wan_tunnel *t);
+void wan_tx_flow_free(struct wan_txflow *f);
+void wan_rx_flow_free(struct wan_rxflow *f);
 
 /* flow_tx.c */
 /* A DATA frame was acknowledged: frees its custody in order, and completes a closed flow. */

@@ -9,8 +9,7 @@
 
 #include "wan/order.h"
 
-#define RING_MIN 16u
-#define PART     ((uintptr_t)1) /* the buffer in this place is incomplete */
+#define PART ((uintptr_t)1) /* the buffer in this place is incomplete */
 
 /* --- the table -------------------------------------------------------------------------------- */
 static bool slots_grow(struct wan_tunnel *t, uint32_t slot)
@@ -50,7 +49,7 @@ static void die(struct wan_rxflow *f, bool refused)
 {
 	struct wan_tunnel *t = f->t;
 
-	for (uint64_t i = 0; f->ring && i <= f->mask; i++) {
+	for (uint64_t i = 0; i <= f->mask; i++) {
 		uintptr_t v = f->ring[(f->next + i) & f->mask];
 
 		if (f->next + i - f->delivered > f->mask || !v)
@@ -80,8 +79,7 @@ void wan_rx_reap(struct wan_tunnel *t)
 			continue;
 		}
 		*at = f->retired_next;
-		free(f->ring);
-		free(f);
+		wan_rx_flow_free(f);
 	}
 }
 
@@ -90,12 +88,11 @@ static struct wan_rxflow *flow_open(
     struct wan_tunnel *t, const struct wan_f_data *d, bool *again, rwy_time now)
 {
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
-	struct wan_rxflow *f = calloc(1, sizeof(*f));
+	struct wan_rxflow *f = wan_rx_flow_new(t);
 
 	*again = !f;
 	if (!f)
 		return NULL;
-	f->t = t;
 	f->id = d->flow;
 	f->next = f->delivered = f->reported = f->confirmed = d->base;
 	s->f = f;
@@ -147,26 +144,6 @@ static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data 
 }
 
 /* --- data ------------------------------------------------------------------------------------- */
-static bool ring_reach(struct wan_rxflow *f, uint64_t seq)
-{
-	uint32_t cap = f->ring ? f->mask + 1 : RING_MIN;
-	uintptr_t *v;
-
-	if (f->ring && seq - f->delivered <= f->mask)
-		return true;
-	while (seq - f->delivered >= cap)
-		cap *= 2;
-	v = calloc(cap, sizeof(*v));
-	if (!v)
-		return false;
-	for (uint64_t i = 0; f->ring && i <= f->mask; i++)
-		v[(f->delivered + i) & (cap - 1)] = f->ring[(f->delivered + i) & f->mask];
-	free(f->ring);
-	f->ring = v;
-	f->mask = cap - 1;
-	return true;
-}
-
 /* Credit that a buffer of this length takes of ours: at least cfg.rx_cost. */
 static uint64_t credit_of(const struct wan_tunnel *t, uint32_t len)
 {
@@ -311,7 +288,7 @@ enum wan_accept wan_rx_data(struct wan_tunnel *t, const struct wan_f_data *d, st
 		r = WAN_ACCEPT_RETRY;
 		goto drop;
 	}
-	if (!ring_reach(f, seq)) {
+	if (!wan_rx_ring_reach(f, seq)) {
 		t->c.drop_no_buffer++;
 		r = WAN_ACCEPT_RETRY;
 		goto drop;

@@ -9,7 +9,6 @@
 
 #include "wan/order.h"
 
-#define RING_MIN    16u
 #define FETCH_AHEAD 6 /* buffers prefetched while delivered ones are freed */
 
 static bool muted(const struct wan_txflow *f)
@@ -54,22 +53,6 @@ static bool slots_grow(struct wan_tunnel *t)
 	return true;
 }
 
-static bool ring_grow(struct wan_txflow *f)
-{
-	uint32_t cap = f->ring ? (f->mask + 1) * 2 : RING_MIN;
-	struct rwy_buf **v = calloc(cap, sizeof(*v));
-
-	if (!v)
-		return false;
-	/* A flow without a ring is empty: base == end. */
-	for (uint64_t s = f->base; f->ring && s < f->end; s++)
-		v[s & (cap - 1)] = f->ring[s & f->mask];
-	free(f->ring);
-	f->ring = v;
-	f->mask = cap - 1;
-	return true;
-}
-
 int wan_tx_open(
     struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now)
 {
@@ -80,17 +63,14 @@ int wan_tx_open(
 		return RWY_EINVAL;
 	if (!t->tx_free && !slots_grow(t))
 		return RWY_ENOMEM;
-	f = calloc(1, sizeof(*f));
-	if (!f || !ring_grow(f)) {
-		free(f);
+	f = wan_tx_flow_new(t);
+	if (!f)
 		return RWY_ENOMEM;
-	}
 	struct wan_txslot *s = &t->tx[t->tx_free - 1];
 
 	f->id = (t->tx_free - 1) | (uint32_t)s->use << WAN_SLOT_BITS;
 	t->tx_free = s->next_free;
 	s->f = f;
-	f->t = t;
 	f->class = &t->sched.first;
 	f->sent_after.flow = RWY_NO_FLOW;
 	f->user = user;
@@ -169,8 +149,7 @@ void wan_tx_reap(struct wan_tunnel *t)
 			continue;
 		}
 		*at = f->retired_next;
-		free(f->ring);
-		free(f);
+		wan_tx_flow_free(f);
 	}
 }
 
@@ -213,7 +192,7 @@ void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy
 
 	wan_stir(f->t);
 	assert(b->len > 0 && b->len <= UINT16_MAX);
-	if (f->broken || f->aborted || (f->end - f->base > f->mask && !ring_grow(f))) {
+	if (f->broken || f->aborted || (f->end - f->base > f->mask && !wan_tx_ring_grow(f))) {
 		f->broken = t->broken = true;
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
@@ -493,6 +472,7 @@ void wan_tx_free_all(struct wan_tunnel *t)
 	for (struct wan_txflow *f = t->tx_retired; f; f = f->retired_next)
 		f->active = f->ctl_dirty = false;
 	wan_tx_reap(t);
+	rwy_slab_fini(&t->tx_slab);
 	free(t->tx);
 	wan_again_fini(&t->again);
 	free(t->copies.v);

@@ -5,6 +5,7 @@
  * reorder.c has the time after which a datagram is lost, rtt.c the round trips.
  */
 #include "rwy/prefetch.h"
+#include "wan/ahead.h"
 #include "wan/loss_share.h"
 #include "wan/resume.h"
 #include "wan/tunnel.h"
@@ -214,19 +215,12 @@ static void on_quiet_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 		wan_ack_on_acked(a->p, pn);
 }
 
-/* Prefetches the buffer that a datagram carried, if it is in custody. */
-RWY_PREFETCHER void fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
-{
-	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(p->t, e->flow) : NULL;
-
-	if (f && f->ring)
-		__builtin_prefetch(f->ring[e->seq & f->mask]);
-}
-
 static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 {
 	struct ack_ctx *a = ctx;
 	struct wan_path *p = a->p;
+	const bool many = p->t->tx_flows > WAN_MANY_FLOWS;
+	const uint64_t ahead = many ? 12 : 8;
 
 	if (hi >= p->next_pn)
 		hi = p->next_pn - 1;
@@ -235,10 +229,14 @@ static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 	for (uint64_t pn = lo; pn <= hi; pn++) {
 		struct wan_sent *e = slot(p, pn);
 
-		if (pn + 8 <= hi)
-			__builtin_prefetch(slot(p, pn + 8));
+		if (many && pn + 8 <= hi)
+			wan_fetch_sent(p->t, slot(p, pn + 8));
+		if (many && pn + 6 <= hi)
+			wan_fetch_user(p->t, slot(p, pn + 6));
+		if (pn + ahead <= hi)
+			__builtin_prefetch(slot(p, pn + ahead));
 		if (pn + 4 <= hi)
-			fetch_buffer(p, slot(p, pn + 4));
+			wan_fetch_buffer(p, slot(p, pn + 4));
 		if (e->state == WAN_SENT_INFLIGHT || e->state == WAN_SENT_LOST)
 			on_pn_acked(a, e, pn);
 		else if (e->state == WAN_SENT_QUIET)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Receives a datagram: header, checksum, duplicates, then each frame goes to its file. Malformed
  * bytes are counted and dropped. */
+#include "wan/ahead.h"
 #include "wan/hello.h"
 #include "wan/tunnel.h"
 
@@ -285,6 +286,7 @@ const struct wan_fec_ops wan_recv_fec_ops = {.rebuilt = rebuilt};
 
 static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
+	const struct wan_rxflow *f;
 	struct wan_pkt h;
 	uint32_t crc;
 
@@ -294,6 +296,7 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 		return;
 	}
 	wan_stir(t);
+	f = wan_fetch_received(t, b);
 	if (!accept(t, b, &h, &crc, wan_path_is_stream(from), now)) {
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
@@ -308,6 +311,8 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 	} else {
 		struct wan_path *p = wan_path_of(t, h.path);
 
+		if (f && t->cfg.ops->rx_ahead)
+			t->cfg.ops->rx_ahead(t->cfg.ctx, f->user);
 		if (h.flags & WAN_PKT_FEC && !wan_path_is_stream(p))
 			wan_fec_keep(&p->fec, h.pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
 		frames(t, p, h.pn, b, ecn, now);

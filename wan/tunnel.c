@@ -119,6 +119,8 @@ int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
 		wan_free(t);
 		return RWY_ENOMEM;
 	}
+	t->tx_slab = (struct rwy_slab){.size = rwy_slab_size(sizeof(struct wan_txflow)), .wrapped = true};
+	t->rx_slab = (struct rwy_slab){.size = rwy_slab_size(sizeof(struct wan_rxflow)), .wrapped = true};
 	wan_hs_init(t, now);
 	*out = t;
 	return 0;
@@ -132,6 +134,7 @@ void wan_free(struct wan_tunnel *t)
 	for (struct wan_rxflow *f = t->rx_retired; f; f = f->retired_next)
 		f->dirty = f->closing = f->rate_dirty = false;
 	wan_rx_reap(t);
+	rwy_slab_fini(&t->rx_slab);
 	free(t->rx);
 	wan_tx_free_all(t);
 	wan_sched_fini(&t->sched);

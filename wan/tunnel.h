@@ -155,6 +155,7 @@ struct wan_tunnel {
 	uint32_t tx_cap, tx_free, tx_flows;
 	struct wan_sched sched;                 /* flows with data to send */
 	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to report */
+	struct rwy_slab tx_slab, rx_slab;       /* flows */
 	struct wan_txflow *tx_retired;          /* flows that ended; freed when no list has them */
 
 	struct wan_againq again;   /* lost fragments to retransmit */

@@ -53,6 +53,10 @@ struct wan_ops {
 	/* Hands over the next buffer of the flow, in order, exactly once. Ownership moves to the
 	 * callee; b->seq is its flow sequence. */
 	void (*rx_data)(void *ctx, void *user, struct rwy_buf *b, rwy_time now);
+	/* rx_data, or tx_acked and tx_delivered, come soon for this user: what they touch may be
+	 * prefetched. Only called where there are many flows. May be NULL. */
+	void (*rx_ahead)(void *ctx, const void *user);
+	void (*tx_ahead)(void *ctx, const void *user);
 	/* The flow ended; *f is freed after the call. */
 	void (*rx_close)(void *ctx, void *user, enum wan_close_reason reason, rwy_time now);
 	/* The peer *received* everything of this flow up to and including b, which stays in
@@ -276,6 +280,10 @@ void wan_tx_class(struct wan_txflow *f, unsigned id);
  * eighth of the tunnel's credit to flows that are not bulk, and these go on when no more is left.
  */
 void wan_tx_bulk(struct wan_txflow *f);
+#define WAN_TX_LINES 4 /* cache lines of a flow that a buffer touches, from the first on */
+/* A flow has been quiet for a while: gives memory back that it does not need now. */
+void wan_tx_rest(struct wan_txflow *f);
+void wan_rx_rest(struct wan_rxflow *f);
 /* Takes ownership of b until it is delivered. Never fails and never drops: the caller bounds the
  * custody by wan_tx_queued. Works while the tunnel is down. */
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);

@@ -5,7 +5,8 @@
  * is spread so wide that with small pages nearly each look-up would first wait for a page table.
  *
  * Memory goes back to the system when the slab ends, not before, so a freed object stays readable.
- * Objects never move. Zeroed memory with `size` set, a multiple of a cache line, is an empty slab.
+ * Objects never move. Zeroed memory with `size` set, a multiple of a cache line (rwy_slab_size),
+ * is an empty slab.
  */
 #ifndef RWY_SLAB_H
 #define RWY_SLAB_H
@@ -31,7 +32,14 @@ struct rwy_slab {
 		struct rwy_slab_chunk *next;
 	} * chunks;
 	size_t held; /* bytes of all chunks */
+	/* Chunks come from calloc: then tests, which wrap that, may let it fail. */
+	bool wrapped;
 };
+
+static inline uint32_t rwy_slab_size(size_t size)
+{
+	return (uint32_t)((size + RWY_CACHE_LINE - 1) & ~(size_t)(RWY_CACHE_LINE - 1));
+}
 
 /* The whole huge pages in [p, p + n) may become such. A hint: nothing is wrong if they do not. */
 static inline void rwy_huge_pages(void *p, size_t n)
@@ -42,25 +50,28 @@ static inline void rwy_huge_pages(void *p, size_t n)
 		(void)madvise((void *)from, (end - from) & ~(page - 1), MADV_HUGEPAGE);
 }
 
-/* A quarter more than there is, so that little is unused. False: no memory. */
+/* An eighth more than there is, so that little is unused. False: no memory. */
 static inline bool rwy_slab_grow(struct rwy_slab *s)
 {
-	size_t n = s->held / 4 / s->size;
+	size_t n = s->held / 8 / s->size;
 	struct rwy_slab_chunk *c;
 
 	if (n > RWY_SLAB_MAX / s->size)
 		n = RWY_SLAB_MAX / s->size;
 	if (n < RWY_SLAB_MIN)
 		n = RWY_SLAB_MIN;
-	/* The first line is for the chunk's own word. */
-	c = aligned_alloc(RWY_CACHE_LINE, RWY_CACHE_LINE + n * s->size);
+	/* The first line is for the chunk's own word, another one to align. */
+	if (s->wrapped)
+		c = calloc(1, 2 * RWY_CACHE_LINE + n * s->size);
+	else
+		c = aligned_alloc(RWY_CACHE_LINE, RWY_CACHE_LINE + n * s->size);
 	if (!c)
 		return false;
 	rwy_huge_pages(c, n * s->size);
 	c->next = s->chunks;
 	s->chunks = c;
 	s->held += n * s->size;
-	s->fresh = (uint8_t *)c + RWY_CACHE_LINE;
+	s->fresh = (uint8_t *)(((uintptr_t)c + 2 * RWY_CACHE_LINE - 1) & ~(uintptr_t)(RWY_CACHE_LINE - 1));
 	s->left = (uint32_t)n;
 	return true;
 }

@@ -7,6 +7,7 @@
 #include "engine/responder.h"
 #include "engine/table.h"
 #include "tests/lib/eng_pair.h"
+#include "wan/tunnel.h"
 
 #define QPN_A 0x51
 #define QPN_B 0x50
@@ -49,8 +50,17 @@ void *__wrap_calloc(size_t n, size_t size)
 	return NULL;
 }
 
+/* Flows come in chunks, and rings are in them: the next flow needs a chunk. */
+static void use_up_flows(struct wan_tunnel *t)
+{
+	t->tx_slab.free = t->rx_slab.free = NULL;
+	t->tx_slab.left = t->rx_slab.left = 0;
+}
+
 static void no_memory_after(unsigned some, unsigned many)
 {
+	for (unsigned s = 0; s < 2 && many; s++)
+		use_up_flows(site[s].e->tunnel[0].wan);
 	let = some;
 	lack = many;
 }
@@ -92,7 +102,7 @@ static void test_request(void **state)
 
 	if (!first)
 		connect_and_rest();
-	for (unsigned n = 0; n < 3; n++) { /* the flow, its ring, or nothing */
+	for (unsigned n = 0; n < 3; n++) { /* the flow, what the far gateway needs, or nothing */
 		const roce_psn psn = first ? 0 : 1 + n;
 		const unsigned before = site[0].of[0].acks;
 
@@ -183,7 +193,7 @@ static void test_report_start(void **state)
 	rq = (const struct eng_requester *)eng_find(site[1].e, &k, true);
 	assert_non_null(rq);
 	eng_pair_cut(true);
-	no_memory_after(2, 9); /* the flow of responses and its ring are made */
+	no_memory_after(1, 9); /* the flow of responses is made */
 	send_of(&ack_b, 0);
 	no_memory_after(0, 0);
 	assert_true(rq->responses && rq->responses_sent == 1);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What datagrams lead to is prefetched: the buffers of those that were acknowledged, and with many
+ * flows the flows, and what their users have. Private to wan/.
+ */
+#ifndef WAN_AHEAD_H
+#define WAN_AHEAD_H
+
+#include "wan/tunnel.h"
+
+/*
+ * With more flows than this a tunnel's flows, and what their users have, are in no near cache: they
+ * are prefetched where that is known early. With fewer ones it would cost more than it gains.
+ */
+#define WAN_MANY_FLOWS 2048
+
+/* Prefetches the buffer that a datagram carried, if it is in custody. */
+RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
+{
+	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(p->t, e->flow) : NULL;
+
+	if (f)
+		__builtin_prefetch(f->ring[e->seq & f->mask]);
+}
+
+/* With many flows: prefetches the flow of a datagram; later what leads on from it. */
+RWY_PREFETCHER void wan_fetch_sent(const struct wan_tunnel *t, const struct wan_sent *e)
+{
+	if (e->flags & WAN_S_DATA && WAN_SLOT(e->flow) < t->tx_cap)
+		rwy_prefetch(t->tx[WAN_SLOT(e->flow)].f, WAN_TX_LINES - 1);
+}
+
+static inline void wan_fetch_user(const struct wan_tunnel *t, const struct wan_sent *e)
+{
+	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(t, e->flow) : NULL;
+
+	if (f && t->cfg.ops->tx_ahead)
+		t->cfg.ops->tx_ahead(t->cfg.ctx, f->user);
+}
+
+/*
+ * With many flows: prefetches the flow of a datagram that begins with data, while the checksum is
+ * read. Nothing is checked yet, so the place may be anybody's, or (sealed) none.
+ */
+static inline const struct wan_rxflow *wan_fetch_received(const struct wan_tunnel *t, const struct rwy_buf *b)
+{
+	const uint8_t *at = b->data + WAN_PKT_HDR;
+	const struct wan_rxflow *f;
+	uint32_t place;
+
+	if (t->rx_flows <= WAN_MANY_FLOWS || b->len < WAN_PKT_HDR + WAN_DATA_LEN || at[0] < WAN_F_DATA ||
+	    at[0] >= WAN_F_DGRAM)
+		return NULL;
+	place = WAN_SLOT(rwy_get32(at + 2));
+	f = place < t->rx_cap ? t->rx[place].f : NULL;
+	rwy_prefetch(f, WAN_RXFLOW_LINES);
+	return f;
+}
+
+#endif
