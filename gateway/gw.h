@@ -203,7 +203,7 @@ struct gw_worker {
 	unsigned idx, lcore;
 	unsigned rxqs, ports, tunnels;
 	unsigned lan_n;
-	uint64_t handing; /* workers with frames in hand[], as bits */
+	uint64_t handing; /* workers with frames in hand[], as bits of GW_WORKERS_MAX */
 	/* intr_fd: receive interrupts; epoll_fd: all wake-ups; wake_fd: the eventfd; -1: none */
 	int intr_fd, epoll_fd, wake_fd;
 	bool low;         /* packet buffers are nearly used up */

@@ -428,13 +428,13 @@ static __attribute__((noinline)) void rx_captured(
 			continue;
 		gw_cap_rx_begin(w, &s, p, m);
 		rx_one(w, p, m, owned);
+		gw_rx_hand_over_end(w); /* whether there was room is part of what is told of it */
 		if (w->lan_n > waiting)
 			gw_cap_rx_waits(w);
 		else
 			gw_cap_rx_end(w, &s);
 	}
 	gw_cap_burst_end(w);
-	gw_rx_hand_over_end(w);
 }
 
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)

@@ -30,7 +30,10 @@ static inline uint64_t *gw_rx_ip(
 	rwy_unreachable();
 }
 
-/* Hands m to its owner with the rest of the burst. False: this worker is the owner. */
+/*
+ * Hands m to its owner with the rest of the burst: one frame of it at most is one owner's, so that
+ * there is room. False: this worker is the owner.
+ */
 static inline bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
 {
 	struct gw_hand *h;
@@ -40,7 +43,6 @@ static inline bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsi
 	h = &w->hand[owner];
 	h->m[h->n++] = m;
 	w->handing |= UINT64_C(1) << owner;
-	w->c.handoff++;
 	return true;
 }
 /* rx_out.c: the end of a burst. Other workers get what is theirs; what finds no room is dropped and

@@ -4,6 +4,8 @@
 #include "gateway/datapath/rx.h"
 #include "roce/opcode.h"
 
+static_assert(GW_WORKERS_MAX <= 64, "gw_worker.handing has a bit for each");
+
 void gw_rx_hand_over_end(struct gw_worker *w)
 {
 	for (; w->handing; w->handing &= w->handing - 1) {
@@ -12,6 +14,7 @@ void gw_rx_hand_over_end(struct gw_worker *w)
 		struct gw_hand *h = &w->hand[owner];
 		unsigned n = rte_ring_mp_enqueue_burst(to->handoff, (void **)h->m, h->n, NULL);
 
+		w->c.handoff += n;
 		for (; n < h->n; n++)
 			gw_rx_drop(h->m[n], &w->c.drop_handoff_full);
 		h->n = 0;
