@@ -69,7 +69,7 @@ __attribute__((noinline)) static bool begins_elsewhere(struct eng *e, const stru
 	if (to != e->cfg.worker && eng_place_may_move(rs, rq, &in->pkt)) {
 		if (rs || eng_place_elsewhere(e, &in->key, false) < 0)
 			eng_responder_move(e, &in->key, rq->side.key.qpn, ENG_NO_PSN, to, now);
-		eng_requester_move(rq, in->pkt.dqpn, to, now);
+		eng_requester_move(rq, &in->pkt, to, now);
 		return true;
 	}
 	return !rs && eng_place_ask_leave(rq, in->pkt.dqpn);

@@ -110,8 +110,12 @@ static void take_left(struct eng *e, const struct eng_note *n, rwy_time now)
 {
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &n->key, true);
 
-	if (rq && !rq->requests && !eng_requester_tells(rq))
-		eng_requester_free(rq, now);
+	if (!rq || rq->requests || eng_requester_tells(rq))
+		return;
+	/* The near gateway may come back for what is queued, unless another one opens its flow. */
+	if (n->qpn && rq->flow != ENG_FLOW_LEFT && rq->reqr.q.n)
+		return;
+	eng_requester_free(rq, now);
 }
 
 void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)

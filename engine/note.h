@@ -30,8 +30,8 @@ enum eng_note_type {
 	ENG_NOTE_LEAVE,
 	ENG_NOTE_STAYS,
 	/*
-	 * key: another gateway, which does not steer, opens this flow at the home worker, or its QP
-	 * has a new connection at another one
+	 * key: another gateway, which does not steer, opens this flow at the home worker; or its QP
+	 * has a new connection at another one, to QP `qpn`, and what an earlier one left may go
 	 */
 	ENG_NOTE_LEFT,
 };
@@ -44,7 +44,7 @@ struct eng_note {
 	bool begun;        /* MOVED */
 	roce_psn first;    /* MOVED */
 	uint32_t tenant;   /* index */
-	uint32_t qpn;      /* MOVED, LEAVE, STAYS */
+	uint32_t qpn;      /* MOVED, LEAVE, STAYS, LEFT */
 	struct rwy_buf *b; /* it moves with the note; NULL: none */
 	union {
 		struct roce_cm_conn conn;

@@ -127,7 +127,8 @@ void eng_place_end_before(const struct eng_responder *rs)
 {
 	struct eng *e = rs->side.e;
 	const struct eng_key k = {rs->side.key.dst, rs->side.key.src, rs->local_qpn, rs->side.key.tenant};
-	const struct eng_note n = {.type = ENG_NOTE_LEFT, .tenant = k.tenant, .key = k};
+	const struct eng_note n = {
+	    .type = ENG_NOTE_LEFT, .tenant = k.tenant, .qpn = rs->side.key.qpn, .key = k};
 	int at = eng_place_elsewhere(e, &k, true);
 
 	if (at >= 0)

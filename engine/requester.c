@@ -47,7 +47,7 @@ static struct eng_requester *get_side(
 	}
 	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max) ||
 	    !(host = eng_host_get(e, k->tenant, &k->dst)) || (stays && !eng_place_enter(e, k, true)) ||
-	    !(rq = eng_slab_get(&e->requester_slab))) {
+	    !(rq = rwy_slab_get(&e->requester_slab))) {
 		eng_place_leave(e, k, true);
 		refuse_side(e, k, &e->c.drop_flow_table_full, now);
 		eng_host_put(e, host);
@@ -127,7 +127,7 @@ void eng_requester_free(struct eng_requester *rq, rwy_time now)
 	rq->side.close_at = 0;
 	rq->side.e = NULL;
 	if (!rq->side.dirty)
-		eng_slab_put(&e->requester_slab, rq);
+		rwy_slab_put(&e->requester_slab, rq);
 }
 
 void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now)
@@ -364,10 +364,18 @@ void eng_requester_redirect(
 	    false, now);
 }
 
-void eng_requester_move(struct eng_requester *rq, uint32_t qpn, unsigned worker, rwy_time now)
+/* The response acknowledges the first request. It may be a late one, to a flow of before. */
+static bool acknowledges(const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
-	const struct eng_moved to = {
-	    .incarnation = rq->incarnation, .qpn = qpn, .psn = rq->reqr.una, .worker = worker};
+	return ((pkt->psn - rq->reqr.una) & ROCE_PSN_MASK) < ((rq->reqr.high - rq->reqr.una) & ROCE_PSN_MASK);
+}
+
+void eng_requester_move(struct eng_requester *rq, const struct roce_pkt *pkt, unsigned worker, rwy_time now)
+{
+	const struct eng_moved to = {.incarnation = rq->incarnation,
+	    .qpn = pkt->dqpn,
+	    .psn = acknowledges(rq, pkt) ? rq->reqr.una : ENG_NO_PSN,
+	    .worker = worker};
 
 	rq->flow = ENG_FLOW_MOVED; /* no other answer comes */
 	rq->side.e->c.conns_placed++;

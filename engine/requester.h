@@ -78,8 +78,8 @@ struct eng_moved {
  */
 void eng_requester_redirect(
     struct eng_requester *rq, struct wan_rxflow *rx, const struct eng_moved *to, rwy_time now);
-/* The same for a flow that the host has just answered, naming qpn: its turn is over. */
-void eng_requester_move(struct eng_requester *rq, uint32_t qpn, unsigned worker, rwy_time now);
+/* The same for a flow that the host has just answered, with pkt: its turn is over. */
+void eng_requester_move(struct eng_requester *rq, const struct roce_pkt *pkt, unsigned worker, rwy_time now);
 /* Sends SYNC or REWIND. */
 void eng_requester_send_sync(
     struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now);
