@@ -182,7 +182,7 @@ void eng_copy_begin(struct eng_responder *rs, rwy_time now)
 	if (rs->copy || !eng_sb_copies(e) || rs->side.state != ENG_R_RUNNING || !rs->local_qpn ||
 	    !roce_resp_started(&rs->resp) || eng_ack_mode(rs) != ENG_ACK_SITE)
 		return;
-	rs->copy = eng_slab_get(&e->copy_slab);
+	rs->copy = rwy_slab_get(&e->copy_slab);
 	if (!rs->copy) {
 		give_up(rs);
 		return;
@@ -229,7 +229,7 @@ void eng_copy_end(struct eng_responder *rs, rwy_time now)
 		wan_rx_delivered(rs->responses, c->done.responses - 1, now);
 	unlink_copy(c);
 	rs->copy = NULL;
-	eng_slab_put(&rs->side.e->copy_slab, c);
+	rwy_slab_put(&rs->side.e->copy_slab, c);
 }
 
 void eng_copy_refused(struct eng_responder *rs, rwy_time now)

@@ -48,12 +48,12 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->now = e->started = now;
 	e->wheel_tick = now >> ENG_WHEEL_SHIFT;
 	e->settle.at = e->peer_at = RWY_NEVER;
-	e->responder_slab.size = (sizeof(struct eng_responder) + 63) & ~63u;
-	e->requester_slab.size = (sizeof(struct eng_requester) + 63) & ~63u;
-	e->pair_slab.size = (sizeof(struct eng_pair) + 63) & ~63u;
-	e->host_slab.size = (sizeof(struct eng_host) + 63) & ~63u;
-	e->copy_slab.size = (sizeof(struct eng_copy) + 63) & ~63u;
-	e->stored_slab.size = (sizeof(struct eng_stored) + 63) & ~63u;
+	e->responder_slab.size = rwy_slab_size(sizeof(struct eng_responder));
+	e->requester_slab.size = rwy_slab_size(sizeof(struct eng_requester));
+	e->pair_slab.size = rwy_slab_size(sizeof(struct eng_pair));
+	e->host_slab.size = rwy_slab_size(sizeof(struct eng_host));
+	e->copy_slab.size = rwy_slab_size(sizeof(struct eng_copy));
+	e->stored_slab.size = rwy_slab_size(sizeof(struct eng_stored));
 	eng_sb_init(e, now);
 	r = eng_recorder_init(e);
 	if (r)
@@ -108,12 +108,12 @@ void eng_free(struct eng *e)
 	free(e->fec_code);
 	eng_rp_fini(e);
 	eng_tenants_fini(e);
-	eng_slab_fini(&e->responder_slab);
-	eng_slab_fini(&e->requester_slab);
-	eng_slab_fini(&e->pair_slab);
-	eng_slab_fini(&e->host_slab);
-	eng_slab_fini(&e->copy_slab);
-	eng_slab_fini(&e->stored_slab);
+	rwy_slab_fini(&e->responder_slab);
+	rwy_slab_fini(&e->requester_slab);
+	rwy_slab_fini(&e->pair_slab);
+	rwy_slab_fini(&e->host_slab);
+	rwy_slab_fini(&e->copy_slab);
+	rwy_slab_fini(&e->stored_slab);
 	free(e->journal_free);
 	free(e->orphans);
 	free(e->occupied);
@@ -157,7 +157,7 @@ static unsigned flush_dirty(struct eng *e, rwy_time now)
 			    (uint8_t *)e->dirty_head + ENG_SIDE_HOT * RWY_CACHE_LINE, ENG_REQUESTER_LINES);
 		n++;
 		if (!side->e) /* freed meanwhile */
-			eng_slab_put(side->is_requester ? &e->requester_slab : &e->responder_slab, side);
+			rwy_slab_put(side->is_requester ? &e->requester_slab : &e->responder_slab, side);
 		else if (side->is_requester)
 			eng_requester_flush((struct eng_requester *)side, now);
 		else

@@ -14,7 +14,7 @@ struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_i
 	while (h && !(h->tenant == t && rwy_ip_eq(&h->addr, addr)))
 		h = h->chain;
 	if (!h) {
-		if (!(h = eng_slab_get(&e->host_slab)))
+		if (!(h = rwy_slab_get(&e->host_slab)))
 			return NULL;
 		h->addr = *addr;
 		h->tenant = t;
@@ -37,5 +37,5 @@ void eng_host_put(struct eng *e, struct eng_host *h)
 		;
 	*at = h->chain;
 	eng_mem_count_host(e, h->tenant, -1);
-	eng_slab_put(&e->host_slab, h);
+	rwy_slab_put(&e->host_slab, h);
 }

@@ -55,7 +55,7 @@ static struct eng_pair *get_pair(
 {
 	struct eng_pair *p = find_pair(e, tenant, remote, local), **b;
 
-	if (p || !(p = eng_slab_get(&e->pair_slab)))
+	if (p || !(p = rwy_slab_get(&e->pair_slab)))
 		return p;
 	b = pair_bucket(e, remote, local);
 	p->e = e;
@@ -404,7 +404,7 @@ static void forget_pair(struct eng *e, struct eng_pair **at)
 		b = &(*b)->chain;
 	*b = p->chain;
 	*at = p->all_next;
-	eng_slab_put(&e->pair_slab, p);
+	rwy_slab_put(&e->pair_slab, p);
 }
 
 void eng_pair_tick(struct eng *e, rwy_time now)

@@ -90,7 +90,7 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 		eng_host_put(e, host);
 		return NULL;
 	}
-	rs = host && eng_place_enter(e, k, false) ? eng_slab_get(&e->responder_slab) : NULL;
+	rs = host && eng_place_enter(e, k, false) ? rwy_slab_get(&e->responder_slab) : NULL;
 	if (!rs) {
 		eng_place_leave(e, k, false);
 		refuse_side(e, k, &e->c.drop_flow_table_full, now);
@@ -170,7 +170,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 	rs->side.close_at = 0;
 	rs->side.e = NULL;
 	if (!rs->side.dirty)
-		eng_slab_put(&e->responder_slab, rs);
+		rwy_slab_put(&e->responder_slab, rs);
 }
 
 /* The host sends its requests again, from the first on, without waiting for its timer. */

@@ -12,7 +12,7 @@ struct eng_stored *eng_store_open(struct eng *e, struct wan_rxflow *f, const str
 
 	if (e->sb.state != ENG_SB_STORING && e->sb.state != ENG_SB_READY)
 		return NULL;
-	s = e->sb.stored_n < e->cfg.conns_max ? eng_slab_get(&e->stored_slab) : NULL;
+	s = e->sb.stored_n < e->cfg.conns_max ? rwy_slab_get(&e->stored_slab) : NULL;
 	if (!s)
 		return NULL;
 	s->e = e;
@@ -56,7 +56,7 @@ void eng_store_free(struct eng_stored *s, rwy_time now)
 	if (s->next)
 		s->next->at = s->at;
 	s->e->sb.stored_n--;
-	eng_slab_put(&s->e->stored_slab, s);
+	rwy_slab_put(&s->e->stored_slab, s);
 }
 
 void eng_store_clear(struct eng *e, rwy_time now)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flow table, a chained hash of both sides of connections, and the slabs of their memory. */
+/* The flow table, a chained hash of both sides of connections. */
 #include "engine/place.h"
 #include "engine/table.h"
 
@@ -94,21 +94,6 @@ void eng_remove(struct eng *e, struct eng_side *side)
 	}
 	if (!e->table[slot])
 		e->occupied[slot / 64] &= ~((uint64_t)1 << slot % 64);
-}
-
-void *eng_slab_get(struct rwy_slab *s)
-{
-	return rwy_slab_get(s);
-}
-
-void eng_slab_put(struct rwy_slab *s, void *p)
-{
-	rwy_slab_put(s, p);
-}
-
-void eng_slab_fini(struct rwy_slab *s)
-{
-	rwy_slab_fini(s);
 }
 
 uint64_t eng_random(struct eng *e)

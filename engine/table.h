@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables, memory and timers of an engine: sides by key, slabs, local hosts, the timer wheel. */
+/* Tables and timers of an engine: sides by key, local hosts, the timer wheel. */
 #ifndef ENGINE_TABLE_H
 #define ENGINE_TABLE_H
 
 #include "engine/eng.h"
 
-/* --- table.c: both sides of all connections, by key; slabs; random numbers --- */
+/* --- table.c: both sides of all connections, by key; random numbers --- */
 /* NULL: no such side. */
 struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_requester);
 /* The same where the hash is known: eng_key_hash() of e->hash_seed, k and is_requester. */
@@ -19,12 +19,6 @@ void eng_insert(struct eng *e, struct eng_side *side);
 void eng_remove(struct eng *e, struct eng_side *side);
 /* The first slot from `slot` on with a side; above e->table_mask: there is none. */
 uint32_t eng_table_next(const struct eng *e, uint32_t slot);
-/* A zeroed object; NULL: no memory. It never moves. */
-void *eng_slab_get(struct rwy_slab *s);
-/* Gives it back to its slab. */
-void eng_slab_put(struct rwy_slab *s, void *p);
-/* Frees all memory of the slab, with the objects in use. */
-void eng_slab_fini(struct rwy_slab *s);
 /* Pseudo-random 64 bits from eng_cfg.seed (splitmix64): not for secrets. */
 uint64_t eng_random(struct eng *e);
 

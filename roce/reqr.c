@@ -355,7 +355,7 @@ static void note_repeat(struct roce_reqr *r, rwy_time now)
 		r->copies++;
 }
 
-/* When the last packet, sent without AckReq, goes again to ask for an ACK; RWY_NEVER: it need not. */
+/* When the last packet, sent without AckReq, goes again to ask for an ACK; or RWY_NEVER. */
 static rwy_time ask_at(const struct roce_reqr *r)
 {
 	return r->since_ackreq && !r->next && r->inflight ? r->sent_at + ROCE_REQR_REST_WAIT : RWY_NEVER;

@@ -23,6 +23,17 @@ RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_
 		__builtin_prefetch(f->ring[e->seq & f->mask]);
 }
 
+/*
+ * Of acknowledged datagrams: how many of them ahead what leads to the buffer is prefetched, each
+ * step long enough before the next one, which reads it. With few flows the flow and its user are in
+ * a near cache.
+ */
+#define WAN_AHEAD_ENTRY_MANY 12
+#define WAN_AHEAD_ENTRY      8
+#define WAN_AHEAD_FLOW       8
+#define WAN_AHEAD_USER       6
+#define WAN_AHEAD_BUFFER     4
+
 /* With many flows: prefetches the flow of a datagram; later what leads on from it. */
 RWY_PREFETCHER void wan_fetch_sent(const struct wan_tunnel *t, const struct wan_sent *e)
 {

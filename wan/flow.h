@@ -66,7 +66,7 @@ struct wan_againq {
  */
 struct wan_txflow {
 	struct wan_tunnel *t;
-	void *user; /* passed to callbacks; a muted flow gets none */
+	void *user; /* passed to callbacks; a muted flow gets none but tx_ahead */
 	uint32_t id;
 	uint32_t mask; /* ring size - 1 */
 	struct rwy_buf **ring;

@@ -220,7 +220,7 @@ static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 	struct ack_ctx *a = ctx;
 	struct wan_path *p = a->p;
 	const bool many = p->t->tx_flows > WAN_MANY_FLOWS;
-	const uint64_t ahead = many ? 12 : 8;
+	const uint64_t ahead = many ? WAN_AHEAD_ENTRY_MANY : WAN_AHEAD_ENTRY;
 
 	if (hi >= p->next_pn)
 		hi = p->next_pn - 1;
@@ -229,14 +229,14 @@ static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 	for (uint64_t pn = lo; pn <= hi; pn++) {
 		struct wan_sent *e = slot(p, pn);
 
-		if (many && pn + 8 <= hi)
-			wan_fetch_sent(p->t, slot(p, pn + 8));
-		if (many && pn + 6 <= hi)
-			wan_fetch_user(p->t, slot(p, pn + 6));
+		if (many && pn + WAN_AHEAD_FLOW <= hi)
+			wan_fetch_sent(p->t, slot(p, pn + WAN_AHEAD_FLOW));
+		if (many && pn + WAN_AHEAD_USER <= hi)
+			wan_fetch_user(p->t, slot(p, pn + WAN_AHEAD_USER));
 		if (pn + ahead <= hi)
 			__builtin_prefetch(slot(p, pn + ahead));
-		if (pn + 4 <= hi)
-			wan_fetch_buffer(p, slot(p, pn + 4));
+		if (pn + WAN_AHEAD_BUFFER <= hi)
+			wan_fetch_buffer(p, slot(p, pn + WAN_AHEAD_BUFFER));
 		if (e->state == WAN_SENT_INFLIGHT || e->state == WAN_SENT_LOST)
 			on_pn_acked(a, e, pn);
 		else if (e->state == WAN_SENT_QUIET)

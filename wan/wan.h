@@ -53,8 +53,9 @@ struct wan_ops {
 	/* Hands over the next buffer of the flow, in order, exactly once. Ownership moves to the
 	 * callee; b->seq is its flow sequence. */
 	void (*rx_data)(void *ctx, void *user, struct rwy_buf *b, rwy_time now);
-	/* rx_data, or tx_acked and tx_delivered, come soon for this user: what they touch may be
-	 * prefetched. Only called where there are many flows. May be NULL. */
+	/* rx_data, or tx_acked and tx_delivered, come soon for this user, or not at all: what they
+	 * touch may be prefetched, and nothing may be read, for the flow may have ended. user may
+	 * be NULL. Only called where there are many flows. May be NULL. */
 	void (*rx_ahead)(void *ctx, const void *user);
 	void (*tx_ahead)(void *ctx, const void *user);
 	/* The flow ended; *f is freed after the call. */

@@ -6,7 +6,7 @@
  *
  * Memory goes back to the system when the slab ends, not before, so a freed object stays readable.
  * Objects never move. Zeroed memory with `size` set, a multiple of a cache line (rwy_slab_size),
- * is an empty slab.
+ * is an empty slab. Thread: one; there is no lock.
  */
 #ifndef RWY_SLAB_H
 #define RWY_SLAB_H
@@ -21,7 +21,8 @@
 
 #define RWY_HUGE_PAGE ((size_t)2 << 20)
 #define RWY_SLAB_MIN  16                  /* objects of the first chunk */
-#define RWY_SLAB_MAX  (8 * RWY_HUGE_PAGE) /* bytes of a chunk, unless an object is larger */
+#define RWY_SLAB_MAX  (8 * RWY_HUGE_PAGE) /* bytes of a chunk, unless so many objects need more */
+#define RWY_PAGE      ((uintptr_t)4096)   /* where they are larger, there are no huge pages */
 
 struct rwy_slab {
 	void *free;             /* list of objects that were given back, by their first words */
@@ -41,13 +42,13 @@ static inline uint32_t rwy_slab_size(size_t size)
 	return (uint32_t)((size + RWY_CACHE_LINE - 1) & ~(size_t)(RWY_CACHE_LINE - 1));
 }
 
-/* The whole huge pages in [p, p + n) may become such. A hint: nothing is wrong if they do not. */
+/* What is whole huge pages of [p, p + n) may become such. A hint: the kernel may ignore it. */
 static inline void rwy_huge_pages(void *p, size_t n)
 {
-	const uintptr_t page = 4096, from = ((uintptr_t)p + page - 1) & ~(page - 1), end = (uintptr_t)p + n;
+	const uintptr_t last = RWY_PAGE - 1, from = ((uintptr_t)p + last) & ~last, end = (uintptr_t)p + n;
 
 	if (n >= RWY_HUGE_PAGE)
-		(void)madvise((void *)from, (end - from) & ~(page - 1), MADV_HUGEPAGE);
+		(void)madvise((void *)from, (end - from) & ~last, MADV_HUGEPAGE);
 }
 
 /* An eighth more than there is, so that little is unused. False: no memory. */
@@ -76,7 +77,7 @@ static inline bool rwy_slab_grow(struct rwy_slab *s)
 	return true;
 }
 
-/* A zeroed object; NULL: no memory. */
+/* A zeroed object of s->size bytes, at a cache line; NULL: no memory. */
 static inline void *rwy_slab_get(struct rwy_slab *s)
 {
 	void *p = s->free;
@@ -94,6 +95,7 @@ static inline void *rwy_slab_get(struct rwy_slab *s)
 	return p;
 }
 
+/* Gives back p, which is of this slab. Its first word is overwritten; the rest stays readable. */
 static inline void rwy_slab_put(struct rwy_slab *s, void *p)
 {
 	memcpy(p, &s->free, sizeof(s->free));
