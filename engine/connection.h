@@ -32,6 +32,7 @@
 #include "engine/states.h"
 #include "roce/reqr.h"
 #include "roce/resp.h"
+#include "rwy/prefetch.h"
 
 struct eng_causal;
 struct eng_copy;
@@ -97,6 +98,13 @@ static_assert(offsetof(struct eng_side, e) == 2 * RWY_CACHE_LINE, "line 1 is wha
 #define ENG_SIDE_HOT        2
 #define ENG_RESPONDER_LINES 5
 #define ENG_REQUESTER_LINES 8
+
+/* Prefetches line 0 and `lines` hot ones of a side, which may be freed, or NULL. */
+RWY_PREFETCHER void eng_prefetch_side(const void *side, unsigned lines)
+{
+	__builtin_prefetch(side);
+	rwy_prefetch((const uint8_t *)side + ENG_SIDE_HOT * RWY_CACHE_LINE, lines);
+}
 
 #define ENG_READS 4
 #define ENG_EARLY 32 /* PSNs; bits of early_known */
@@ -300,7 +308,7 @@ struct eng_requester {
 	bool reads;            /* a READ came once */
 	bool owes_control;     /* `owed` waits for a buffer */
 	uint32_t wait_n;       /* length of the ring `wait` */
-	rwy_time last_tx;      /* line 3: the latest packet to the local host */
+	rwy_time last_tx;      /* line 3: the latest packet to the local host, of any incarnation */
 	uint64_t acked_seq;    /* one more than the last request that the host acknowledged */
 	uint64_t reported_seq; /* one more than the last that was reported delivered */
 	/* The PSN behind the last request that it acknowledged, and behind the last of those that

@@ -88,7 +88,7 @@ struct eng_pair {
 	uint32_t silent;
 	bool doubtful; /* these answer now: quiet_until moves with each answer */
 	bool own_turn; /* the directory's turn `right` is this engine's */
-	/* That of its addresses in its tenant, which may be gone when it is given back. */
+	/* The turn of its addresses in its tenant. The tenant may be gone when it is given back. */
 	uint32_t right;
 	struct eng_pair *all_next;
 };

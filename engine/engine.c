@@ -153,8 +153,7 @@ static unsigned flush_dirty(struct eng *e, rwy_time now)
 		side->dirty = false;
 		side->dirty_next = NULL;
 		if (e->dirty_head)
-			rwy_prefetch(
-			    (uint8_t *)e->dirty_head + ENG_SIDE_HOT * RWY_CACHE_LINE, ENG_REQUESTER_LINES);
+			eng_prefetch_side(e->dirty_head, ENG_REQUESTER_LINES);
 		n++;
 		if (!side->e) /* freed meanwhile */
 			rwy_slab_put(side->is_requester ? &e->requester_slab : &e->responder_slab, side);

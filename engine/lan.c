@@ -281,19 +281,14 @@ INLINED void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy
 	rwy_unreachable();
 }
 
-RWY_PREFETCHER void prefetch_hot(const struct eng_side *side, unsigned lines)
-{
-	rwy_prefetch((const uint8_t *)side + ENG_SIDE_HOT * RWY_CACHE_LINE, lines);
-}
-
 /* Prefetches what a packet touches of the responder side; of a response only the way to its own. */
 RWY_PREFETCHER void prefetch_side(const struct lan_in *in)
 {
-	__builtin_prefetch(in->side);
+	/* Two calls: the compiler unrolls a constant number of lines. */
 	if (roce_op_is_request(in->pkt.info))
-		prefetch_hot(in->side, ENG_RESPONDER_LINES);
+		eng_prefetch_side(in->side, ENG_RESPONDER_LINES);
 	else
-		prefetch_hot(in->side, 1);
+		eng_prefetch_side(in->side, 1);
 }
 
 /*
@@ -310,8 +305,7 @@ RWY_PREFETCHER void prefetch_connection(const struct lan_in *in)
 		rwy_prefetch(rs->side.host, 2);
 		__builtin_prefetch(rs->journal, 1);
 	} else if (rs->requester) {
-		__builtin_prefetch(rs->requester);
-		prefetch_hot(&rs->requester->side, ENG_REQUESTER_LINES);
+		eng_prefetch_side(rs->requester, ENG_REQUESTER_LINES);
 	}
 }
 

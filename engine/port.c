@@ -17,7 +17,6 @@
 #include "roce/icrc.h"
 #include "rwy/crc32.h"
 #include "rwy/endian.h"
-#include "rwy/prefetch.h"
 
 #define IPPROTO_ICMP4 1
 #define IPPROTO_ICMP6 58
@@ -195,18 +194,16 @@ static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_t
 	eng_lan_send(e, (uint32_t)tenant, b, true, &pkt.dst, NULL);
 }
 
-/* Prefetches what a packet touches of a side: mostly a requester's requests come in, */
+/* A flow that receives is mostly one of requests: its user is a requester side. */
 static void rx_ahead(void *ctx, const void *user)
 {
-	__builtin_prefetch(user);
-	rwy_prefetch((const uint8_t *)user + ENG_SIDE_HOT * RWY_CACHE_LINE, ENG_REQUESTER_LINES);
+	eng_prefetch_side(user, ENG_REQUESTER_LINES);
 }
 
-/* and a responder's go out. */
+/* A flow that sends is mostly one of requests, too: its user is a responder side. */
 static void tx_ahead(void *ctx, const void *user)
 {
-	__builtin_prefetch(user);
-	rwy_prefetch((const uint8_t *)user + ENG_SIDE_HOT * RWY_CACHE_LINE, ENG_RESPONDER_LINES);
+	eng_prefetch_side(user, ENG_RESPONDER_LINES);
 }
 
 static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)

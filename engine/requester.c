@@ -364,17 +364,12 @@ void eng_requester_redirect(
 	    false, now);
 }
 
-/* The response acknowledges the first request. It may be a late one, to a flow of before. */
-static bool acknowledges(const struct eng_requester *rq, const struct roce_pkt *pkt)
-{
-	return ((pkt->psn - rq->reqr.una) & ROCE_PSN_MASK) < ((rq->reqr.high - rq->reqr.una) & ROCE_PSN_MASK);
-}
-
 void eng_requester_move(struct eng_requester *rq, const struct roce_pkt *pkt, unsigned worker, rwy_time now)
 {
+	/* A late response, to a flow of before, acknowledges nothing of this one. */
 	const struct eng_moved to = {.incarnation = rq->incarnation,
 	    .qpn = pkt->dqpn,
-	    .psn = acknowledges(rq, pkt) ? rq->reqr.una : ENG_NO_PSN,
+	    .psn = roce_reqr_in_flight(&rq->reqr, pkt->psn) ? rq->reqr.una : ENG_NO_PSN,
 	    .worker = worker};
 
 	rq->flow = ENG_FLOW_MOVED; /* no other answer comes */

@@ -106,6 +106,12 @@ struct roce_reqr {
 };
 static_assert(sizeof(struct roce_reqr) == 256, "four cache lines; nearly all of it is for each request");
 
+/* Whether psn was sent and is not acknowledged: it is in [una, high). */
+static inline bool roce_reqr_in_flight(const struct roce_reqr *r, roce_psn psn)
+{
+	return ((psn - r->una) & ROCE_PSN_MASK) < ((r->high - r->una) & ROCE_PSN_MASK);
+}
+
 /* Makes an empty queue from PSN `first` on; cfg is copied. pmtu: 0: unknown. */
 void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_psn first, uint32_t pmtu);
 /* Returns the queued requests to bufs. */

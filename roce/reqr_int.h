@@ -23,12 +23,6 @@ static inline roce_psn roce_reqr_end(const struct rwy_buf *b)
 	return roce_psn_add(b->psn, b->psn_cnt ? b->psn_cnt : 1);
 }
 
-/* Whether psn was sent and is not acknowledged: it is in [una, high). */
-static inline bool roce_reqr_in_flight(const struct roce_reqr *r, roce_psn psn)
-{
-	return ((psn - r->una) & ROCE_PSN_MASK) < ((r->high - r->una) & ROCE_PSN_MASK);
-}
-
 /* The rest of a message has so long to come before what is here of it asks for an ACK. */
 #define ROCE_REQR_REST_WAIT (2 * RWY_MS)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What datagrams lead to is prefetched: the buffers of those that were acknowledged, and with many
+ * Prefetches of what datagrams lead to: the buffers of those that were acknowledged, and with many
  * flows the flows, and what their users have. Private to wan/.
  */
 #ifndef WAN_AHEAD_H
@@ -24,9 +24,9 @@ RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_
 }
 
 /*
- * Of acknowledged datagrams: how many of them ahead what leads to the buffer is prefetched, each
- * step long enough before the next one, which reads it. With few flows the flow and its user are in
- * a near cache.
+ * Distances, in acknowledged datagrams, at which each step towards the buffer is prefetched: long
+ * enough before the next step, which reads it. With few flows the flow and its user are in a near
+ * cache.
  */
 #define WAN_AHEAD_ENTRY_MANY 12
 #define WAN_AHEAD_ENTRY      8

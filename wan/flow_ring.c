@@ -9,15 +9,33 @@
 
 #include "wan/tunnel.h"
 
+static void ring_free(void *ring, const void *small)
+{
+	if (ring != small)
+		free(ring);
+}
+
+/* The flow has its own small ring, which is empty. */
+static void tx_ring_small(struct wan_txflow *f)
+{
+	f->ring = f->small;
+	f->mask = WAN_RING_SMALL - 1;
+}
+
+static void rx_ring_small(struct wan_rxflow *f)
+{
+	f->ring = f->small;
+	f->mask = WAN_RING_SMALL - 1;
+}
+
 struct wan_txflow *wan_tx_flow_new(struct wan_tunnel *t)
 {
 	struct wan_txflow *f = rwy_slab_get(&t->tx_slab);
 
-	if (!f)
-		return NULL;
-	f->t = t;
-	f->ring = f->small;
-	f->mask = WAN_RING_SMALL - 1;
+	if (f) {
+		f->t = t;
+		tx_ring_small(f);
+	}
 	return f;
 }
 
@@ -25,35 +43,22 @@ struct wan_rxflow *wan_rx_flow_new(struct wan_tunnel *t)
 {
 	struct wan_rxflow *f = rwy_slab_get(&t->rx_slab);
 
-	if (!f)
-		return NULL;
-	f->t = t;
-	f->ring = f->small;
-	f->mask = WAN_RING_SMALL - 1;
+	if (f) {
+		f->t = t;
+		rx_ring_small(f);
+	}
 	return f;
-}
-
-static void tx_ring_free(struct wan_txflow *f)
-{
-	if (f->ring != f->small)
-		free(f->ring);
-}
-
-static void rx_ring_free(struct wan_rxflow *f)
-{
-	if (f->ring != f->small)
-		free(f->ring);
 }
 
 void wan_tx_flow_free(struct wan_txflow *f)
 {
-	tx_ring_free(f);
+	ring_free(f->ring, f->small);
 	rwy_slab_put(&f->t->tx_slab, f);
 }
 
 void wan_rx_flow_free(struct wan_rxflow *f)
 {
-	rx_ring_free(f);
+	ring_free(f->ring, f->small);
 	rwy_slab_put(&f->t->rx_slab, f);
 }
 
@@ -66,7 +71,7 @@ bool wan_tx_ring_grow(struct wan_txflow *f)
 		return false;
 	for (uint64_t s = f->base; s < f->end; s++)
 		v[s & (cap - 1)] = f->ring[s & f->mask];
-	tx_ring_free(f);
+	ring_free(f->ring, f->small);
 	f->ring = v;
 	f->mask = cap - 1;
 	return true;
@@ -86,7 +91,7 @@ bool wan_rx_ring_reach(struct wan_rxflow *f, uint64_t seq)
 		return false;
 	for (uint64_t i = 0; i <= f->mask; i++)
 		v[(f->delivered + i) & (cap - 1)] = f->ring[(f->delivered + i) & f->mask];
-	rx_ring_free(f);
+	ring_free(f->ring, f->small);
 	f->ring = v;
 	f->mask = cap - 1;
 	return true;
@@ -96,9 +101,8 @@ void wan_tx_rest(struct wan_txflow *f)
 {
 	if (f->base != f->end || f->ring == f->small)
 		return;
-	tx_ring_free(f);
-	f->ring = f->small;
-	f->mask = WAN_RING_SMALL - 1;
+	ring_free(f->ring, f->small);
+	tx_ring_small(f);
 }
 
 void wan_rx_rest(struct wan_rxflow *f)
@@ -106,8 +110,7 @@ void wan_rx_rest(struct wan_rxflow *f)
 	/* No bytes are held: no place has a size or a buffer. */
 	if (f->bytes || f->ring == f->small)
 		return;
-	rx_ring_free(f);
-	f->ring = f->small;
-	f->mask = WAN_RING_SMALL - 1;
+	ring_free(f->ring, f->small);
+	rx_ring_small(f);
 	memset(f->small, 0, sizeof(f->small));
 }

@@ -42,7 +42,7 @@ static inline uint32_t rwy_slab_size(size_t size)
 	return (uint32_t)((size + RWY_CACHE_LINE - 1) & ~(size_t)(RWY_CACHE_LINE - 1));
 }
 
-/* What is whole huge pages of [p, p + n) may become such. A hint: the kernel may ignore it. */
+/* Whole huge pages of [p, p + n) may become such. A hint: the kernel may ignore it. */
 static inline void rwy_huge_pages(void *p, size_t n)
 {
 	const uintptr_t last = RWY_PAGE - 1, from = ((uintptr_t)p + last) & ~last, end = (uintptr_t)p + n;
