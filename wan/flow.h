@@ -98,6 +98,8 @@ struct wan_txflow {
 	uint64_t window;         /* bound on `out` set by the peer; 0: none */
 	struct rwy_buf *small[WAN_RING_SMALL];
 	uint64_t run; /* line 3: bytes sent since the flow last became busy */
+	/* No buffer from here on is acknowledged: they need not be looked at, for they are cold. */
+	uint64_t acked_end;
 	/* rate of the far host, bytes a second, reported by the peer; 0: unknown */
 	uint64_t drain_Bps;
 	struct rwy_after sent_after; /* of the latest buffer sent that named something */

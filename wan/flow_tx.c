@@ -131,7 +131,7 @@ static void custody_free(struct wan_txflow *f)
 		f->bytes -= b->len;
 		rwy_buf_free(&t->cfg.bufs, b);
 	}
-	f->next_send = f->acked = f->base;
+	f->next_send = f->acked = f->acked_end = f->base;
 	f->next_frag = 0;
 	t->room_made = true;
 }
@@ -263,10 +263,12 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 	f->ring[seq & f->mask]->w0 |= 1u << s->frag;
 	for (uint64_t at = seq + 1; at < end; at++)
 		f->ring[at & f->mask]->w0 |= 1;
+	if (end > f->acked_end)
+		f->acked_end = end;
 	if (seq <= f->acked && f->acked < end && all_fragments(f->ring[f->acked & f->mask])) {
 		do
 			f->acked++;
-		while (f->acked < f->next_send && all_fragments(f->ring[f->acked & f->mask]));
+		while (f->acked < f->acked_end && all_fragments(f->ring[f->acked & f->mask]));
 		if (!muted(f) && t->cfg.ops->tx_acked)
 			t->cfg.ops->tx_acked(t->cfg.ctx, f->user, f->ring[(f->acked - 1) & f->mask], now);
 	}
@@ -405,7 +407,7 @@ static void rewind_flow(struct wan_txflow *f)
 		b->w0 = b->w1 = 0;
 		b->w2 = 0;
 	}
-	f->next_send = f->acked = f->base;
+	f->next_send = f->acked = f->acked_end = f->base;
 	f->next_frag = 0;
 	f->out = f->window = f->drain_Bps = 0;
 	f->sent_after.flow = RWY_NO_FLOW;
