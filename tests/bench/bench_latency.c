@@ -13,6 +13,10 @@
  * Then packets arrive at a part of that rate. The answers of the other side arrive after DELAY of
  * the same clock.
  *
+ * A server with fixed costs can stand in the place of the gateway (--fixed CYCLES): a packet costs
+ * it the same number of multiplications, whatever else waits, and no memory. Its times are those
+ * that the load and the machine's own pauses make.
+ *
  * There is no FEC: on a path without loss it is off after a while, and repairs are no packets of a
  * host. A turn in which the kernel used the CPU counts as long as a usual one. What a hypervisor takes
  * cannot be told from the gateway's own time: the longest times are an upper bound.
@@ -25,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/bench/fp_reference.h"
 #include "tests/bench/fp_run.h"
 #include "tests/lib/rng.h"
 
@@ -33,9 +38,14 @@
 #define SAMPLES  (1u << 22)
 #define DELAY_US 20
 #define SETTLED  1000 /* turns after which they count */
+#define BURST    32   /* packets that the server with fixed costs takes in a turn */
 
 static struct fp_run run;
 static enum fp_site site; /* the measured gateway's */
+static struct {
+	double cycles; /* of a packet; 0: a gateway is measured */
+	uint64_t steps;
+} fixed;
 static uint64_t rng = 1;
 
 static struct {
@@ -86,7 +96,9 @@ static void feed(void)
 
 static void arrive(void)
 {
-	if (site == FP_A) {
+	if (fixed.steps) {
+		/* nothing but its time of arrival */
+	} else if (site == FP_A) {
 		fp_hosts_send(run.hosts, 1);
 	} else {
 		feed();
@@ -98,7 +110,7 @@ static void arrive(void)
 
 static void arrivals(void)
 {
-	if (s.gap > 0 && !s.n && s.next > s.now && !fp_waiting(&run.lab.gw[site]))
+	if (s.gap > 0 && !s.n && s.next > s.now && (fixed.steps || !fp_waiting(&run.lab.gw[site])))
 		s.now = s.next < s.other_at ? s.next : s.other_at;
 	while (s.n < (s.gap > 0 ? WAITING : 512) && (s.gap <= 0 || s.next <= s.now)) {
 		arrive();
@@ -157,12 +169,30 @@ static uint64_t turn(void)
 	return left;
 }
 
+/* The same of the server with fixed costs. */
+static uint64_t fixed_turn(void)
+{
+	const uint64_t n = s.n < BURST ? s.n : BURST;
+	const long before = fp_switches();
+	const uint64_t start = rte_rdtsc_precise();
+	double took;
+
+	fp_reference_spend(n * fixed.steps);
+	took = (double)(rte_rdtsc_precise() - start);
+	if (fp_switches() != before) {
+		took = (double)n * fixed.cycles;
+		s.disturbed++;
+	}
+	s.now += took;
+	return n;
+}
+
 static void one(bool count)
 {
 	uint64_t left;
 
 	arrivals();
-	left = turn();
+	left = fixed.steps ? fixed_turn() : turn();
 	if (left > s.n)
 		fp_die("more packets left than came");
 	for (; left; left--, s.n--, s.left++) {
@@ -171,7 +201,8 @@ static void one(bool count)
 		if (count && samples < SAMPLES)
 			sample[samples++] = (float)(s.now - came);
 	}
-	other_side();
+	if (!fixed.steps)
+		other_side();
 }
 
 /* The near gateway has sent a packet again: it waited for an ACK, in a time that does not count. */
@@ -233,7 +264,7 @@ static void measure(uint64_t ticks)
 
 	for (unsigned i = 0; fp_before(end); i++) {
 		one(i > SETTLED);
-		if (repeated()) {
+		if (!fixed.steps && repeated()) {
 			begin_again();
 			i = 0;
 		}
@@ -259,16 +290,47 @@ static void without_fec(struct conf *c, enum fp_site at)
 	c->tunnel[0].fec = CONF_FEC_OFF;
 }
 
-/* bench_latency [EAL arguments] -- [--far] [--payload N] [--qps N] [--load PERCENT] [--ms N] */
+/* Brings the gateways to their work. Returns the cycles of a packet at full load. */
+static double begin(const struct fp_cfg *cfg, uint64_t ticks)
+{
+	double full;
+
+	fp_lab_new(&run.lab, cfg);
+	run.hosts = fp_hosts_new(&run.lab);
+	fp_run_warm_up(&run);
+	fp_run_drain(&run);
+	fp_hosts_verify(run.hosts, false);
+	(void)repeated();
+	full = capacity(ticks / 4);
+	begin_again();
+	s.disturbed = s.begun_again = 0;
+	return full;
+}
+
+static void report(const struct fp_cfg *cfg, double full, uint32_t load)
+{
+	qsort(sample, samples, sizeof(sample[0]), order);
+	printf(
+	    "{\"payload\": %u, \"qps\": %u, \"load\": %u, \"tsc_hz\": %" PRIu64
+	    ", \"cycles\": %.1f, \"p50\": %.3f, \"p99\": %.3f, \"p999\": %.3f, \"max\": %.3f, \"packets\": "
+	    "%u, \"disturbed\": %u, \"begun_again\": %u}\n",
+	    cfg->payload, cfg->qps, load, rte_get_tsc_hz(), full, us(0.5), us(0.99), us(0.999), us(1),
+	    samples, s.disturbed, s.begun_again);
+}
+
+/*
+ * bench_latency [EAL arguments] -- [--far] [--payload N] [--qps N] [--load PERCENT] [--ms N]
+ *               [--fixed CYCLES]
+ */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"far", no_argument, NULL, 'f'},
 	    {"payload", required_argument, NULL, 'p'}, {"qps", required_argument, NULL, 'q'},
-	    {"load", required_argument, NULL, 'l'}, {"ms", required_argument, NULL, 't'}, {0}};
+	    {"load", required_argument, NULL, 'l'}, {"ms", required_argument, NULL, 't'},
+	    {"fixed", required_argument, NULL, 'x'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 16, .message = 8, .batch = 512, .conf = without_fec};
 	uint32_t ms = 1000, load = 80;
 	uint64_t ticks;
-	double full;
 	int n, o;
 
 	n = fp_begin(argc, argv, GW_LOG_WARNING);
@@ -283,31 +345,25 @@ int main(int argc, char **argv)
 			load = fp_number(optarg, 1, 95);
 		else if (o == 't')
 			ms = fp_number(optarg, 10, 60000);
+		else if (o == 'x')
+			fixed.cycles = fp_number(optarg, 100, 100000);
 		else
 			return 2;
 	}
 	if (cfg.payload & (cfg.payload - 1))
 		fp_die("--payload: a path MTU");
-	fp_lab_new(&run.lab, &cfg);
-	run.hosts = fp_hosts_new(&run.lab);
-	fp_run_warm_up(&run);
-	fp_run_drain(&run);
-	fp_hosts_verify(run.hosts, false);
 	ticks = ms * (rte_get_tsc_hz() / 1000);
-	(void)repeated();
-	full = capacity(ticks / 4);
+	if (fixed.cycles > 0) {
+		fixed.steps = fp_reference_steps(fixed.cycles);
+		s.other_at = HUGE_VAL;
+	}
+	const double full = fixed.cycles > 0 ? fixed.cycles : begin(&cfg, ticks);
+
 	s.gap = full * 100 / load;
-	begin_again();
-	s.disturbed = s.begun_again = 0;
+	s.next = s.now;
 	measure(ticks);
 	if (samples < 1000)
 		fp_die("too few packets");
-	qsort(sample, samples, sizeof(sample[0]), order);
-	printf(
-	    "{\"payload\": %u, \"qps\": %u, \"load\": %u, \"tsc_hz\": %" PRIu64
-	    ", \"cycles\": %.1f, \"p50\": %.3f, \"p99\": %.3f, \"p999\": %.3f, \"max\": %.3f, \"packets\": "
-	    "%u, \"disturbed\": %u, \"begun_again\": %u}\n",
-	    cfg.payload, cfg.qps, load, rte_get_tsc_hz(), full, us(0.5), us(0.99), us(0.999), us(1), samples,
-	    s.disturbed, s.begun_again);
+	report(&cfg, full, load);
 	return 0;
 }

@@ -58,3 +58,28 @@ uint64_t fp_reference_round(void)
 	work(STEPS);
 	return rte_rdtsc_precise() - t;
 }
+
+void fp_reference_spend(uint64_t steps)
+{
+	uint64_t x = crc;
+
+	for (uint64_t n = 0; n < steps; n++)
+		x = x * 6364136223846793005u + 1442695040888963407u;
+	crc = (uint32_t)x;
+}
+
+uint64_t fp_reference_steps(double cycles)
+{
+	enum { CHAIN = 1000, TRIES = 1000 };
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned n = 0; n < TRIES; n++) {
+		uint64_t t = rte_rdtsc_precise();
+
+		fp_reference_spend(CHAIN);
+		t = rte_rdtsc_precise() - t;
+		if (t < best)
+			best = t;
+	}
+	return (uint64_t)(cycles * CHAIN / (double)best);
+}

@@ -13,4 +13,11 @@ void fp_reference_init(void);
 /* The cycles of one round, with warm caches. */
 uint64_t fp_reference_round(void);
 
+/*
+ * A chain of multiplications, without memory: it takes the same cycles each time, unless somebody
+ * else has the processor. _steps(): how many take that many cycles, measured now.
+ */
+uint64_t fp_reference_steps(double cycles);
+void fp_reference_spend(uint64_t steps);
+
 #endif
