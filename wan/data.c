@@ -130,7 +130,7 @@ static void run_put(
 	    .flow = f->id,
 	    .seq = (uint32_t)seq};
 
-	o->tx->class_id = f->class->id;
+	wan_sched_tell(f->class, o->tx);
 	o->s.flags |= WAN_S_DATA;
 	o->s.flow = f->id;
 	o->s.seq = (uint32_t)seq;

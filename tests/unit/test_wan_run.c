@@ -28,7 +28,8 @@ static unsigned fail_after; /* so many buffers more are there, then one is missi
 
 /* What end 0 sent last. */
 static struct dgram {
-	uint32_t len;
+	uint32_t len, class_id;
+	uint8_t dscp; /* 0: the class says none */
 	uint8_t bytes[MTU];
 } sent[SENT];
 static unsigned sents;
@@ -124,6 +125,8 @@ static unsigned emit(unsigned i)
 		struct dgram *d = &sent[sents];
 
 		d->len = wan_tx_size(&tx);
+		d->class_id = tx.class_id;
+		d->dscp = tx.has_dscp ? tx.dscp : 0;
 		assert_true(d->len <= MTU);
 		wan_tx_write(&tx, d->bytes);
 		if (tx.own)
@@ -491,6 +494,27 @@ static void test_malformed(void **state)
 	assert_int_equal(got, 6);
 }
 
+/* A run has its tenant and its reservation's DSCP, as a packet alone has. */
+static void test_class(void **state)
+{
+	const struct wan_class_cfg tenant = {.weight = 1};
+	const struct wan_class_cfg reserved = {.weight = 1, .parent = 3, .has_dscp = true, .dscp = 46};
+
+	assert_int_equal(wan_class_set(end[0], 3, &tenant), 0);
+	assert_int_equal(wan_class_set(end[0], 7, &reserved), 0);
+	wan_tx_class(flow, 7);
+	send_some(1, 1);
+	emit(0);
+	assert_true(sents == 1 && sent[0].class_id == 3 && sent[0].dscp == 46);
+	carry(1);
+	arrive(1, &sent[0]);
+	send_some(2, 5);
+	emit(0);
+	assert_true(sents == 1 && end[0]->c.tx_runs == 1);
+	assert_true(sent[0].class_id == 3 && sent[0].dscp == 46);
+	arrive(1, &sent[0]);
+}
+
 /* The flow's numbers pass 2^32 within a run. */
 static void test_wrap(void **state)
 {
@@ -635,6 +659,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_forms, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_fills, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_class, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_kinds_apart, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_after, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_old_peer, set_up, tear_down),
