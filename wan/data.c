@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the next content of a datagram: a lost buffer, its second copy, a detour, a probe, or new
- * data by deficit round robin over the flows with data and credit. Also cuts a buffer into
- * fragments when it is first sent; they never change.
+ * Puts data into a datagram: what was lost, its second copy, what takes a detour, what a probe
+ * repeats. data_new.c has what is sent for the first time.
  */
+#include "wan/data.h"
 #include "wan/order.h"
 
 #define COPY_LOSS_PPM 1000u
 #define COPY_GAP_MAX  (2 * RWY_MS)
-
-/* Whether this datagram, with `len` bytes of buffers, is to be protected by FEC. `waiting`: buffers
- * never sent, its own included; `size`: bytes of one. */
-static inline bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint64_t waiting, uint32_t size,
-    uint32_t len, rwy_time now)
-{
-	const struct wan_fec_flow y = {.waiting = waiting,
-	    .size = size,
-	    .sent = f->run,
-	    .peak = f->peak,
-	    .ends = f->ends,
-	    .part = p->t->share};
-
-	return !wan_fec_idle(&p->fec) && wan_path_has_rtt(p) && !wan_path_is_stream(p) &&
-	       wan_fec_wants(&p->fec, &y, len, now);
-}
-
-/* `left`: buffers never sent before, the datagram's own included; `size`: bytes of one. */
-static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t left, uint32_t size, uint32_t len)
-{
-	f->run += len;
-	if (f->peak > left)
-		f->peak -= (f->peak - left) >> 14;
-	if (!wan_path_is_stream(p))
-		wan_fec_earn(&p->fec, f->run + (uint64_t)left * size, len);
-}
 
 /* The carrier's own repeats are not paid for. */
 static void spend_fec(struct wan_path *p, uint32_t len)
@@ -43,24 +17,6 @@ static void spend_fec(struct wan_path *p, uint32_t len)
 }
 
 /* --- one datagram ----------------------------------------------------------------------------- */
-static void cut(struct wan_txflow *f, struct rwy_buf *b)
-{
-	uint32_t open = f->open_acked ? 0 : WAN_OPEN_LEN + f->info_len;
-	uint32_t after = wan_after_pending(f->t, &b->after) ? WAN_AFTER_LEN : 0;
-	uint32_t room = f->t->mtu_min - WAN_PKT_HDR - WAN_DATA_LEN - open - after;
-	uint32_t n = 1, fsize = room - WAN_FRAG_LEN;
-
-	if (b->len <= room) {
-		b->w2 = WAN_W2(0, 1);
-		return;
-	}
-	while (n * fsize < b->len)
-		n++;
-	assert(n <= WAN_FRAGS_MAX); /* wan_tx_send bounds the size of a buffer */
-	/* Fragments of equal size often leave room for their repair, which is longer. */
-	b->w2 = WAN_W2((b->len + n - 1) / n, n);
-}
-
 void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,
     uint32_t off, uint32_t len, rwy_time now)
 {
@@ -85,7 +41,7 @@ void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f
 	o->eliciting = true;
 }
 
-static void data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_t frag, rwy_time now)
+void wan_data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_t frag, rwy_time now)
 {
 	struct rwy_buf *b = f->ring[seq & f->mask];
 	uint32_t off = 0, len = b->len;
@@ -118,8 +74,7 @@ static void data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint
 	wan_data_attach(f->t, o, &d, b, off, len, now);
 }
 
-/* Puts a run, whose first buffer is `seq`, into the datagram. */
-static void run_put(
+void wan_data_put_run(
     struct wan_txflow *f, struct wan_out *o, uint64_t seq, const struct wan_run *r, rwy_time now)
 {
 	struct wan_tunnel *t = f->t;
@@ -180,12 +135,12 @@ static bool put_whole(
 	struct wan_run r;
 
 	if (x->n == 1) {
-		data_put(f, o, x->seq, frag, now);
+		wan_data_put(f, o, x->seq, frag, now);
 		return true;
 	}
 	if (!wan_run_again(f, &r, x->seq, x->n))
 		return false;
-	run_put(f, o, x->seq, &r, now);
+	wan_data_put_run(f, o, x->seq, &r, now);
 	return true;
 }
 
@@ -195,7 +150,7 @@ static bool put_again(
 {
 	if (put_whole(f, o, x, frag, now))
 		return true;
-	data_put(f, o, x->seq, frag, now);
+	wan_data_put(f, o, x->seq, frag, now);
 	return false;
 }
 
@@ -244,7 +199,8 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 		if (!f)
 			continue;
-		o->fec = wants_fec(o->p, f, f->end - f->next_send, f->ring[x.seq & f->mask]->len, x.len, now);
+		o->fec = wan_data_wants_fec(
+		    o->p, f, f->end - f->next_send, f->ring[x.seq & f->mask]->len, x.len, now);
 		if (!put_again(f, o, &x, i.frag, now))
 			wan_again_back(&t->again, split(&i, &x));
 		o->s.losses = i.losses;
@@ -313,7 +269,8 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_out *o,
 		struct wan_sent *e = &p->sent[p->probe_pn & p->mask];
 		struct load x;
 
-		if (e->state != WAN_SENT_INFLIGHT || !(e->flags & WAN_S_DATA))
+		/* Half a bundle would not do, as below. */
+		if (e->state != WAN_SENT_INFLIGHT || !(e->flags & WAN_S_DATA) || e->bundled)
 			continue;
 		const struct wan_tx_item i = {
 		    .flow = e->flow, .seq = e->seq, .frag = e->frag, .more = e->more};
@@ -331,154 +288,4 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_out *o,
 		return true;
 	}
 	return false;
-}
-
-/* --- new data --------------------------------------------------------------------------------- */
-static bool has_credit(const struct wan_txflow *f)
-{
-	return f->next_frag || wan_tx_has_credit(f);
-}
-
-static uint64_t credit_left(const struct wan_tunnel *t)
-{
-	return t->peer.rx_bytes - t->tx_out;
-}
-
-/* A flow that may go on although bulk flows have no credit left; NULL: none. */
-static struct wan_txflow *ahead_of_bulk(struct wan_tunnel *t, rwy_time now)
-{
-	struct wan_txflow *f = wan_sched_ahead(&t->sched, now);
-
-	return f && has_credit(f) ? f : NULL;
-}
-
-/* Such a flow waits for nothing, as far as the last turn knows. */
-static bool goes_ahead(const struct wan_sched *s)
-{
-	const struct wan_txflow *f = s->ahead_at ? NULL : wan_sched_ahead_first(s);
-
-	return f && has_credit(f);
-}
-
-static struct wan_txflow *next_flow(struct wan_tunnel *t, rwy_time now)
-{
-	struct wan_txflow *f = wan_sched_pick(&t->sched, now);
-
-	t->sched.ahead_at = 0;
-	t->sched.stuck_at = WAN_NOT_STUCK;
-	if (!f || has_credit(f))
-		return f;
-	f = ahead_of_bulk(t, now);
-	if (f)
-		wan_sched_ahead_pick(&t->sched, f);
-	else
-		t->sched.stuck_at = credit_left(t);
-	return f;
-}
-
-/* The flow's next buffer, which has been cut, goes out for the first time: it takes credit. */
-static inline void take(struct wan_txflow *f, struct rwy_buf *b)
-{
-	struct wan_tunnel *t = f->t;
-
-	if (b->after.flow != RWY_NO_FLOW)
-		f->sent_after = b->after;
-	t->tx_out += wan_tx_credit(t, b);
-	t->tx_sent += b->len;
-	f->out += b->len;
-}
-
-/* Puts the flow's next buffer, which has taken credit, or its next fragment into a datagram. */
-static void new_one(struct wan_txflow *f, struct wan_out *o, const struct rwy_buf *b, rwy_time now)
-{
-	uint32_t left = (uint32_t)(f->end - f->next_send);
-
-	o->fec = wants_fec(o->p, f, left, b->len, b->len, now);
-	data_put(f, o, f->next_send, f->next_frag, now);
-	earn_fec(o->p, f, left, o->tx->len, o->tx->len);
-	if (++f->next_frag < WAN_W2_FRAGS(b->w2))
-		return;
-	f->next_frag = 0;
-	f->next_send++;
-	f->t->c.tx_data++;
-}
-
-/* The buffer that may follow in a run, and may be sent; NULL: none. */
-static struct rwy_buf *next_small(const struct wan_txflow *f)
-{
-	struct rwy_buf *b;
-
-	if (!wan_tx_sendable(f) || !wan_tx_has_credit(f))
-		return NULL;
-	b = f->ring[f->next_send & f->mask];
-	return wan_run_may(f, b) ? b : NULL;
-}
-
-/* Puts the flow's next buffer, which has taken credit, and those that wait behind it and are small
- * as well into a datagram. Nothing waits for company. False: it goes alone. */
-static bool new_run(struct wan_txflow *f, struct wan_out *o, const struct rwy_buf *first, rwy_time now)
-{
-	uint64_t seq = f->next_send;
-	uint32_t left = (uint32_t)(f->end - seq);
-	struct rwy_buf *b;
-	struct wan_run r;
-
-	if (left < 2 || !wan_run_may(f, first))
-		return false;
-	f->next_send++;
-	b = next_small(f);
-	if (!b || !wan_run_begin(&r, f, first, b)) {
-		f->next_send--;
-		return false;
-	}
-	for (; b && wan_run_fits(&r, b); b = next_small(f)) {
-		b->w2 = WAN_W2(0, 1);
-		take(f, b);
-		wan_run_add(&r, b);
-		f->next_send++;
-	}
-	o->fec = wants_fec(o->p, f, left, first->len, r.b->len, now);
-	run_put(f, o, seq, &r, now);
-	earn_fec(o->p, f, left, first->len, r.b->len);
-	f->t->c.tx_data += r.n;
-	return true;
-}
-
-bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
-{
-	struct wan_txflow *f = next_flow(t, now);
-
-	if (!f)
-		return false;
-	struct rwy_buf *b = f->ring[f->next_send & f->mask];
-
-	if (!f->next_frag) {
-		cut(f, b);
-		take(f, b);
-	}
-	if (b->len > WAN_RUN_PACKET || !new_run(f, o, b, now))
-		new_one(f, o, b, now);
-	wan_sched_sent(&t->sched, f, (uint32_t)(o->at - o->tx->hdr) + o->tx->len + t->cfg.wire_overhead);
-	if (f->next_send == f->end)
-		wan_sched_ahead_remove(&t->sched, f);
-	return true;
-}
-
-bool wan_data_waiting(const struct wan_tunnel *t)
-{
-	const struct wan_sched *s = &t->sched;
-	const struct wan_txflow *f;
-
-	if (t->again.n || t->dgrams.n)
-		return true;
-	if (!wan_sched_any(s))
-		return false;
-	/* The next class in the order of shares need not be the one that would be served: its flows
-	 * wait behind those that have no credit. */
-	if (s->stuck_at == credit_left(t))
-		return false;
-	/* Credit is shared by the tunnel: when it is too small for one flow's next buffer, it is so
-	 * for most others. */
-	f = s->heap[WAN_HEAP_SHARE].v[0]->head;
-	return f && (!wan_tx_sendable(f) || has_credit(f) || goes_ahead(s));
 }

@@ -174,6 +174,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->fec.peer = f->flags & WAN_HELLO_FEC;
 	t->peer.order = f->flags & WAN_HELLO_ORDER;
 	t->peer.run = f->more & WAN_HELLO_RUN;
+	t->peer.bundle = f->more & WAN_HELLO_BUNDLE;
 	t->mtu_min = t->fec.mtu = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
 	t->index = t->fec.index = wan_hs_index(t, f->epoch);
 	wan_keys_follow(t, f->epoch, w->now);

@@ -97,7 +97,7 @@ static struct wan_f_hello hello(const struct wan_tunnel *t, bool timer, rwy_time
 	    .ack_delay_us = (uint32_t)(t->cfg.max_ack_delay / RWY_US),
 	    .rx_bytes = t->cfg.rx_bytes,
 	    .rx_cost = t->cfg.rx_cost,
-	    .more = WAN_HELLO_RUN,
+	    .more = WAN_HELLO_RUN | WAN_HELLO_BUNDLE,
 	};
 }
 

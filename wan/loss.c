@@ -35,6 +35,8 @@ static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct w
 {
 	if ((e->flags & WAN_S_DATA) && !wan_tx_on_lost(p->t, e, moved))
 		return false;
+	if (e->bundled && !wan_bundle_on_lost(p, e, moved))
+		return false;
 	if (e->log_n)
 		wan_ctl_on_lost(p->t, e, now);
 	e->state = WAN_SENT_LOST;
@@ -204,6 +206,8 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 		wan_ctl_on_acked(p->t, e);
 	if (e->flags & WAN_S_DATA)
 		wan_tx_on_acked(p->t, e, a->now);
+	if (e->bundled)
+		wan_bundle_on_acked(p, e, a->now);
 }
 
 static void on_quiet_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)

@@ -72,18 +72,33 @@ static void fec_init(struct wan_path *p)
 		p->t->fec.path[p->t->fec.paths++] = &p->fec;
 }
 
+static void map_free(struct wan_path *p)
+{
+	free(p->sent);
+	free(p->bundled);
+	p->sent = NULL;
+	p->bundled = NULL;
+}
+
 int wan_path_map_new(struct wan_path *p)
 {
 	p->sent = calloc(p->mask + 1, sizeof(*p->sent));
-	return p->sent ? 0 : RWY_ENOMEM;
+	p->bundled = calloc(p->mask + 1, sizeof(*p->bundled));
+	if (p->sent && p->bundled)
+		return 0;
+	map_free(p);
+	return RWY_ENOMEM;
 }
 
 void wan_path_map_grow(struct wan_path *p)
 {
 	uint64_t mask = 2 * p->mask + 1, have = p->mask + 1, n = 2 * (p->next_pn - p->tail);
 	struct wan_sent *v = calloc(mask + 1, sizeof(*v));
+	struct wan_bundled *b = calloc(mask + 1, sizeof(*b));
 
-	if (!v) {
+	if (!v || !b) {
+		free(v);
+		free(b);
 		p->mask_max = p->mask; /* it is full earlier, and sending waits then */
 		return;
 	}
@@ -91,8 +106,12 @@ void wan_path_map_grow(struct wan_path *p)
 	n = n < have ? n : have;
 	for (uint64_t pn = p->next_pn > n ? p->next_pn - n : 0; pn < p->next_pn; pn++)
 		v[pn & mask] = p->sent[pn & p->mask];
-	free(p->sent);
+	for (uint64_t pn = p->next_pn > n ? p->next_pn - n : 0; pn < p->next_pn; pn++)
+		if (v[pn & mask].bundled)
+			b[pn & mask] = p->bundled[pn & p->mask];
+	map_free(p);
 	p->sent = v;
+	p->bundled = b;
 	p->mask = mask;
 }
 
@@ -146,8 +165,7 @@ void wan_path_cc_anew(struct wan_path *p, rwy_time now)
 void wan_path_fini(struct wan_path *p)
 {
 	wan_fec_tx_free(&p->fec);
-	free(p->sent);
-	p->sent = NULL;
+	map_free(p);
 }
 
 void wan_path_restart(struct wan_path *p, rwy_time now)

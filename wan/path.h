@@ -43,10 +43,19 @@ struct wan_sent {
 	uint32_t group; /* FEC group; 0: none */
 	uint16_t bytes; /* bytes on the wire */
 	uint8_t log_n, state, flags, frag;
-	uint8_t more;   /* buffers of a run behind the first, seq */
-	uint8_t losses; /* how often what it carries was declared lost before, up to 255 */
+	uint8_t more;    /* buffers of a run behind the first, seq */
+	uint8_t losses;  /* how often what it carries was declared lost before, up to 255 */
+	uint8_t bundled; /* packets of a bundle behind the first: struct wan_bundled */
 };
 static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in flight");
+
+/* The packets of a bundle behind the first, which is in struct wan_sent. */
+struct wan_bundled {
+	struct {
+		uint32_t flow, seq;
+	} v[WAN_BUNDLE_MAX - 1];
+};
+static_assert(sizeof(struct wan_bundled) == RWY_CACHE_LINE, "one cache line more for a bundle");
 
 /* --- a path ----------------------------------------------------------------------------------- */
 struct wan_pace {
@@ -135,8 +144,9 @@ struct wan_path {
 	/* Sent. */
 	/* A ring that grows with what is in flight: all of it is walked, so it is kept short. */
 	struct wan_sent *sent;
-	uint64_t mask, mask_max; /* its size - 1; the largest */
-	uint64_t next_pn, tail;  /* tail: everything below it is acknowledged or lost */
+	struct wan_bundled *bundled; /* the same places; valid where sent.bundled is not 0 */
+	uint64_t mask, mask_max;     /* their size - 1; the largest */
+	uint64_t next_pn, tail;      /* tail: everything below it is acknowledged or lost */
 	uint64_t largest_acked;
 	uint64_t inflight; /* bytes */
 	uint32_t inflight_n;

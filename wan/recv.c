@@ -96,8 +96,8 @@ static bool frame_flow(struct in *i, uint8_t type, rwy_time now)
 	return true;
 }
 
-/* DATA, DGRAM or RUN: the payload is the rest of the datagram. The buffer is handed on; its headers
- * become headroom. The packets of a RUN get buffers of their own. */
+/* DATA, DGRAM, RUN or BUNDLE: the payload is the rest of the datagram. The buffer is handed on; its
+ * headers become headroom. The packets of a RUN or BUNDLE get buffers of their own. */
 static bool frame_data(struct in *i, rwy_time now)
 {
 	struct wan_f_data d;
@@ -110,7 +110,8 @@ static bool frame_data(struct in *i, rwy_time now)
 
 	i->at = i->end;
 	if (d.run) {
-		i->again = wan_run_rx(i->t, &d, payload, now) == WAN_ACCEPT_RETRY;
+		i->again = (d.bundle ? wan_bundle_rx(i->t, &d, payload, now)
+		                     : wan_run_rx(i->t, &d, payload, now)) == WAN_ACCEPT_RETRY;
 		return true;
 	}
 	b->data += skip;
@@ -168,7 +169,8 @@ static bool frame(struct in *i, rwy_time now)
 	}
 	if (type >= WAN_F_DATA) {
 		i->eliciting = true;
-		return (type <= (WAN_F_DGRAM | WAN_DATA_FRAG) || type == WAN_F_RUN) && frame_data(i, now);
+		return (type <= (WAN_F_DGRAM | WAN_DATA_FRAG) || type == WAN_F_RUN || type == WAN_F_BUNDLE) &&
+		       frame_data(i, now);
 	}
 	i->at++;
 	if (type == WAN_F_ACK || type == WAN_F_ACK_ECN)

@@ -21,6 +21,7 @@ struct wan_tunnel;
 	X(rx_bytes, "UDP payload bytes accepted")                                                            \
 	X(tx_data, "inner packets handed to the wire for the first time")                                    \
 	X(tx_runs, "datagrams that carried several small packets of a flow, repeats included")               \
+	X(tx_bundles, "datagrams that carried small packets of several flows")                               \
 	X(tx_retransmit, "datagrams that carried data again, for one of the five reasons below")             \
 	X(retransmit_lost, "of these, sent because the earlier one was declared lost")                       \
 	X(retransmit_probe, "of these, sent by a probe timeout: no answer came in time")                     \

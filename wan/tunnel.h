@@ -88,9 +88,9 @@ struct wan_peer {
 	uint64_t rx_bytes;
 	rwy_dur ack_delay;
 	uint32_t mtu;
-	bool pcp;   /* it reads the PCP of packets; older gateways do not */
-	bool order; /* it understands order between flows */
-	bool run;   /* it reads RUN */
+	bool pcp;         /* it reads the PCP of packets; older gateways do not */
+	bool order;       /* it understands order between flows */
+	bool run, bundle; /* it reads RUN; and BUNDLE */
 };
 
 /* Sending by the reliable carrier: stream.c. */
@@ -476,6 +476,17 @@ bool wan_run_again(const struct wan_txflow *f, struct wan_run *r, uint64_t seq, 
  * it; those before it are handed over, and are duplicates when the datagram comes again. */
 enum wan_accept wan_run_rx(
     struct wan_tunnel *t, const struct wan_f_data *run, const uint8_t *p, rwy_time now);
+
+/* bundle_sent.c: small packets of several flows in one datagram */
+/* The packets of the bundle behind its first were acknowledged, or lost; see wan_tx_on_acked and
+ * wan_tx_on_lost. */
+void wan_bundle_on_acked(struct wan_path *p, const struct wan_sent *e, rwy_time now);
+bool wan_bundle_on_lost(struct wan_path *p, const struct wan_sent *e, bool moved);
+/* bundle_rx.c */
+/* A bundle was received, its first packet is at p. RETRY: a packet could not be kept; the others
+ * are handed over, and are duplicates when they come again. */
+enum wan_accept wan_bundle_rx(
+    struct wan_tunnel *t, const struct wan_f_data *bundle, const uint8_t *p, rwy_time now);
 
 /* recv.c */
 extern const struct wan_fec_ops wan_recv_fec_ops; /* ctx: the tunnel */

@@ -156,7 +156,7 @@ static void count(const struct run *r, const struct how *how)
 	for (unsigned i = 0; i < 2; i++) {
 		const struct wan_counters *c = eng_tunnel_counters(sim_engine(r->w, i), 0);
 
-		*how->runs += c ? c->tx_runs : 0;
+		*how->runs += c ? c->tx_runs + c->tx_bundles : 0;
 		*how->detours += c ? c->retransmit_detour : 0;
 	}
 }

@@ -249,6 +249,31 @@ static void emit_run(void)
 	    "infiniband.bth.psn=100,101,102");
 }
 
+/* Packets of two flows in one datagram. */
+static void emit_bundle(void)
+{
+	uint8_t d[DGRAM], inner[RC_PKT_MAX], *p = begin(d);
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rc_mk m = {
+		    .opcode = ROCE_RC_WRITE_ONLY, .psn = 200 + i, .dqpn = 0x12, .len = 8, .payload_len = 8};
+		uint32_t len = rc_pkt_make(inner, &m);
+		struct wan_f_data f = {.flow = 0x300004 + i,
+		    .seq = 9 - i,
+		    .pcp = 8 + 3,
+		    .bundle = true,
+		    .run = 2,
+		    .first = (uint16_t)len};
+
+		p = i ? wan_f_bundle_put(p, &f, len) : wan_f_data_put(p, &f);
+		memcpy(p, inner, len);
+		p += len;
+	}
+	emit(d, p, "BUNDLE",
+	    "kind=0,0 tagged=1,1 pcp=3,3 flow=0x00300004,0x00300005 seq=9,8 bundle.packets=2 "
+	    "bundle.length=68,68 infiniband.bth.psn=200,201");
+}
+
 static void emit_repairs(void)
 {
 	struct wan_f_repair r = {
@@ -281,7 +306,7 @@ static void emit_hello(void)
 	    .rx_window = 4096,
 	    .ack_delay_us = 1000,
 	    .rx_bytes = 1 << 30,
-	    .more = WAN_HELLO_RUN};
+	    .more = WAN_HELLO_RUN | WAN_HELLO_BUNDLE};
 	struct wan_pkt head = {.version = WAN_VERSION, .type = WAN_PKT_HELLO};
 	uint8_t d[DGRAM] = {0};
 
@@ -292,7 +317,7 @@ static void emit_hello(void)
 	    "hello.epoch=0x0000000000002222 hello.nonce=0x0000000000003333 hello.echo=0x0000000000004444 "
 	    "hello.echo_epoch=0x0000000000005555 hello.rx_window=4096 hello.ack_delay=1000 "
 	    "hello.rx_bytes=1073741824 hello.claim=2 hello.held=1 hello.gone=0 hello.inherit=1 "
-	    "hello.claim_number=7 hello.run=1");
+	    "hello.claim_number=7 hello.run=1 hello.bundle=1");
 }
 
 static void emit_all(void **state)
@@ -301,6 +326,7 @@ static void emit_all(void **state)
 	emit_small();
 	emit_data();
 	emit_run();
+	emit_bundle();
 	emit_repairs();
 	emit_hello();
 }

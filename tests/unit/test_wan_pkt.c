@@ -314,6 +314,76 @@ static void test_run(void **state)
 	assert_false(d.run);
 }
 
+/* Writes a bundle of n packets, of flow i and sequence 100 - i. Returns its end. */
+static uint8_t *bundle_put(uint8_t *p, const uint16_t *len, uint8_t n)
+{
+	uint8_t *at = p;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct wan_f_data d = {.bundle = true,
+		    .run = n,
+		    .first = len[0],
+		    .kind = i & 1,
+		    .pcp = 8,
+		    .flow = i,
+		    .seq = 100 - i};
+
+		at = i ? wan_f_bundle_put(at, &d, len[i]) : wan_f_data_put(at, &d);
+		memset(at, (int)(i + 1), len[i]);
+		at += len[i];
+	}
+	return at;
+}
+
+static void test_bundle(void **state)
+{
+	static const uint16_t len[] = {100, 1, 255};
+	uint8_t p[1000], *end = bundle_put(p, len, 3);
+	struct wan_f_data d;
+	uint32_t n;
+	const uint8_t *at = wan_f_data_get(p, end, &d);
+
+	assert_ptr_equal(at, p + WAN_BUNDLE_LEN);
+	assert_true(d.bundle && d.run == 3 && wan_f_data_size(&d) == WAN_BUNDLE_LEN);
+	n = d.first;
+	for (unsigned i = 0; i < 3; i++) {
+		if (i)
+			at = wan_f_bundle_next(at + n, &d, &n);
+		assert_true(d.flow == i && d.seq == 100 - i && d.kind == (i & 1) && d.pcp == 8);
+		assert_true(n == len[i] && at[0] == i + 1 && at[n - 1] == i + 1);
+	}
+	assert_ptr_equal(at + n, end);
+	/* one packet is a bundle, too; a DATA frame read after it has nothing of it */
+	assert_non_null(wan_f_data_get(p, bundle_put(p, len, 1), &d));
+	end = wan_f_data_put(p, &(struct wan_f_data){.flow = 1});
+	assert_non_null(wan_f_data_get(p, end + 1, &d));
+	assert_false(d.run || d.bundle);
+}
+
+static void test_bundle_malformed(void **state)
+{
+	static const uint16_t len[WAN_BUNDLE_MAX + 1] = {10, 1, 20, 1, 1, 1, 1, 1, 1, 1};
+	uint8_t p[300], *end = bundle_put(p, len, 3);
+	struct wan_f_data d;
+
+	p[end - p] = 0;
+	assert_null(wan_f_data_get(p, end + 1, &d)); /* bytes that no packet has */
+	for (const uint8_t *cut = p; cut < end; cut++)
+		assert_null(wan_f_data_get(p, cut, &d));
+	p[1] = 0; /* no packet */
+	assert_null(wan_f_data_get(p, end, &d));
+	assert_null(wan_f_data_get(p, p + WAN_BUNDLE_HEAD, &d));
+	p[1] = 2; /* fewer, and more, than there are */
+	assert_null(wan_f_data_get(p, end, &d));
+	p[1] = 4;
+	assert_null(wan_f_data_get(p, end, &d));
+	p[1] = 3;
+	rwy_put16(p + WAN_BUNDLE_HEAD + 9, 0); /* an empty one */
+	assert_null(wan_f_data_get(p, end, &d));
+	assert_non_null(wan_f_data_get(p, bundle_put(p, len, WAN_BUNDLE_MAX), &d));
+	assert_null(wan_f_data_get(p, bundle_put(p, len, WAN_BUNDLE_MAX + 1), &d));
+}
+
 static void test_run_malformed(void **state)
 {
 	static const uint16_t len[] = {10, 1, 20};
@@ -429,6 +499,8 @@ int main(void)
 	    cmocka_unit_test(test_fragment_numbers),
 	    cmocka_unit_test(test_run),
 	    cmocka_unit_test(test_run_malformed),
+	    cmocka_unit_test(test_bundle),
+	    cmocka_unit_test(test_bundle_malformed),
 	    cmocka_unit_test(test_hello),
 	    cmocka_unit_test(test_hello_more),
 	};

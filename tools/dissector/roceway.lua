@@ -12,7 +12,7 @@ local roceway = Proto("roceway", "Roceway WAN")
 local frame_types = {
 	[0x01] = "PING", [0x02] = "ACK", [0x03] = "ACK_ECN", [0x04] = "DELIVERED", [0x05] = "CREDIT", [0x06] = "CLOSE",
 	[0x07] = "ABORT", [0x08] = "RESET", [0x09] = "REBUILT", [0x0a] = "RATE", [0x10] = "DATA", [0x18] = "DGRAM",
-	[0x1c] = "REPAIR", [0x1d] = "SHARED", [0x1e] = "RUN",
+	[0x1c] = "REPAIR", [0x1d] = "SHARED", [0x1e] = "RUN", [0x1f] = "BUNDLE",
 }
 -- DATA and DGRAM with their flag bits.
 local frame_names = {}
@@ -86,6 +86,8 @@ local f = {
 	seq = ProtoField.uint32("roceway.seq", "Sequence"),
 	run_packets = ProtoField.uint8("roceway.run.packets", "Packets"),
 	run_length = ProtoField.uint16("roceway.run.length", "Length of a packet"),
+	bundle_packets = ProtoField.uint8("roceway.bundle.packets", "Packets"),
+	bundle_length = ProtoField.uint16("roceway.bundle.length", "Length of a packet"),
 	frag_id = ProtoField.uint32("roceway.frag.id", "Fragments of"),
 	frag_total = ProtoField.uint16("roceway.frag.total", "Whole buffer (bytes)"),
 	frag_size = ProtoField.uint16("roceway.frag.size", "Fragment size"),
@@ -128,6 +130,7 @@ local f = {
 	hello_pcp = ProtoField.bool("roceway.hello.pcp", "Reads priorities", 8, nil, 0x04),
 	hello_order = ProtoField.bool("roceway.hello.order", "Follows order between flows", 8, nil, 0x08),
 	hello_run = ProtoField.bool("roceway.hello.run", "Reads RUN", 8, nil, 0x01),
+	hello_bundle = ProtoField.bool("roceway.hello.bundle", "Reads BUNDLE", 8, nil, 0x02),
 	hello_claim = ProtoField.uint8("roceway.hello.claim", "Claim", base.DEC, claims, 0x30),
 	hello_held = ProtoField.bool("roceway.hello.held", "Claim granted", 8, nil, 0x40),
 	hello_gone = ProtoField.bool("roceway.hello.gone", "May not have the tunnel", 8, nil, 0x80),
@@ -488,6 +491,30 @@ local function run(tvb, at, tree, state)
 end
 read[0x1e] = run
 
+local function bundle(tvb, at, tree, state)
+	local packets, p = tvb(at + 1, 1):uint(), at + 2
+	tree:add(f.bundle_packets, tvb(at + 1, 1))
+	state.info[#state.info + 1] = string.format("BUNDLE of %d packets", packets)
+	for _ = 1, packets do
+		if p + 11 > tvb:len() then
+			return nil
+		end
+		local kind, len = bit.band(tvb(p, 1):uint(), 15), tvb(p + 9, 2):uint()
+		kind_fields(tvb(p, 1), tree)
+		tree:add(f.flow, tvb(p + 1, 4))
+		tree:add(f.seq, tvb(p + 5, 4))
+		tree:add(f.bundle_length, tvb(p + 9, 2))
+		p = p + 11
+		if len == 0 or p + len > tvb:len() then
+			return nil
+		end
+		payload(kind, false, tvb(p, len), tree, state)
+		p = p + len
+	end
+	return packets > 0 and p == tvb:len() and p or nil
+end
+read[0x1f] = bundle
+
 local function dgram(tvb, at, tree, state)
 	local fragment = bit.band(tvb(at, 1):uint(), DATA_FRAG) ~= 0
 	if at + 2 > tvb:len() then
@@ -570,12 +597,13 @@ local function hello(tvb, tree)
 	end
 	if tvb:len() > HELLO then
 		tree:add(f.hello_run, tvb(HELLO, 1))
+		tree:add(f.hello_bundle, tvb(HELLO, 1))
 	end
 	return true
 end
 
 -- Frames whose reader writes into the info column.
-local says_itself = { ACK = true, ACK_ECN = true, DATA = true, DGRAM = true, REPAIR = true, SHARED = true, RUN = true }
+local says_itself = { ACK = true, ACK_ECN = true, DATA = true, DGRAM = true, REPAIR = true, SHARED = true, RUN = true, BUNDLE = true }
 
 local function frames(tvb, tree, state)
 	local at = HEADER
@@ -646,7 +674,7 @@ function roceway.dissector(tvb, pinfo, tree)
 		frames(tvb, top, state)
 	end
 	pinfo.cols.info = table.concat(state.info, ", ")
-	-- Of a run the info column shows the first packet.
+	-- Of a run or a bundle the info column shows the first packet.
 	local text = tostring(pinfo.cols.info)
 	for i, one in ipairs(state.inner) do
 		pcall(function() one[2]:call(one[1], pinfo, tree) end) -- a malformed one does not hide the next

@@ -84,7 +84,7 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 size_t wan_f_data_size(const struct wan_f_data *d)
 {
 	if (d->run)
-		return WAN_RUN_LEN;
+		return d->bundle ? WAN_BUNDLE_LEN : WAN_RUN_LEN;
 	if (d->dgram)
 		return WAN_DGRAM_LEN + (d->frag ? WAN_DGRAM_ID_LEN + WAN_FRAG_LEN : 0);
 	return WAN_DATA_LEN + (d->frag ? WAN_FRAG_LEN : 0) + (d->wait ? WAN_AFTER_LEN : 0) +
@@ -110,10 +110,26 @@ static uint8_t *run_put(uint8_t *p, const struct wan_f_data *d)
 	return p + WAN_RUN_LEN;
 }
 
+uint8_t *wan_f_bundle_put(uint8_t *p, const struct wan_f_data *d, uint32_t len)
+{
+	p[0] = (uint8_t)(d->pcp << 4 | d->kind);
+	rwy_put32(p + 1, d->flow);
+	rwy_put32(p + 5, d->seq);
+	rwy_put16(p + 9, (uint16_t)len);
+	return p + WAN_BUNDLE_ENTRY;
+}
+
+static uint8_t *bundle_put(uint8_t *p, const struct wan_f_data *d)
+{
+	p[0] = WAN_F_BUNDLE;
+	p[1] = d->run;
+	return wan_f_bundle_put(p + WAN_BUNDLE_HEAD, d, d->first);
+}
+
 uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d)
 {
 	if (d->run)
-		return run_put(p, d);
+		return d->bundle ? bundle_put(p, d) : run_put(p, d);
 	if (d->dgram) {
 		p[0] = WAN_F_DGRAM | (d->frag ? WAN_DATA_FRAG : 0);
 		p[1] = (uint8_t)(d->pcp << 4 | d->kind);
@@ -215,13 +231,56 @@ static const uint8_t *run_get(const uint8_t *p, const uint8_t *end, struct wan_f
 	return run_fits(p, end, d) ? p : NULL;
 }
 
+const uint8_t *wan_f_bundle_next(const uint8_t *p, struct wan_f_data *d, uint32_t *len)
+{
+	d->kind = p[0] & 15;
+	d->pcp = p[0] >> 4;
+	d->flow = rwy_get32(p + 1);
+	d->seq = rwy_get32(p + 5);
+	*len = rwy_get16(p + 9);
+	return p + WAN_BUNDLE_ENTRY;
+}
+
+/* The same for a bundle: p is in front of the first packet. */
+static bool bundle_fits(const uint8_t *p, const uint8_t *end, unsigned n)
+{
+	struct wan_f_data d;
+	uint32_t len;
+
+	for (; n; n--) {
+		if (end - p < WAN_BUNDLE_ENTRY)
+			return false;
+		p = wan_f_bundle_next(p, &d, &len);
+		if (!len || (size_t)(end - p) < len)
+			return false;
+		p += len;
+	}
+	return p == end;
+}
+
+static const uint8_t *bundle_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d)
+{
+	uint32_t len;
+
+	*d = (struct wan_f_data){.run = p[1], .bundle = true};
+	p += WAN_BUNDLE_HEAD;
+	if (!d->run || d->run > WAN_BUNDLE_MAX || !bundle_fits(p, end, d->run))
+		return NULL;
+	p = wan_f_bundle_next(p, d, &len);
+	d->first = (uint16_t)len;
+	return p;
+}
+
 const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d)
 {
 	if (end - p < WAN_DGRAM_LEN)
 		return NULL;
 	if (p[0] == WAN_F_RUN)
 		return run_get(p, end, d);
+	if (p[0] == WAN_F_BUNDLE)
+		return bundle_get(p, end, d);
 	d->run = 0;
+	d->bundle = false;
 	d->dgram = (p[0] & ~WAN_DATA_FRAG) == WAN_F_DGRAM;
 	d->open = !d->dgram && (p[0] & WAN_DATA_OPEN);
 	d->frag = p[0] & WAN_DATA_FRAG;

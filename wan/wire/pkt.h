@@ -92,6 +92,7 @@ enum wan_frame_type {
 	WAN_F_REPAIR = 0x1c,
 	WAN_F_SHARED = 0x1d, /* a REPAIR of several blocks */
 	WAN_F_RUN = 0x1e,    /* several packets, each as in DATA; the last frame, too */
+	WAN_F_BUNDLE = 0x1f, /* the same, of several flows */
 };
 #define WAN_DATA_OPEN  1u
 #define WAN_DATA_FRAG  2u
@@ -161,10 +162,19 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 #define WAN_RUN_NEXT 2 /* bytes in front of each later packet */
 #define WAN_RUN_MAX  255
 
+/*
+ * BUNDLE: number of packets u8; then each packet behind its PCP and kind, flow, sequence, as in
+ * DATA, and its length u16. They end with the datagram.
+ */
+#define WAN_BUNDLE_HEAD  2  /* type and number of packets */
+#define WAN_BUNDLE_ENTRY 11 /* bytes in front of each packet */
+#define WAN_BUNDLE_LEN   (WAN_BUNDLE_HEAD + WAN_BUNDLE_ENTRY)
+#define WAN_BUNDLE_MAX   9
+
 struct wan_f_data {
-	uint8_t run;    /* RUN: number of packets; 0: DATA or DGRAM */
-	uint16_t first; /* RUN: length of the first packet */
-	bool dgram, open, frag, wait;
+	uint8_t run;    /* RUN, BUNDLE: number of packets; 0: DATA or DGRAM */
+	uint16_t first; /* RUN, BUNDLE: length of the first packet, which flow and seq are of */
+	bool bundle, dgram, open, frag, wait;
 	uint8_t kind, pcp;  /* as in struct rwy_buf; 4 bits each */
 	uint32_t flow, seq; /* seq: a DGRAM's id */
 	/* fragments: bytes of the whole; bytes of every fragment except the last */
@@ -178,7 +188,7 @@ struct wan_f_data {
 size_t wan_f_data_size(const struct wan_f_data *d);
 uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d);
 /* p points at the type byte. Returns the start of the payload. NULL: malformed, or the numbers of a
- * fragment or a run contradict its length. */
+ * fragment, a run or a bundle contradict its length. */
 const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d);
 /* The packet of a run that follows the one of *len bytes at p, which is not the last; *len: its
  * length. wan_f_data_get has checked the run. */
@@ -188,6 +198,10 @@ static inline const uint8_t *wan_f_run_next(const uint8_t *p, uint32_t *len)
 	*len = rwy_get16(p);
 	return p + WAN_RUN_NEXT;
 }
+/* Writes what is in front of a packet of `len` bytes in a bundle. Returns its place. */
+uint8_t *wan_f_bundle_put(uint8_t *p, const struct wan_f_data *d, uint32_t len);
+/* Reads it: kind, pcp, flow and seq of *d; *len. The same. */
+const uint8_t *wan_f_bundle_next(const uint8_t *p, struct wan_f_data *d, uint32_t *len);
 
 /* REBUILT: path, count, then for each entry: u64 first packet number, u8 number of packets minus
  * one. */
@@ -243,7 +257,8 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
  */
 #define WAN_HELLO_GONE 128u
 /* In the byte `more`, behind the rest. */
-#define WAN_HELLO_RUN 1u /* the sender reads RUN */
+#define WAN_HELLO_RUN    1u /* the sender reads RUN */
+#define WAN_HELLO_BUNDLE 2u /* and BUNDLE */
 
 /* The claim of one gateway of a pair (wan.h, enum wan_claim). */
 enum wan_hello_claim { WAN_HELLO_NO_CLAIM, WAN_HELLO_HOLD, WAN_HELLO_TAKE, WAN_HELLO_KEEP };

@@ -128,11 +128,29 @@ static uint8_t *run(uint8_t *p, uint64_t *rng)
 	return p + 2 * LEN + WAN_RUN_NEXT;
 }
 
+/* The same of two flows. */
+static uint8_t *bundle(uint8_t *p, uint64_t *rng)
+{
+	enum { LEN = 16 };
+	struct wan_f_data d = {.flow = rng_below(rng, 64),
+	    .seq = rng_below(rng, 1u << 20),
+	    .bundle = true,
+	    .run = 2,
+	    .first = LEN};
+
+	p = wan_f_data_put(p, &d);
+	noise(rng, p, LEN);
+	d.flow = rng_below(rng, 64);
+	p = wan_f_bundle_put(p + LEN, &d, LEN);
+	noise(rng, p, LEN);
+	return p + LEN;
+}
+
 /* One frame that would do harm if it was believed. Flow ids count from low numbers. */
 static uint8_t *frame(uint8_t *p, uint64_t *rng)
 {
 	static const uint8_t kinds[] = {WAN_F_DELIVERED, WAN_F_ABORT, WAN_F_RESET, WAN_F_CLOSE, WAN_F_CREDIT,
-	    WAN_F_RATE, WAN_F_ACK, WAN_F_DATA, WAN_F_RUN};
+	    WAN_F_RATE, WAN_F_ACK, WAN_F_DATA, WAN_F_RUN, WAN_F_BUNDLE};
 	const uint8_t kind = kinds[rng_below(rng, sizeof(kinds))];
 	struct wan_f_ack ack = {.n = 1, .r = {{.lo = 0, .hi = rng_below(rng, 1u << 20)}}};
 
@@ -140,6 +158,8 @@ static uint8_t *frame(uint8_t *p, uint64_t *rng)
 		return wan_f_ack_put(p, 200, &ack);
 	if (kind == WAN_F_RUN)
 		return run(p, rng);
+	if (kind == WAN_F_BUNDLE)
+		return bundle(p, rng);
 	*p++ = kind;
 	if (kind == WAN_F_DELIVERED || kind == WAN_F_RATE)
 		*p++ = 1;
@@ -172,6 +192,7 @@ static uint8_t *frame(uint8_t *p, uint64_t *rng)
 	case WAN_F_REPAIR:
 	case WAN_F_SHARED:
 	case WAN_F_RUN:
+	case WAN_F_BUNDLE:
 		break;
 	}
 	return p + 16;
