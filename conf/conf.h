@@ -68,6 +68,7 @@ struct conf_port {
 	uint16_t vlan;      /* 1..4094; 0: untagged */
 	bool priority_tags; /* role LAN, without vlan: tags with VLAN 0 */
 	bool source_check;  /* role LAN: of packets that are no tenant's */
+	bool queue_rules;   /* role WAN: the device may be asked to sort datagrams by worker */
 	enum conf_offload offload;
 	char offload_device[CONF_IFNAME]; /* for CONF_OFFLOAD_TC: the kernel's switch port */
 };

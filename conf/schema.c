@@ -82,6 +82,9 @@ const struct conf_key conf_keys[] = {
         .text = "On a LAN port: drop packets for a tunnel whose source address is none of a LAN's (no route "
                 "of the kernel leads there by a LAN port, or a tunnel's prefix is the longer match). ICMP "
                 "passes. Tenants' packets are always checked against their prefixes."},
+    {"ports[].queue_rules", CONF_T_ENUM, 0, 0, "auto", .words = "off auto", P(queue_rules),
+        .text = "On a WAN port with several workers: ask the device, by `rte_flow`, to give each worker the "
+                "datagrams of its UDP port. Workers hand over what comes to another one all the same."},
     {"ports[].offload", CONF_T_ENUM, 0, 0, "off", .words = "off rte_flow tc", P(offload),
         .text =
             "Tenants' rules in the hardware of a LAN port: by the port's DPDK driver (`rte_flow`), or by the "

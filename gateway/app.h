@@ -44,6 +44,7 @@ struct gw_reservations;
 struct gw_drain;
 struct gw_offload;
 struct gw_offload_hooks;
+struct gw_queue_rules;
 
 /*
  * One of a pair of gateways (docs/standby.md). NONE: it is not. HIDES: the other one has the
@@ -90,6 +91,7 @@ struct gw_app {
 	struct gw_offload *offload;
 	/* offload/offload.h; NULL: no port has offload */
 	const struct gw_offload_hooks *offload_hooks;
+	struct gw_queue_rules *queue_rules; /* offload/queues.h; NULL: one worker */
 	struct gw_control *control;
 	struct gw_ctrl *ctrl;            /* NULL: no control center */
 	struct gw_jfile *jfile;          /* NULL: none */

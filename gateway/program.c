@@ -20,6 +20,7 @@
 #include "gateway/keys/keys.h"
 #include "base/notify.h"
 #include "gateway/offload/offload.h"
+#include "gateway/offload/queues.h"
 #include "gateway/control/reload.h"
 #include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
@@ -136,6 +137,8 @@ static int start(
 	if (!rc)
 		rc = gw_offload_new(app);
 	if (!rc)
+		rc = gw_queue_rules_new(app);
+	if (!rc)
 		rc = gw_carriers_start(app, pools);
 	if (!rc)
 		rc = workers_start(app, pools);
@@ -185,6 +188,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 		gw_worker_free(app->worker[i]);
 		app->worker[i] = NULL;
 	}
+	gw_queue_rules_free(app);
 	gw_offload_free(app);
 	gw_tenants_free(app);
 	gw_tunnels_log_end(app);

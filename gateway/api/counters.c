@@ -5,6 +5,7 @@
  */
 #include "gateway/api/guard.h"
 #include "gateway/keys/keys.h"
+#include "gateway/offload/queues.h"
 #include "gateway/relay.h"
 
 #include <inttypes.h>
@@ -326,6 +327,26 @@ static void metrics_keys(FILE *f, const struct api_req *req)
 	free(all);
 }
 
+static void metrics_queue_rules(FILE *f, const struct api_req *req)
+{
+	static const char *const name[] = {"roceway_port_queue_rules", "roceway_port_queue_rules_installed"};
+
+	for (unsigned k = 0; k < COUNT(name); k++) {
+		head(f, name[k], "gauge",
+		    k ? "Of them, those that the device has: the others' datagrams cross between workers"
+		      : "Rules by which the device should give each worker its own datagrams");
+		for (unsigned p = 0; p < req->app->ports; p++) {
+			struct gw_queue_rules_info q = {0};
+
+			if (req->app->conf->port[p].role != CONF_ROLE_WAN)
+				continue;
+			(void)gw_queue_rules_get(req->app, p, &q);
+			fprintf(f, "%s{port=\"%s\"} %u\n", name[k], req->app->conf->port[p].name,
+			    k ? q.installed : q.rules);
+		}
+	}
+}
+
 static void metrics_ports(FILE *f, const struct api_req *req)
 {
 	const struct conf *c = req->app->conf;
@@ -406,6 +427,7 @@ static void metrics_all(FILE *f, const struct api_req *req, const struct api_sna
 	metrics_app(f, req, snap);
 	metrics_loops(f, req);
 	metrics_ports(f, req);
+	metrics_queue_rules(f, req);
 	metrics_tunnels(f, req, snap);
 	api_paths_metrics(f, req, snap);
 	metrics_keys(f, req);

@@ -7,6 +7,7 @@
 #include "gateway/carrier/carrier.h"
 #include "gateway/control/tunnels.h"
 #include "gateway/keys/keys.h"
+#include "gateway/offload/queues.h"
 #include "wan/lease.h"
 
 #include <stdlib.h>
@@ -298,6 +299,17 @@ void api_tunnels(const struct api_req *req, struct api_reply *reply)
 
 /* --- ports, neighbours, workers -------------------------------------------------------------- */
 
+/* null: a LAN port, or one worker. */
+static json_t *queue_rules(const struct api_req *req, unsigned port)
+{
+	struct gw_queue_rules_info q;
+
+	if (!gw_queue_rules_get(req->app, port, &q))
+		return json_null();
+	return json_pack(
+	    "{s:i, s:i, s:s}", "rules", (int)q.rules, "installed", (int)q.installed, "why", q.why);
+}
+
 void api_ports(const struct api_req *req, struct api_reply *reply)
 {
 	json_t *list = json_array();
@@ -316,6 +328,7 @@ void api_ports(const struct api_req *req, struct api_reply *reply)
 		    "mac", api_json_mac(s.mac), "addresses", addrs, "mtu", (int)c->mtu, "vlan", (int)c->vlan,
 		    "device", c->device, "driver", s.driver, "kernel_interface", s.tap, "rx_queues",
 		    (int)s.rx_queues, "tx_queues", (int)s.tx_queues);
+		json_object_set_new(o, "queue_rules", queue_rules(req, i));
 #define X(f, t) json_object_set_new(o, #f, json_integer((json_int_t)s.f));
 		API_PORT_COUNTERS(X)
 #undef X

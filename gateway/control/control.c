@@ -20,6 +20,7 @@
 #include "gateway/port/netlink.h"
 #include "base/notify.h"
 #include "gateway/offload/offload.h"
+#include "gateway/offload/queues.h"
 #include "gateway/control/drain.h"
 #include "gateway/control/reload.h"
 #include "gateway/datapath/standby.h"
@@ -188,6 +189,7 @@ static void control_tick(struct gw_app *app)
 	gw_siblings_tick(app, c->nl);
 	gw_tenants_generation(app, &published, &running);
 	gw_offload_tick(app, running);
+	gw_queue_rules_tick(app);
 	watchdog_feed(app);
 	gw_jfile_alive(app);
 	gw_recorder_alive(app);

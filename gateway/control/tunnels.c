@@ -15,6 +15,7 @@
 #include "gateway/control/change_lock.h"
 #include "gateway/control/tunnels_int.h"
 #include "gateway/keys/keys.h"
+#include "gateway/offload/queues.h"
 
 /* --- changes --------------------------------------------------------------------------------- */
 
@@ -235,6 +236,7 @@ static int change_commit(struct change *x)
 	if (x->added | x->removed | x->retuned)
 		tunnels_tune(x);
 	tunnels_remove(x->app, x->removed);
+	gw_queue_rules_follow(x->app);
 	return 0;
 }
 

@@ -311,6 +311,8 @@ unsigned fp_queue_of(const struct fp_port *p, const struct rte_mbuf *m)
 
 	if (p->queues == 1)
 		return 0;
+	if (p->queue_of)
+		return p->queue_of(p, m);
 	if (p->by_port)
 		return (unsigned)(rwy_get16(ip + 22) - UDP_PORT) % p->queues;
 	for (unsigned i = 0; i < RTE_DIM(tuple); i++) /* addresses, then ports */

@@ -23,7 +23,9 @@ struct fp_port {
 	struct rte_ring *rx[FP_QUEUES], *tx[FP_QUEUES]; /* from the gateway's point of view */
 	unsigned queues;
 	bool by_port; /* a frame's queue is that of its UDP destination port, not of its RSS hash */
-	uint16_t id;  /* DPDK's */
+	/* a frame's queue, if a test says so; NULL: none does */
+	unsigned (*queue_of)(const struct fp_port *p, const struct rte_mbuf *m);
+	uint16_t id; /* DPDK's */
 	uint8_t mac[6];
 };
 

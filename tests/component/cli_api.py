@@ -361,6 +361,7 @@ def test_metrics():
         assert m["roceway_tunnel_lost_total", 'tunnel="site-b"'] == 168
         assert m["roceway_tunnel_rtt_seconds", 'tunnel="site-b"'] == 0.020123456
         assert m["roceway_port_rx_missed_total", 'port="lan"'] == 3
+        assert m["roceway_port_queue_rules", 'port="wan"'] == 4 and m["roceway_port_queue_rules_installed", 'port="wan"'] == 2
         assert m["roceway_worker_seconds_total", 'worker="3",mode="busy"'] == 30
         assert m["roceway_gateway_drop_tx_full_total", None] == 4 << 40
         assert s.cli("metrics").stdout.split("roceway_engine_")[0] == text.split("roceway_engine_")[0]
@@ -450,6 +451,10 @@ def test_tables_lose_nothing():
         assert re.search(r"^10\.1\.0\.1 +17 +10\.2\.0\.1 +\? +learning", text, re.M), text
         assert re.search(r"^site-b +up +192\.0\.2\.2 +udp +20\.1 ms +0\.0120 % +loss +9\.50 Gbps", s.cli("tunnels").stdout, re.M)
         assert "1 d 3 h" in s.cli("status").stdout
+    with Server("workers=2") as s:
+        text = s.cli("ports").stdout
+        assert re.search(r"^wan .* 192\.0\.2\.1/24 +2/4 ", text, re.M) and re.search(r"^lan .* - +1\.23G ", text, re.M), text
+        assert "\nport wan: workers hand datagrams to their owners: no such pattern\n" in text, text
 
 
 def test_addresses_stay_whole():
@@ -475,6 +480,8 @@ def test_json_is_the_apis():
             for t in said.get("tunnels", []) + asked.get("tunnels", []):
                 assert t.pop("since_seconds") > 0  # changes between reads
             assert said == asked, name
+        lan, wan = s.get("/v1/ports")["ports"]
+        assert lan["queue_rules"] is None and wan["queue_rules"] == {"rules": 4, "installed": 2, "why": "no such pattern"}, wan
         assert json.loads(s.cli("status --json").stdout).keys() == s.get("/v1/status").keys()
         assert json.loads(s.cli("health --json").stdout)["ok"] is True
         flows = json.loads(s.cli("flows --json --limit all").stdout)

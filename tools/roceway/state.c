@@ -272,23 +272,40 @@ static void port_row(struct table *t, const json_t *o)
 	table_add(t, "%s", ji(o, "speed_mbps") ? say_bits(jn(o, "speed_mbps") * 125000) : "-");
 	table_add(t, "%lld", ji(o, "mtu"));
 	table_add(t, "%s", all);
+	if (json_is_object(json_object_get(o, "queue_rules")))
+		table_add(t, "%lld/%lld", ji(json_object_get(o, "queue_rules"), "installed"),
+		    ji(json_object_get(o, "queue_rules"), "rules"));
+	else
+		table_add(t, "-");
 	table_add(t, "%s", say_count(jn(o, "rx_packets")));
 	table_add(t, "%s", say_count(jn(o, "tx_packets")));
 	table_add(t, "%s",
 	    say_count(jn(o, "rx_missed") + jn(o, "rx_errors") + jn(o, "rx_nombuf") + jn(o, "tx_errors")));
 }
 
+static void port_more(const json_t *o)
+{
+	const char *why = js(json_object_get(o, "queue_rules"), "why");
+
+	if (*why)
+		printf("port %s: workers hand datagrams to their owners: %s\n", js(o, "name"), why);
+}
+
 static int run_ports(const struct cli *cli)
 {
 	static const char *const columns[] = {"PORT", "ROLE", "LINK", ">SPEED", ">MTU", "~ADDRESSES",
-	    ">RX PACKETS", ">TX PACKETS", ">LOST", NULL};
+	    ">RULES", ">RX PACKETS", ">TX PACKETS", ">LOST", NULL};
 
-	return run_list(cli, "/v1/ports", "ports", columns, port_row, NULL);
+	return run_list(cli, "/v1/ports", "ports", columns, port_row, port_more);
 }
 
 const struct cli_cmd cmd_ports = {.name = "ports",
     .text = "network ports",
-    .more = "LOST sums packets that the port missed, found faulty, had no buffer for, or failed to send.\n",
+    .more =
+        "LOST sums packets that the port missed, found faulty, had no buffer for, or failed to send.\n"
+        "RULES are the queue rules that the device of a WAN port has, of those that it should have: by\n"
+        "them it gives each of several workers its own datagrams. Below the table: ports that lack some,\n"
+        "with the reason. -: a LAN port, or one worker.\n",
     .opts = detail_opts,
     .run = run_ports};
 

@@ -22,6 +22,7 @@
 #include "gateway/tls/cert.h"
 #include "gateway/keys/keys.h"
 #include "gateway/control/tunnels_int.h"
+#include "gateway/offload/queues.h"
 #include "tests/component/api/drain.h"
 
 #define UPTIME (100000 * RWY_SEC)
@@ -179,6 +180,18 @@ int gw_port_stats_get(const struct gw_app *app, unsigned port, struct gw_port_st
 	    .rx_bytes = UINT64_C(1) << 42,
 	    .rx_missed = 3};
 	return 0;
+}
+
+bool gw_queue_rules_get(const struct gw_app *app, unsigned port, struct gw_queue_rules_info *out)
+{
+	if (app->workers < 2 || port >= app->ports || app->conf->port[port].role != CONF_ROLE_WAN)
+		return false;
+	*out = (struct gw_queue_rules_info){.rules = 4, .installed = 2, .why = "no such pattern"};
+	return true;
+}
+
+void gw_queue_rules_follow(struct gw_app *app)
+{
 }
 
 size_t gw_neighs_get(const struct gw_app *app, struct gw_neigh_info *out, size_t max)
