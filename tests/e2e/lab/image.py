@@ -29,6 +29,8 @@ LATER = "brd ext4 nvme_rdma nvmet_rdma nfsv4 nfsd rpcrdma".split()
 RELAY_MODULES = ["tun"]
 # A guest with a gateway on PCI devices, these.
 PCI_MODULES = ["tun", "vfio-pci", "vfio_iommu_type1"]
+# A guest with a gateway on a tap whose driver makes rules by tc flower, these.
+TAP_MODULES = ["tun", "bridge", "sch_multiq", "act_skbedit"]
 PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/rstream /usr/bin/riostream /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
               /usr/bin/ib_send_bw /usr/bin/ib_write_bw /usr/bin/ib_read_bw /usr/bin/ib_atomic_bw
               /usr/bin/ib_send_lat /usr/bin/ib_write_lat /usr/bin/ib_read_lat /usr/bin/ib_atomic_lat
@@ -237,6 +239,11 @@ def pci_initramfs(kdir):
     """The same with a gateway on PCI devices, and what binds these to vfio-pci."""
     programs = [BIN / "roceway-gateway", BIN / "roceway", ROOT / "conf/systemd/roceway-prepare"]
     return _more(kdir, "pci", programs, ["net_virtio"], PCI_MODULES)
+
+
+def tap_initramfs(kdir):
+    """The same with a gateway on a tap."""
+    return _more(kdir, "tap", [BIN / "roceway-gateway", BIN / "roceway"], ["net_af_packet", "net_tap"], TAP_MODULES)
 
 
 def _more(kdir, name, programs, pmds, modules):

@@ -60,14 +60,14 @@ class PciGateway(InsideGateway):
         return path
 
 
-def _cables(net, guest):
+def cables(net, guest):
     for (tap, _), name, dev in zip(guest.nics(), ("lan", "wan"), ("tapa", "wana")):
         sh(IP, "-n", net.gwa, "tuntap", "add", "dev", tap, "mode", "tap")
         sh(IP, "-n", net.gwa, "link", "set", tap, "mtu", MTU_MAX, "txqueuelen", QUEUE, "up")
         bridge(net.gwa, f"br-{name}a", dev, tap)
 
 
-def _uncable(net, guest):
+def uncable(net, guest):
     for dev in ("br-lana", "br-wana", *(tap for tap, _ in guest.nics())):
         sh(IP, "-n", net.gwa, "link", "del", dev, check=False)
 
@@ -78,7 +78,7 @@ def guest_of(lab):
     g = PciGuest(lab.net, lab.log)
     try:
         lab.gwa.stop()
-        _cables(lab.net, g)
+        cables(lab.net, g)
         g.boot()
         g.ready(BOOT_MAX)
         g.setup()
@@ -86,7 +86,7 @@ def guest_of(lab):
     finally:
         if g.qemu:
             g.halt()
-        _uncable(lab.net, g)
+        uncable(lab.net, g)
         lab.changed()
 
 
