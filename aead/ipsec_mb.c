@@ -81,19 +81,22 @@ static void seal(const struct aead_key *k, const uint8_t nonce[AEAD_NONCE], cons
     uint8_t *dst, const struct aead_in *in)
 {
 	size_t n = in->head_len + in->body_len;
+	const uint8_t *src = in->head;
 	struct gcm_context_data ctx;
 
 	if (in->body_len > COPY_MAX) {
 		seal_parts(k, nonce, aad, aad_len, dst, in);
 		return;
 	}
-	memcpy(dst, in->head, in->head_len);
-	if (in->body_len)
+	if (in->body_len) {
+		memcpy(dst, in->head, in->head_len);
 		memcpy(dst + in->head_len, in->body, in->body_len);
+		src = dst;
+	}
 	if (is_256(k))
-		IMB_AES256_GCM_ENC(mgr, gcm(k), &ctx, dst, dst, n, nonce, aad, aad_len, dst + n, AEAD_TAG);
+		IMB_AES256_GCM_ENC(mgr, gcm(k), &ctx, dst, src, n, nonce, aad, aad_len, dst + n, AEAD_TAG);
 	else
-		IMB_AES128_GCM_ENC(mgr, gcm(k), &ctx, dst, dst, n, nonce, aad, aad_len, dst + n, AEAD_TAG);
+		IMB_AES128_GCM_ENC(mgr, gcm(k), &ctx, dst, src, n, nonce, aad, aad_len, dst + n, AEAD_TAG);
 }
 
 /* In a time that says nothing about where they differ. */

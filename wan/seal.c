@@ -27,3 +27,14 @@ void wan_tx_write(const struct wan_tx *tx, uint8_t *out)
 	memcpy(out, tx->hdr, aad);
 	tx->aead->seal(&tx->key->key, tx->nonce, out, aad, out + aad, &in);
 }
+
+void wan_tx_write_joined(const struct wan_tx *tx, uint8_t *out)
+{
+	const uint32_t aad = WAN_SEALED_AAD, head = tx->hdr_len - aad;
+	uint8_t *const at = tx->buf->data + tx->off - head;
+	const struct aead_in in = {.head = at, .head_len = head + tx->len};
+
+	memcpy(at, tx->hdr + aad, head);
+	memcpy(out, tx->hdr, aad);
+	tx->aead->seal(&tx->key->key, tx->nonce, out, aad, out + aad, &in);
+}

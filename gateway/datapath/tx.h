@@ -41,9 +41,15 @@ static inline struct rte_mbuf *gw_tx_in_place(struct rwy_buf *b, uint32_t hlen, 
 	return m;
 }
 
+/* Nobody else holds the packet, so nobody reads the `len` bytes before b->data, and they exist. */
+static inline bool gw_tx_front_free(struct rwy_buf *b, uint32_t len)
+{
+	return b->headroom >= len && rte_mbuf_refcnt_read(gw_mbuf_of(b)) == 1;
+}
+
 static inline bool gw_tx_fits(const struct gw_port *p, struct rwy_buf *b, uint32_t hlen)
 {
-	return !p->copy_tx && b->headroom >= hlen && rte_mbuf_refcnt_read(gw_mbuf_of(b)) == 1;
+	return !p->copy_tx && gw_tx_front_free(b, hlen);
 }
 
 /* Frees a packet of the engine that is not sent. */

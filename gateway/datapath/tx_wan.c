@@ -166,7 +166,7 @@ static void wan_headers(uint8_t *at, const struct gw_tun_path *t, const struct g
 	rte_memcpy(at + nh->l2_len + t->ip_len + UDP_LEN, tx->hdr, tx->hdr_len);
 }
 
-/* A datagram that is sealed: the encryption is the copy, and custody keeps what it has. */
+/* A datagram that is sealed: the encryption is the copy, and custody keeps the packet. */
 static struct rte_mbuf *sealed(struct gw_worker *w, const struct gw_tun_path *t, const struct gw_nh *nh,
     const struct wan_tx *tx, uint8_t dscp)
 {
@@ -180,7 +180,10 @@ static struct rte_mbuf *sealed(struct gw_worker *w, const struct gw_tun_path *t,
 		gw_cap_wan_out(w, t, nh, tx, (uint8_t)(dscp | (tx->ect ? ECT0 : 0)));
 	at = rte_pktmbuf_mtod(m, uint8_t *);
 	udp_headers(at, t, nh, tx, dscp, size);
-	wan_tx_write(tx, at + hlen);
+	if (tx->buf && tx->off == 0 && gw_tx_front_free(tx->buf, tx->hdr_len))
+		wan_tx_write_joined(tx, at + hlen);
+	else
+		wan_tx_write(tx, at + hlen);
 	w->c.tx_sealed++;
 	return m;
 }

@@ -87,7 +87,10 @@ static uint64_t put(const struct wan_tx *tx, struct rwy_buf *in)
 	uint64_t t0 = __rdtsc();
 
 	if (tx->key) {
-		wan_tx_write(tx, in->data);
+		if (tx->buf && !tx->off && tx->buf->headroom >= tx->hdr_len)
+			wan_tx_write_joined(tx, in->data);
+		else
+			wan_tx_write(tx, in->data);
 		return __rdtsc() - t0;
 	}
 	memcpy(in->data, tx->hdr, tx->hdr_len);

@@ -390,7 +390,10 @@ static void datagram_send(struct wan_pair *p, int i, const struct wan_tx *x)
 	uint8_t bytes[DATAGRAM_MAX];
 
 	assert(wan_tx_size(x) <= sizeof(bytes));
-	wan_tx_write(x, bytes);
+	if (x->key && x->buf && !x->off && x->buf->headroom >= x->hdr_len)
+		wan_tx_write_joined(x, bytes);
+	else
+		wan_tx_write(x, bytes);
 	wan_link_send(link_of(p, i, x->path), x->path, bytes, wan_tx_size(x), NULL, 0, p->now);
 }
 
