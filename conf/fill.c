@@ -31,20 +31,14 @@ static int fail_unknown(struct conf_error *err, const char *group, const struct 
 	    err, &key, "expected a known key%s%s, found %s", *group ? " of " : "", group, found);
 }
 
-static int fail_twice(struct conf_error *err, const struct conf_node *map, const struct conf_node *n)
-{
-	const struct conf_node *first = conf_node_get(map, n->key);
-
-	return conf_fail(err, n->key_line, n->key_column,
-	    "expected each key once, found `%s` again (first in line %u)", n->key, first->key_line);
-}
-
+/* group: NULL if the file does not have it: then the path of the key tells where it belongs. */
 static int fail_missing(struct conf_error *err, const struct conf_key *k, const struct conf_node *group)
 {
 	char want[160];
 
 	conf_key_describe(k, want, sizeof(want));
-	return conf_fail_at(err, group, "expected `%s`: %s, found nothing", conf_key_name(k), want);
+	return conf_fail_at(
+	    err, group, "expected `%s`: %s, found nothing", group ? conf_key_name(k) : k->path, want);
 }
 
 struct fill {
@@ -75,10 +69,9 @@ static int fill_given(const struct fill *x, void *base, const char *path, const 
 			i++;
 		if (i == g->count)
 			return fail_unknown(x->err, path, n);
-		if (seen[i])
-			return fail_twice(x->err, map, n);
+		rc = conf_node_once(map, n, x->err);
 		seen[i] = true;
-		rc = fill_value(x, base, &g->first[i], n);
+		rc = rc ? rc : fill_value(x, base, &g->first[i], n);
 		if (rc)
 			return rc;
 	}
@@ -145,7 +138,7 @@ static int fill_groups(
 		if (rc)
 			return rc;
 	}
-	return *count >= k->min ? 0 : conf_fail_type(x->err, k, list);
+	return *count >= k->min ? 0 : conf_fail_few(x->err, k, list, *count);
 }
 
 static int fill_top(const struct fill *x, struct conf *c, const struct conf_key *k, const struct conf_node *n)
@@ -171,25 +164,16 @@ int conf_fill_top(struct conf *c, const char *key, const struct conf_node *n, st
 int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err)
 {
 	const struct fill x = {c, err};
-	bool seen[CONF_GROUP_KEYS_MAX] = {false};
 
 	for (const struct conf_node *n = t->root->child; n; n = n->next) {
-		const struct conf_key *k = NULL;
-		unsigned group = 0;
+		bool known = false;
 
-		for (unsigned i = 0; i < conf_keys_count && !k; i++) {
-			if (!conf_key_in_group(&conf_keys[i], ""))
-				continue;
-			if (!strcmp(conf_keys[i].path, n->key))
-				k = &conf_keys[i];
-			else
-				group++;
-		}
-		if (!k)
+		for (unsigned i = 0; i < conf_keys_count && !known; i++)
+			known = conf_key_in_group(&conf_keys[i], "") && !strcmp(conf_keys[i].path, n->key);
+		if (!known)
 			return fail_unknown(err, "", n);
-		if (seen[group])
-			return fail_twice(err, t->root, n);
-		seen[group] = true;
+		if (conf_node_once(t->root, n, err))
+			return RWY_EINVAL;
 	}
 	for (unsigned i = 0; i < conf_keys_count; i++) {
 		int rc = 0;

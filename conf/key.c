@@ -172,6 +172,15 @@ int conf_fail_type(struct conf_error *err, const struct conf_key *k, const struc
 	return conf_fail_at(err, n, "expected %s for `%s`, found %s", want, conf_key_name(k), found);
 }
 
+int conf_fail_few(
+    struct conf_error *err, const struct conf_key *k, const struct conf_node *list, unsigned count)
+{
+	char want[160];
+
+	conf_key_describe(k, want, sizeof(want));
+	return conf_fail_at(err, list, "expected %s for `%s`, found %u", want, conf_key_name(k), count);
+}
+
 bool conf_key_is_list(const struct conf_key *k)
 {
 	switch (k->type) {

@@ -124,7 +124,7 @@ static int fill_array(
 		rc = fill_entry(at, k, n, err);
 		*count += !rc;
 	}
-	return rc || *count >= k->min ? rc : conf_fail_type(err, k, list);
+	return rc || *count >= k->min ? rc : conf_fail_few(err, k, list, *count);
 }
 
 /* Lists without a count: a set of words, or one address of each family. */
@@ -148,7 +148,7 @@ static int fill_set(
 	else if (bits)
 		conf_store(base, k, bits);
 	else
-		return conf_fail_type(err, k, list);
+		return conf_fail_few(err, k, list, 0);
 	return 0;
 }
 

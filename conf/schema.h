@@ -109,6 +109,9 @@ void conf_tree_free(struct conf_tree *t);
 const struct conf_node *conf_node_get(const struct conf_node *map, const char *key);
 /* The idx-th entry of a list; NULL: it has fewer. */
 const struct conf_node *conf_node_at(const struct conf_node *seq, unsigned idx);
+/* Refuses a key that the map has before n already. */
+RWY_MUST_CHECK int conf_node_once(
+    const struct conf_node *map, const struct conf_node *n, struct conf_error *err);
 /* True for `key:` without a value. */
 bool conf_node_is_null(const struct conf_node *n);
 /* Describes a node for a message: "`10x`", "a list", "nothing"; safe to print. */
@@ -168,6 +171,9 @@ RWY_MUST_CHECK int conf_fill_group(const struct conf *c, void *base, const char 
     const struct conf_node *map, bool keep, const char *given, struct conf_error *err);
 /* Fills *err: "expected ... for `key`, found ...". Returns RWY_EINVAL. */
 int conf_fail_type(struct conf_error *err, const struct conf_key *k, const struct conf_node *n);
+/* The same of a list with too few entries. */
+int conf_fail_few(
+    struct conf_error *err, const struct conf_key *k, const struct conf_node *list, unsigned count);
 /* True if the value was given; false: it is derived from other keys. */
 bool conf_tenant_own_mac(const struct conf_tenant *t);
 bool conf_tenant_own_congested(const struct conf_tenant *t);

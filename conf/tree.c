@@ -250,6 +250,16 @@ const struct conf_node *conf_node_get(const struct conf_node *map, const char *k
 	return NULL;
 }
 
+int conf_node_once(const struct conf_node *map, const struct conf_node *n, struct conf_error *err)
+{
+	const struct conf_node *first = conf_node_get(map, n->key);
+
+	if (first == n)
+		return 0;
+	return conf_fail(err, n->key_line, n->key_column,
+	    "expected each key once, found `%s` again (first in line %u)", n->key, first->key_line);
+}
+
 const struct conf_node *conf_node_at(const struct conf_node *seq, unsigned idx)
 {
 	const struct conf_node *n = seq && seq->kind == CONF_SEQ ? seq->child : NULL;

@@ -235,6 +235,30 @@ static int check_file(const char *path)
 	return EXIT_USAGE;
 }
 
+/* A text that was cut is worth nothing: its reader must know. */
+static int printed(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_SUCCESS;
+	fputs("roceway-controller: cannot write to standard output\n", stderr);
+	return EXIT_FAILURE;
+}
+
+static int usage_error(const char *what)
+{
+	if (what)
+		fprintf(stderr, "roceway-controller: %s\n", what);
+	help(stderr);
+	return EXIT_USAGE;
+}
+
+static int print_endpoints(void)
+{
+	for (const struct ctlr_endpoint *e = ctlr_endpoints; e->method; e++)
+		printf("%s %s\n", e->method, e->path);
+	return printed();
+}
+
 /* Prints the comments of a controller's metrics that has nothing yet. */
 static int print_metrics(void)
 {
@@ -246,7 +270,7 @@ static int print_metrics(void)
 		if (*l == '#')
 			puts(l);
 	free(text);
-	return EXIT_SUCCESS;
+	return printed();
 }
 
 int main(int argc, char **argv)
@@ -267,9 +291,7 @@ int main(int argc, char **argv)
 			only_check = opt == 'k';
 			break;
 		case 'e':
-			for (const struct ctlr_endpoint *e = ctlr_endpoints; e->method; e++)
-				printf("%s %s\n", e->method, e->path);
-			return 0;
+			return print_endpoints();
 		case 'm':
 			return print_metrics();
 		case 'V':
@@ -279,14 +301,13 @@ int main(int argc, char **argv)
 			help(stdout);
 			return 0;
 		default:
-			help(stderr);
-			return EXIT_USAGE;
+			return usage_error(NULL);
 		}
 	}
-	if (!path || optind != argc) {
-		help(stderr);
-		return EXIT_USAGE;
-	}
+	if (optind != argc)
+		return usage_error("too many arguments");
+	if (!path)
+		return usage_error("no configuration: --config FILE");
 	rc = check_file(path);
 	if (!rc && only_check)
 		printf("%s: good\n", path);

@@ -224,24 +224,42 @@ static int fill_endpoints(struct ctlr_conf *c, const struct conf_node *list, str
 	return 0;
 }
 
+static int fail_unknown(struct conf_error *err, const char *group, const struct conf_node *n)
+{
+	const char *words[KEYS + 3], *near;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < KEYS; i++)
+		if (group && !strcmp(keys[i].group, group))
+			words[count++] = keys[i].name;
+		else if (!group && (!i || strcmp(keys[i].group, keys[i - 1].group) != 0))
+			words[count++] = keys[i].group;
+	if (!group)
+		words[count++] = "providers";
+	else if (!strcmp(group, "store"))
+		words[count++] = "endpoints";
+	words[count] = NULL;
+	near = conf_nearest(n->key, words);
+	return conf_fail(err, n->key_line, n->key_column, "expected %s%s%s%s known key%s%s, found `%.64s`",
+	    near ? "`" : "", near ? near : "", near ? "` or " : "", near ? "another" : "a",
+	    group ? " of " : "", group ? group : "", n->key);
+}
+
 static int fill_group(struct ctlr_conf *c, const struct conf_node *g, struct conf_error *err)
 {
 	if (!strcmp(g->key, "providers"))
 		return ctlr_conf_providers(c, g, err);
 	if (!key_find(g->key, NULL))
-		return conf_fail(err, g->key_line, g->key_column, "unknown key `%.64s`", g->key);
+		return fail_unknown(err, NULL, g);
 	if (g->kind != CONF_MAP)
 		return conf_fail_at(err, g, "expected keys below `%s`", g->key);
 	for (const struct conf_node *n = g->child; n; n = n->next) {
 		const struct key *k = key_find(g->key, n->key);
-		int rc;
+		const bool endpoints = !strcmp(g->key, "store") && !strcmp(n->key, "endpoints");
+		int rc = k || endpoints ? conf_node_once(g, n, err) : fail_unknown(err, g->key, n);
 
-		if (!k && !strcmp(g->key, "store") && !strcmp(n->key, "endpoints"))
-			rc = fill_endpoints(c, n, err);
-		else
-			rc = k ? fill_key(c, n, k, err)
-			       : conf_fail(err, n->key_line, n->key_column, "unknown key `%s.%.64s`", g->key,
-			             n->key);
+		if (!rc)
+			rc = endpoints ? fill_endpoints(c, n, err) : fill_key(c, n, k, err);
 		if (rc)
 			return rc;
 	}
@@ -311,11 +329,14 @@ int ctlr_conf_parse(
 	defaults(out);
 	rc = conf_tree_parse(&tree, text, len, err);
 	if (rc) {
-		err->line = err->line ? err->line : 1;
+		if (!err->line)
+			err->line = err->column = 1; /* there is nothing in it */
 		return rc;
 	}
-	for (const struct conf_node *g = tree.root ? tree.root->child : NULL; !rc && g; g = g->next)
-		rc = fill_group(out, g, err);
+	for (const struct conf_node *g = tree.root ? tree.root->child : NULL; !rc && g; g = g->next) {
+		rc = conf_node_once(tree.root, g, err);
+		rc = rc ? rc : fill_group(out, g, err);
+	}
 	if (!rc)
 		rc = check_all(out, tree.root, err);
 	conf_tree_free(&tree);
@@ -343,6 +364,7 @@ int ctlr_conf_load(struct ctlr_conf *out, const char *path, struct conf_error *e
 	}
 	fclose(f);
 	if (n == sizeof(text))
-		return conf_fail(err, 0, 0, "expected at most %zu bytes", sizeof(text) - 1);
+		return conf_fail(
+		    err, 0, 0, "expected a file of at most %zu bytes, found more", sizeof(text) - 1);
 	return ctlr_conf_parse(out, text, n, path, err);
 }

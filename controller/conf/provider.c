@@ -105,7 +105,8 @@ static int fill_one(struct ctlr_provider *p, const struct conf_node *map, struct
 	rc = fill_name(p->name, name, err);
 	rc = rc ? rc : fill_kind(p->kind, kind, err);
 	for (const struct conf_node *n = map->child; n && !rc; n = n->next) {
-		if (n == kind || n == name)
+		rc = conf_node_once(map, n, err);
+		if (rc || n == kind || n == name)
 			continue;
 		if (!strcmp(n->key, "sites"))
 			rc = fill_names(p->site, &p->sites, n, err);

@@ -1332,7 +1332,10 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
                                  (f"page: \"127.0.0.1:{w.ctl.page}\"", "page: \"192.0.2.1:80\"", 2, "loopback"), (f"lease: {w.lease}", "lease: 1ms", 5, "gateways.lease"),
                                  (f"lease: {w.lease}", "leese: 2s", 5, "leese"), ("tls: {ca:", "tls: {xa:", 3, "xa"), ("store: {", "store: {kind: paper, ", 4, "store.kind"),
                                  ("limits:", "tenants: {first_vni: 9, last_vni: 8}\nlimits:", 6, "`tenants.last_vni` is below first_vni"),
-                                 ("limits:", "tenants: {first_vni: 0}\nlimits:", 6, "a number from 1 to 16777215"), ("gateways:", "getaways:", 5, "getaways")]:
+                                 ("limits:", "tenants: {first_vni: 0}\nlimits:", 6, "a number from 1 to 16777215"), ("gateways:", "getaways:", 5, "expected `gateways` or another known key, found `getaways`"),
+                                 ("log_level: info", "log_level: info, loglevel: info", 1, "expected `log_level` or another known key of controller, found `loglevel`"),
+                                 ("log_level: info", "log_level: info, name: b", 1, "expected each key once, found `name` again (first in line 1)"),
+                                 ("gateways:", "store: {kind: sqlite}\ngateways:", 5, "found `store` again (first in line 4)")]:
         f = w.ctl.config.with_name("bad.yaml")
         assert old in good, old
         f.write_text(good.replace(old, new))
@@ -1340,6 +1343,9 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
         assert r.returncode == 2 and f"bad.yaml:{line}:" in r.stderr and what in r.stderr, (new, r.stderr)
     r = subprocess.run([BUILD / "bin/roceway-controller", "--check", f.parent], capture_output=True, text=True)
     assert r.returncode == 2 and "cannot be read: Is a directory" in r.stderr, r
+    f.write_text("")
+    r = subprocess.run([BUILD / "bin/roceway-controller", "--check", f], capture_output=True, text=True)
+    assert r.returncode == 2 and "bad.yaml:1:1: expected keys and their values" in r.stderr, r
     paths = ROOT / "conf/samples/jobs/three-sites.json"
     for text, line, what in [("{}", 1, "expected a list"), ("[7]", 1, "expected keys"), ("[{kind: static}]", 1, "providers[].name` is missing"),
                              ("[{name: n}]", 1, "providers[].kind` is missing"), ("[{name: 'a b', kind: static}]", 1, "providers[].name"),
@@ -1348,6 +1354,7 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
                              ("\n  - {name: n, kind: http, url: 'ftp://x'}\n", 2, "url: has to begin"), ("[{name: n, kind: http, url: []}]", 1, "providers[].url"),
                              (f"[{{name: n, kind: static, file: {paths}, sites: [a]}}]", 1, "at least two sites"),
                              (f"[{{name: n, kind: static, file: {paths}, sites: [a, a]}}]", 1, "each name once"),
+                             (f"[{{name: n, kind: static, file: {paths}, file: {paths}}}]", 1, "found `file` again"), ("[{name: n, name: m, kind: static}]", 1, "found `name` again"),
                              (f"[{{name: n, kind: static, file: {paths}, edges: pe-1}}]", 1, "a list of names"),
                              (f"\n  - {{name: n, kind: static, file: {paths}}}\n  - {{name: n, kind: static, file: {paths}}}\n", 3, "another name for each")]:
         f.write_text(good + "providers: " + text + "\n")
@@ -1362,6 +1369,13 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
     assert r.returncode == 2 and "cannot be read" in r.stderr, r.stderr
     r = subprocess.run([BUILD / "bin/roceway-controller", "--check", ROOT / "conf/samples/controller.yaml"], capture_output=True, text=True)
     assert r.returncode == 0 and r.stdout.endswith("controller.yaml: good\n"), r
+    for words, what in (((), "no configuration: --config FILE"), (("--check", f, "more"), "too many arguments")):
+        r = subprocess.run([BUILD / "bin/roceway-controller", *words], capture_output=True, text=True)
+        assert r.returncode == 2 and what in r.stderr, r
+    for words in ("--endpoints", "--print-metrics"):
+        with open("/dev/full", "w") as full:
+            r = subprocess.run([BUILD / "bin/roceway-controller", words], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert r.returncode == 1 and r.stderr == "roceway-controller: cannot write to standard output\n", r
 
 
 # --- stores that fail ------------------------------------------------------------------------------------------------------------------------

@@ -82,7 +82,9 @@ static void test_keys(void **state)
 	conf_expect_bad(
 	    "gateway: {name: a}\n", 19, 0, "expected `ports`: a list of 2 to 16 mappings, found nothing");
 	conf_expect_bad("gateway: 1\n", 11, 1, "expected a mapping of keys for `gateway`, found `1`");
-	conf_expect_bad("ports: []\n", 10, 0, "expected `name`");
+	conf_expect_bad("ports: []\n", 10, 0, "expected `gateway.name`: a name");
+	conf_expect_bad("gateway: {name: a}\nports: []\n", 29, 2,
+	    "expected a list of 2 to 16 mappings for `ports`, found 0");
 	conf_expect_bad("gateway: {name: a}\nports: [1]\n", 30, 2,
 	    "expected a list of 2 to 16 mappings for `ports`, found `1`");
 }
