@@ -20,6 +20,7 @@ struct run {
 	pcap_t *pcap;
 	pcap_dumper_t *out;
 	uint64_t n;
+	int error; /* of a packet that could not be written; 0: none */
 	/* Packets that are surely in the file, and its length then. */
 	uint64_t written;
 	int64_t size;
@@ -32,6 +33,9 @@ static void on_packet(u_char *user, const struct pcap_pkthdr *h, const u_char *d
 
 	pcap_dump((u_char *)r->out, h, data);
 	r->n++;
+	/* Behind an error libpcap drops packets without a word, and has nothing to flush. */
+	if (!r->error && ferror(pcap_dump_file(r->out)))
+		r->error = errno;
 }
 
 /* Opens the interface. NULL, after cli_error(). */
@@ -89,8 +93,10 @@ static bool wait_packets(struct run *r)
 /* What was taken is in the file. */
 static bool flush(struct run *r)
 {
-	if (pcap_dump_flush(r->out)) {
-		cli_error("cannot write the capture: %s", strerror(errno));
+	if (!r->error && pcap_dump_flush(r->out))
+		r->error = errno;
+	if (r->error) {
+		cli_error("cannot write the capture: %s", strerror(r->error));
 		return false;
 	}
 	r->written = r->n;
