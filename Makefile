@@ -248,6 +248,7 @@ $(BUILD)/tests/unit/test_gw_capture $(BUILD)/tests/fuzz/fuzz_capture: $(CAPTURE_
 FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) gateway/counters.c base/slots.c
 $(BUILD)/tests/unit/test_api_roles: $(call obj,gateway/api/role.c gateway/api/routes.c)
 $(BUILD)/tests/unit/test_gw_clock: $(call obj,gateway/clock.c gateway/utc.c)
+$(BUILD)/tests/unit/test_gw_device: $(call obj,gateway/port/device.c)
 $(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
 $(BUILD)/tests/unit/test_gw_recorder: $(call obj,gateway/datapath/jfile.c gateway/datapath/recorder.c gateway/utc.c)

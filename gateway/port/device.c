@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gateway/gw.h"
 #include "gateway/port/device.h"
@@ -65,4 +66,42 @@ void gw_device_string(const struct conf_port *p, char *out, size_t size)
 bool gw_device_is_vdev(const char *device)
 {
 	return !strncmp(device, "net_", 4) || !strncmp(device, "eth_", 4);
+}
+
+/* The kernel's driver of the device in a folder of sysfs; "": none. */
+static void kernel_driver(const char *folder, char *out, size_t size)
+{
+	char path[300], to[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/driver", folder);
+	n = readlink(path, to, sizeof(to) - 1);
+	to[n > 0 ? n : 0] = 0;
+	snprintf(out, size, "%.63s", strrchr(to, '/') ? strrchr(to, '/') + 1 : to);
+}
+
+void gw_device_why(const char *sysfs, const char *device, char *out, size_t size)
+{
+	static const char bind[] = "bind it to vfio-pci (VFIO_DEVICES in /etc/default/roceway-gateway)";
+	unsigned domain = 0, bus, slot, function;
+	char address[32], folder[256], driver[64];
+
+	if (sscanf(device, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4) {
+		domain = 0;
+		if (sscanf(device, "%x:%x.%x", &bus, &slot, &function) != 3) {
+			snprintf(out, size, "the reason is above");
+			return;
+		}
+	}
+	snprintf(address, sizeof(address), "%04x:%02x:%02x.%x", domain, bus, slot, function);
+	snprintf(folder, sizeof(folder), "%s/bus/pci/devices/%s", sysfs, address);
+	kernel_driver(folder, driver, sizeof(driver));
+	if (access(folder, F_OK) != 0)
+		snprintf(out, size, "this machine has no PCI device %s", address);
+	else if (!strncmp(driver, "mlx", 3) || !strcmp(driver, "vfio-pci") || strstr(driver, "uio"))
+		snprintf(out, size, "the reason is above; if there is none, DPDK has no driver for it");
+	else if (!*driver)
+		snprintf(out, size, "no kernel driver has it: %s", bind);
+	else
+		snprintf(out, size, "kernel driver %s has it: %s", driver, bind);
 }

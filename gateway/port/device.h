@@ -18,5 +18,8 @@ bool gw_device_is_af_packet(const char *device);
 uint32_t gw_device_ring_frame(const struct conf_port *p);
 /* Writes the string for EAL, with the values that the driver needs (af_packet's ring). */
 void gw_device_string(const struct conf_port *p, char *out, size_t size);
+/* Why EAL did not find a device, as far as sysfs (`/sys`) shows it: DPDK is silent about an address
+ * that no device has, and about a device that another driver has. */
+void gw_device_why(const char *sysfs, const char *device, char *out, size_t size);
 
 #endif

@@ -90,9 +90,10 @@ static int port_find(struct gw_app *app, unsigned idx)
 	p->l2_len = c->vlan || (c->priority_tags && c->role == CONF_ROLE_LAN) ? GW_ETH + GW_VLAN : GW_ETH;
 	p->tap_fd = p->multicast_fd = -1;
 	if (find_id(c->device, &p->id) != 0 || rte_eth_dev_info_get(p->id, &info) != 0) {
-		/* Not there, or not opened, as without the right to: DPDK has said why. */
-		gw_log(GW_LOG_ERROR, "port", "port=%s device=%s did not start: the reason is above", c->name,
-		    c->device);
+		char why[160];
+
+		gw_device_why("/sys", c->device, why, sizeof(why));
+		gw_log(GW_LOG_ERROR, "port", "port=%s device=%s did not start: %s", c->name, c->device, why);
 		return RWY_ENOENT;
 	}
 	for (unsigned i = 0; i < idx; i++)

@@ -313,7 +313,7 @@ def test_full_journal(folder):
 def test_start_failures(folder):
     """A gateway that cannot start prints the reason, exits with 1 and leaves nothing."""
     before = links(GA)
-    for old, new, word in (("iface=lan0", "iface=nosuch0", "did not start: the reason is above"), ('"-m", "128"', '"-m", "16"', "error"), ("journal_dir: " + folder, "journal_dir: /dev/shm", "mode 0700, closed to others")):
+    for old, new, word in (("iface=lan0", "iface=nosuch0", "did not start: the reason is above"), ('"net_af_packet0,iface=lan0"', '"0000:ff:1f.7"', "port=lan device=0000:ff:1f.7 did not start: this machine has no PCI device"), ('"-m", "128"', '"-m", "16"', "error"), ("journal_dir: " + folder, "journal_dir: /dev/shm", "mode 0700, closed to others")):
         g = Gateway(folder, "a")
         with open(g.config) as f:
             text = f.read()
