@@ -147,7 +147,8 @@ int gw_cert_read(struct gw_cert **out, const struct gw_cert_files *f, char *why,
 		if (which == f->certificate)
 			snprintf(why, size, "%.100s with key %.100s: %s", which, f->key, gnutls_strerror(rc));
 		else
-			snprintf(why, size, "%.160s: %s", which, gnutls_strerror(rc));
+			snprintf(why, size, "%.100s: expected %s in PEM: %.80s", which,
+			    which == f->ca ? "CA certificates" : "a revocation list", gnutls_strerror(rc));
 		gw_cert_free(c);
 		return RWY_EINVAL;
 	}

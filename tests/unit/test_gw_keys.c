@@ -316,7 +316,10 @@ static void test_bad_files(void **state)
 	write_file(path(0, "junk", "key"), junk, 0, 0600);
 	write_file(path(0, "short", "pem"), junk, 20, 0644);
 	assert_int_equal(read_cert(&c, "a", "junk", NULL, why), RWY_EINVAL);
-	assert_non_null(strstr(why, "junk.pem"));
+	assert_non_null(strstr(why, "junk.pem: expected CA certificates in PEM: "));
+	write_file(path(0, "junk", "crl"), junk, sizeof(junk) - 1, 0644); /* a certificate instead */
+	assert_int_equal(read_cert(&c, "a", "ca", "junk", why), RWY_EINVAL);
+	assert_non_null(strstr(why, "junk.crl: expected a revocation list in PEM: "));
 	assert_int_equal(read_cert(&c, "a", "short", NULL, why), RWY_EINVAL);
 	assert_int_equal(read_cert(&c, "junk", "ca", NULL, why), RWY_EINVAL);
 	assert_int_equal(read_cert(&c, "none", "ca", NULL, why), RWY_EINVAL);
