@@ -134,6 +134,11 @@ void shim_host_policy_end(struct shim_policy *p)
 	pthread_mutex_unlock(&lock);
 }
 
+const char *shim_host_file(void)
+{
+	return source_find().path;
+}
+
 void shim_say(const char *fmt, ...)
 {
 	int was = errno;

@@ -14,6 +14,8 @@
  */
 struct shim_policy *shim_host_policy(void);
 void shim_host_policy_end(struct shim_policy *p); /* NULL is allowed */
+/* The file that the policy is of. NULL: there is none, or relays are given without one. */
+const char *shim_host_file(void);
 
 /* One line on standard error: `roceway: ...`. Leaves errno. Any thread. */
 __attribute__((format(printf, 1, 2))) void shim_say(const char *fmt, ...);

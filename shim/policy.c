@@ -222,30 +222,53 @@ int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-int shim_policy_file(struct shim_policy *p, const char *path, char *err, size_t size)
+/* A zero byte would end the text: what stands behind it would not count, without a word. */
+static bool text_whole(const char *path, const char *text, size_t n, char *err, size_t size)
 {
-	char *text, why[256];
-	FILE *f = fopen(path, "re");
-	size_t n;
-	int rc;
+	const char *zero = memchr(text, 0, n);
+	unsigned line = 1;
 
-	if (!f) {
+	for (const char *c = text; zero && c < zero; c++)
+		line += *c == '\n';
+	if (zero)
+		snprintf(err, size, "%s: line %u: expected text, found a zero byte", path, line);
+	return !zero;
+}
+
+char *shim_text_file(const char *path, char *err, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	char *text = f ? malloc(SHIM_FILE_MAX + 1) : NULL;
+	size_t n = text ? fread(text, 1, SHIM_FILE_MAX + 1, f) : 0;
+	bool good = false;
+
+	if (!f || (text && ferror(f)))
 		snprintf(err, size, "%s: %s", path, strerror(errno));
-		return RWY_EINVAL;
-	}
-	text = malloc(SHIM_FILE_MAX + 1);
-	n = text ? fread(text, 1, SHIM_FILE_MAX + 1, f) : 0;
-	if (!text || ferror(f) || n > SHIM_FILE_MAX) {
-		snprintf(err, size, "%s: cannot read it, or it is longer than %d bytes", path, SHIM_FILE_MAX);
-		rc = RWY_EINVAL;
-	} else {
+	else if (!text)
+		snprintf(err, size, "%s: no memory", path);
+	else if (n > SHIM_FILE_MAX)
+		snprintf(
+		    err, size, "%s: expected a file of at most %d bytes, found more", path, SHIM_FILE_MAX);
+	else
+		good = text_whole(path, text, n, err, size);
+	if (f)
+		fclose(f);
+	if (good) {
 		text[n] = '\0';
-		rc = shim_policy_parse(p, text, why, sizeof(why));
-		if (rc)
-			snprintf(err, size, "%s: %s", path, why);
+		return text;
 	}
 	free(text);
-	fclose(f);
+	return NULL;
+}
+
+int shim_policy_file(struct shim_policy *p, const char *path, char *err, size_t size)
+{
+	char *text = shim_text_file(path, err, size), why[256];
+	int rc = text ? shim_policy_parse(p, text, why, sizeof(why)) : RWY_EINVAL;
+
+	if (text && rc)
+		snprintf(err, size, "%s: %s", path, why);
+	free(text);
 	return rc;
 }
 

@@ -188,7 +188,10 @@ int main(int argc, char **argv)
 	if (!p)
 		return USAGE;
 	status = USAGE;
-	if (!p->rules)
+	if (!p->rules && shim_host_file())
+		shim_say(
+		    "no relay is known: %s has no line `redirect PREFIX via RELAY ...`", shim_host_file());
+	else if (!p->rules)
 		shim_say("no relay is known: there is no " SHIM_FILE ", and no --via or --config");
 	else
 		status = checks ? check(p) : run(argv + optind);

@@ -10,8 +10,7 @@
 
 #include "shim/policy.h"
 
-#define BLANKS   " \t\r\n"
-#define LINE_MAX 4096
+#define BLANKS   " \t\r"
 #define PROBE_MS 250
 
 /* A line on its way through the parser. */
@@ -23,8 +22,11 @@ struct line {
 	size_t size;
 };
 
+/* found: "" and NULL are nothing. */
 static int fail(const struct line *l, const char *expected, const char *found)
 {
+	if (found && !*found)
+		found = NULL;
 	snprintf(l->err, l->size, "%s:%u: expected %s, found %s%.80s%s", l->path, l->at, expected,
 	    found ? "`" : "", found ? found : "nothing", found ? "`" : "");
 	return RWY_EINVAL;
@@ -190,25 +192,15 @@ static int whole_check(const struct line *l)
 int hagent_conf_load(struct hagent_conf *c, const char *path, char *err, size_t size)
 {
 	struct line l = {.c = c, .path = path, .err = err, .size = size};
-	FILE *f = fopen(path, "re");
-	char text[LINE_MAX];
-	int rc = 0;
+	char *all = shim_text_file(path, err, size), *rest = all, *text;
+	int rc = all ? 0 : RWY_EINVAL;
 
 	memset(c, 0, sizeof(*c));
 	c->probe_ms = PROBE_MS;
-	if (!f) {
-		snprintf(err, size, "%s: %s", path, strerror(errno));
-		return RWY_EINVAL;
-	}
-	while (!rc && fgets(text, sizeof(text), f)) {
+	while (!rc && (text = strsep(&rest, "\n"))) {
 		l.at++;
-		rc =
-		    strlen(text) == sizeof(text) - 1 ? fail(&l, "a shorter line", NULL) : line_take(&l, text);
+		rc = line_take(&l, text);
 	}
-	if (!rc && ferror(f)) {
-		snprintf(err, size, "%s: cannot read it", path);
-		rc = RWY_EINVAL;
-	}
-	fclose(f);
+	free(all);
 	return rc ? rc : whole_check(&l);
 }

@@ -21,8 +21,9 @@
 #include "shim/agent/write.h"
 #include "shim/host.h"
 
-#define USAGE   2  /* exit status */
-#define TURN_MS 20 /* longest wait for an answer of a relay */
+#define USAGE   2              /* exit status */
+#define TELL    (60 * RWY_SEC) /* the least time between two lines about one fault */
+#define TURN_MS 20             /* longest wait for an answer of a relay */
 
 struct agent {
 	struct hagent_conf conf;
@@ -34,6 +35,7 @@ struct agent {
 	char *written;         /* text of the file; NULL: not known */
 	bool dirty;            /* it is to be written */
 	bool failed;           /* the last time it was not */
+	rwy_time tell_at;      /* when that is logged again */
 	bool gone;
 	struct stat seen; /* of conf.policy */
 };
@@ -140,21 +142,25 @@ static void file_drop(struct agent *a)
 		    a->conf.write);
 }
 
-static void file_put(struct agent *a)
+static void file_put(struct agent *a, rwy_time now)
 {
 	char *text = hagent_write_text(&a->policy, a->probe, a->head);
+	const bool tell = !a->failed || now >= a->tell_at;
 
 	a->dirty = !text;
 	if (!text || (a->written && !strcmp(text, a->written))) {
 		free(text);
 		return;
 	}
-	a->failed = !hagent_write_file(a->conf.write, text);
-	a->dirty = a->failed;
-	if (a->failed) {
+	if (!hagent_write_file(a->conf.write, text, tell)) {
+		a->tell_at = tell ? now + TELL : a->tell_at;
+		a->failed = a->dirty = true;
 		free(text);
 		return;
 	}
+	if (a->failed)
+		gw_log(GW_LOG_NOTICE, "file", "%s is written again", a->conf.write);
+	a->failed = false;
 	a->gone = false;
 	free(a->written);
 	a->written = text;
@@ -180,7 +186,7 @@ static void turn(struct agent *a)
 		a->dirty = a->has_policy; /* it comes back with the lease */
 		file_drop(a);
 	} else if (a->dirty && a->has_policy && (due || !a->failed)) {
-		file_put(a);
+		file_put(a, now);
 	}
 }
 

@@ -50,7 +50,7 @@ char *hagent_write_text(const struct shim_policy *policy, const struct hagent_pr
 	return NULL;
 }
 
-bool hagent_write_file(const char *path, const char *text)
+bool hagent_write_file(const char *path, const char *text, bool tell)
 {
 	char other[512];
 	FILE *f;
@@ -65,7 +65,9 @@ bool hagent_write_file(const char *path, const char *text)
 		good = fclose(f) == 0 && good;
 	if (good && rename(other, path) == 0)
 		return true;
-	gw_log(GW_LOG_ERROR, "file", "%s: %s", path, strerror(errno));
+	if (tell)
+		gw_log(GW_LOG_ERROR, "file", "%s: %s: programs go by the file before, if there is one", path,
+		    strerror(errno));
 	unlink(other);
 	return false;
 }

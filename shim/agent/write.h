@@ -11,8 +11,8 @@
  * so. The caller frees it. NULL: no memory.
  */
 char *hagent_write_text(const struct shim_policy *policy, const struct hagent_probe *probe, const char *head);
-/* Puts the text in the file's place by renaming. False: the file is as it was; a log line says
- * why. */
-bool hagent_write_file(const char *path, const char *text);
+/* Puts the text in the file's place by renaming. False: the file is as it was. tell: a log line
+ * says why. */
+bool hagent_write_file(const char *path, const char *text, bool tell);
 
 #endif

@@ -138,13 +138,14 @@ def test_bad_configurations():
         f = Path(d) / "agent.conf"
         for text, words in (
                 ("", "expected `controller` or `policy`, found none"), (good + "policy /x\n", "found both"), ("controller http://x\n", ":1: expected https://HOST:PORT, found `http://x`"),
-                ("controller https://x/y\n", "https://HOST:PORT"), ("\n\ncolour red\n", ":3: expected controller, ca,"), ("ca\n", ":1: expected a path from the root, found ``"),
+                ("controller https://x/y\n", "https://HOST:PORT"), ("\n\ncolour red\n", ":3: expected controller, ca,"), ("ca\n", ":1: expected a path from the root, found nothing"),
                 ("ca x\n", "a path from the root, found `x`"), ("ca /x\nca /y\n", ":2: expected each word once, found `/y`"), ("ca /x /y\n", "one value, found `/y`"),
                 ("site a/b\n", "a name of at most 31"), ("site " + "x" * 32 + "\n", "a name of at most 31"), ("probe 49\n", "milliseconds from 50 to 60000, found `49`"),
                 ("probe -100\n", "milliseconds"), ("probe 1e3\n", "milliseconds"), ("after-lease never\n", "`keep` or `drop`, found `never`"),
                 (good.replace("site a\n", ""), "expected `site` beside `controller`, found nothing"), (good.replace("key /x\n", ""), "expected `key`"),
                 (good + "write /etc/roceway/redirect.conf\n", "another file than the operator's"), ("policy /x\nwrite /x\n", "another file than the operator's"),
-                ("controller " + " ".join(f"https://192.0.2.{i}" for i in range(9)) + "\n", "at most 8 controllers"), ("#" * 5000 + "\n", "a shorter line")):
+                ("controller " + " ".join(f"https://192.0.2.{i}" for i in range(9)) + "\n", "at most 8 controllers"), ("#" * 600000, "a file of at most 524288 bytes"),
+                ("\nsite a\0\n", "line 2: expected text, found a zero byte"), ("policy /" + "x" * 5000 + "\n", "a shorter path")):
             f.write_text(text)
             for word in ("--check", "--config"):
                 r = subprocess.run([AGENT, word, f], capture_output=True, text=True, timeout=20)
@@ -160,7 +161,23 @@ def test_bad_configurations():
     assert said[0].returncode == 0 and said[0].stdout == said[1].stdout != "", said
     for words in ((), ("--colour",), ("--check", "/a", "--config", "/b"), ("--check", "/a", "b")):
         assert subprocess.run([AGENT, *words], capture_output=True).returncode == 2, words
-    assert subprocess.run([AGENT, "--check", "/nothing"], capture_output=True, text=True).stderr.startswith("/nothing: No such file")
+    for path, words in (("/nothing", "No such file"), ("/", "Is a directory"), ("/dev/zero", "a file of at most 524288 bytes")):
+        r = subprocess.run([AGENT, "--check", path], capture_output=True, text=True, timeout=20)
+        assert r.returncode == 2 and r.stderr.startswith(path + ": ") and words in r.stderr, r
+
+
+def test_a_file_that_cannot_be_written_is_told_once():
+    with temporary() as d:
+        (Path(d) / "policy").write_text("redirect 10.2.0.0/24 via 127.0.0.1\n")
+        (Path(d) / "redirect.conf").mkdir()
+        a = Agent(d, f"policy {d}/policy", fresh=False)
+        a.says("redirect.conf: Is a directory")
+        time.sleep(1)  # several turns
+        assert a.log.read_text().count("Is a directory") == 1, a.log.read_text()
+        a.written.rmdir()
+        a.says("redirect.conf is written again")
+        a.becomes("redirect 10.2.0.0/24 via 127.0.0.1,weight=1,port=4795,down")
+        a.stop()
 
 
 # --- a file of the operator ---------------------------------------------------------------------------

@@ -56,7 +56,9 @@ def test_bad_files():
     with tempfile.TemporaryDirectory() as d:
         f = Path(d) / "redirect.conf"
         for text, words in (("redirect 10.0.0.0/8\n", "line 1: expected `via`, found nothing"), ("\n\nhello\n", "line 3: expected redirect PREFIX"),
-                            ("#" * 600000, "longer than 524288 bytes"), ("# nothing\n", "no relay is known")):
+                            ("#" * 600000, "expected a file of at most 524288 bytes, found more"), ("# nothing\n", "no relay is known: " + str(f) + " has no line `redirect"),
+                            ("\0redirect 10.0.0.0/8 via 192.0.2.1\n", "line 1: expected text, found a zero byte"),
+                            ("redirect 10.0.0.0/8 via 192.0.2.1\n\0", "line 2: expected text, found a zero byte")):
             f.write_text(text)
             code, _, err = run("--config", f, "true")
             assert code == 2 and words in err and len(err.splitlines()) == 1, (text[:20], err)
