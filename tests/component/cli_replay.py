@@ -297,6 +297,8 @@ def test_bad_input():
         refused(near + " is no address of a laboratory", good, *lab[:3], near, *lab[4:], code=2)
     r = run(good, *lab[:3], "8.8.8.8", "--interface", "none0", "--pair", ":1", "--yes-this-host")  # it gets further: to the interface, or the raw socket
     assert r.returncode == 1 and "laboratory" not in r.stderr and r.stderr.count("\n") == 1, r
+    for where in ("7470", ":", "host:", ":0", ":65536", ":99999999999999999999", "host:rdma", ":-1", "x" * 300 + ":1"):
+        refused(f"--pair: '{where}' is not HOST:PORT or :PORT", good, *lab[:6], "--pair", where, code=2)
     refused("10.9.9.9 has no RC connection", good, "--as", "10.9.9.9", *lab[2:], code=2)
     refused("No such file", "--sim", ROOM + "/none")
     refused("is empty", "--sim", write(b""))

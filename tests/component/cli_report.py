@@ -98,8 +98,10 @@ def test_interrupt_and_full_disk():
         r = report(s.path, d, "--output", "/dev/full", want=1, env=env)
         assert r.stderr == "roceway: cannot write /dev/full: No space left on device\n" and not r.stdout, r
         assert Path("/dev/full").is_char_device() and not list(tmp.iterdir())
-        small = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=8k tmpfs "$0" && "$@"; code=$?; ls -A "$0"; exit $code', tmp]
-        if subprocess.run([*small, "true"], capture_output=True).returncode == 0:  # root
+        for size in 8, 12, 16, 20, 24:  # it becomes full in one part or in another
+            small = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size={size}k tmpfs "$0" && "$@"; code=$?; ls -A "$0"; exit $code', tmp]
+            if subprocess.run([*small, "true"], capture_output=True).returncode:
+                break  # not root
             r = subprocess.run([*small, CLI, "--socket", s.path, "report", "--interval", "0", "--output", tmp / "x"], capture_output=True, text=True, timeout=60)
             assert r.returncode == 1 and r.stdout == "" and "No space left on device" in r.stderr, r
         r = report(s.path, d, want=1, env={"TMPDIR": d + "/none"})

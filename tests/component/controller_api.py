@@ -6,6 +6,7 @@
 import contextlib
 import json
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -235,6 +236,14 @@ def test_the_ca_refuses_what_would_spoil_it(w):
     assert before == files()
     assert subprocess.run([ROOT / "tools/ca/roceway-ca", w.ca.dir / "new", "init", "more"], capture_output=True).returncode == 2
     assert not (w.ca.dir / "new").exists()
+    r = subprocess.run([ROOT / "tools/ca/roceway-ca", w.ca.dir, "issue", "a", "king"], capture_output=True, text=True)
+    assert r.stderr == "roceway-ca: ROLE: expected one of controller, gateway, operator, scheduler, network, container or host, found `king`\n", r
+    (w.ca.dir / "half/crl.pem.new").mkdir(parents=True)  # the last step of init fails
+    half = [ROOT / "tools/ca/roceway-ca", w.ca.dir / "half", "init"]
+    assert subprocess.run(half, capture_output=True).returncode == 1
+    (w.ca.dir / "half/crl.pem.new").rmdir()
+    assert subprocess.run(half, capture_output=True).returncode == 0
+    shutil.rmtree(w.ca.dir / "half")
     r = subprocess.run([ROOT / "tools/ca/roceway-ca", w.ca.dir / "new", "list"], capture_output=True, text=True)
     assert r.returncode == 1 and r.stderr.startswith("roceway-ca: no CA in "), r.stderr
 

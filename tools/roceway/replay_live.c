@@ -96,6 +96,10 @@ static bool read_words(const struct cli *cli, struct words *w)
 	if (!address(cli, "to", &w->to, &has) || !address(cli, "address", &w->own, &w->has_own) ||
 	    !address(cli, "via", &w->via, &w->has_via))
 		return false;
+	if (!rp_pair_is(w->pair)) {
+		cli_error("--pair: '%s' is not HOST:PORT or :PORT", w->pair);
+		return false;
+	}
 	if (rp_is_lab(&w->to) || cli_value(cli, "yes-this-host"))
 		return true;
 	cli_error("--to: %s is no address of a laboratory (private, link-local, benchmark or documentation): "

@@ -55,10 +55,22 @@ static FILE *part(struct report *r, const char *name)
 	return f;
 }
 
+/* Why an earlier write failed: another one of some pages fails in the same way. The part is of no
+ * use any more. */
+static int write_again(int fd)
+{
+	static const char pages[16384];
+
+	for (unsigned i = 0; i < 2; i++) /* the first one may find room for a piece */
+		if (write(fd, pages, sizeof(pages)) < 0)
+			return errno;
+	return EIO;
+}
+
 static void part_close(struct report *r, FILE *f)
 {
-	const bool bad = ferror(f);
-	const int rc = fclose(f) ? errno : bad ? EIO : 0;
+	const int bad = ferror(f) ? write_again(fileno(f)) : 0;
+	const int rc = fclose(f) && !bad ? errno : bad;
 
 	if (rc && !r->failed)
 		r->failed = rc;

@@ -472,7 +472,8 @@ static int run_reload(const struct cli *cli)
 
 const struct cli_cmd cmd_reload = {.name = "reload",
     .text = "has the gateway read its configuration file again",
-    "Tunnels, tenants and the log level are applied. A file that is wrong, or that changes what needs\n"
-    "a restart, is refused: the message says where, and nothing changes. Tunnels and tenants that are\n"
-    "not in the file are removed, but for those of the control center.\n",
+    "Tunnels, tenants, siblings, the gateway's weight, the groups of the API and the log level are\n"
+    "applied, and certificates read again. A file that is wrong, or that changes what needs a restart,\n"
+    "is refused: the message says where, and nothing changes. Tunnels and tenants that are not in the\n"
+    "file are removed, but for those of the control center.\n",
     .run = run_reload};

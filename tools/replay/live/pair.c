@@ -61,6 +61,19 @@ static int wait_for(int listener, const char *where, rwy_dur wait, struct rp_err
 	return fd >= 0 ? fd : rp_fail(err, "--pair %s: nobody connected", where);
 }
 
+bool rp_pair_is(const char *where)
+{
+	const char *colon = strrchr(where, ':');
+	unsigned long port;
+	char *end;
+
+	if (!colon || colon - where >= TEXT_MAX || colon[1] < '0' || colon[1] > '9')
+		return false;
+	errno = 0;
+	port = strtoul(colon + 1, &end, 10);
+	return !errno && !*end && port > 0 && port <= 65535;
+}
+
 int rp_pair_open(struct rp_pair *p, const char *where, rwy_dur wait, struct rp_error *err)
 {
 	const char *colon = strrchr(where, ':');
@@ -73,7 +86,7 @@ int rp_pair_open(struct rp_pair *p, const char *where, rwy_dur wait, struct rp_e
 
 	memset(p, 0, sizeof(*p));
 	p->fd = -1;
-	if (!colon || !colon[1] || colon - where >= TEXT_MAX)
+	if (!rp_pair_is(where))
 		return rp_fail(err, "--pair: '%s' is not HOST:PORT or :PORT", where);
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - where), where);
 	rc = getaddrinfo(listens ? NULL : host, colon + 1, &hints, &list);

@@ -22,6 +22,8 @@ struct rp_pair {
 	struct rp_end *mine, *theirs; /* in the same order */
 };
 
+/* True for "HOST:PORT" and ":PORT", with the number of a port. */
+bool rp_pair_is(const char *where);
 /*
  * Connects to "HOST:PORT", or waits for the other one at ":PORT", up to `wait`. 0, or -1 and *err.
  */
