@@ -436,6 +436,10 @@ enum rwy_http_fail rwy_http_stream(struct rwy_http *h, const char *url, long sil
 	curl_easy_setopt(h->curl, CURLOPT_BUFFERSIZE, READ_MAX);
 	fail = ask_long(h, on_stream_data, silence_ms, ctx, rc, &code);
 	(void)get_answer(h, code, out);
+	if (fail == RWY_HTTP_LATE && !*h->why) { /* libcurl has no word for it */
+		snprintf(h->why, sizeof(h->why), "no answer in %ld seconds", silence_ms / 1000);
+		out->why = h->why;
+	}
 	return fail;
 }
 

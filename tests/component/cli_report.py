@@ -79,6 +79,25 @@ def test_without_a_gateway():
     assert set(Path("/tmp").glob("roceway-report-*")) <= before, "a folder is left behind"
 
 
+def test_a_gateway_that_goes():
+    """It answers at first: the report has what it said, and the exit status tells that this is not all."""
+    with tempfile.TemporaryDirectory() as d, Server() as s:
+        out, tmp = Path(d) / "x.tar.gz", Path(d) / "tmp"
+        tmp.mkdir()
+        p = subprocess.Popen([CLI, "--socket", s.path, "report", "--interval", "1", "--output", out], stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp)})
+        end = time.monotonic() + 30
+        while not list(tmp.glob("roceway-report-*/drain.json")):
+            assert p.poll() is None and time.monotonic() < end
+            time.sleep(0.01)
+        s.proc.stdin.close()  # it ends
+        s.proc.stdin = None
+        s.proc.wait(20)
+        said = p.communicate(timeout=30)[1]
+        files = unpack(out)
+        assert p.returncode == 1 and "cannot reach the gateway" in said and "does not answer" in files["missing.txt"], (p.returncode, said)
+        assert "counters-1.json" in files and "counters-2.json" not in files
+
+
 def test_interrupt_and_full_disk():
     """Nothing is left behind, neither the folder nor a part of the file, and one line says why."""
     with tempfile.TemporaryDirectory() as d, Server() as s:

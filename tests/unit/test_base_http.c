@@ -415,6 +415,24 @@ static void lines_end(void **state)
 	assert_string_equal(l.text, "");
 }
 
+static int on_stream(void *ctx, const void *data, size_t len)
+{
+	return 0;
+}
+
+static void silence_has_a_reason(void **state)
+{
+	static const struct rwy_http_stream_ops ops = {.data = on_stream, .tick = on_tick};
+	struct rwy_http *h = client(100);
+	struct rwy_http_answer a;
+	int rc;
+
+	start_tcp(true, SAY(""));
+	assert_int_equal(rwy_http_stream(h, server.url, 1000, &ops, NULL, &rc, &a), RWY_HTTP_LATE);
+	assert_string_equal(a.why, "no answer in 1 seconds");
+	stop(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +448,7 @@ int main(void)
 	    cmocka_unit_test(another_thread_wakes),
 	    cmocka_unit_test(lines_come_whole),
 	    cmocka_unit_test(lines_end),
+	    cmocka_unit_test(silence_has_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,8 +218,8 @@ static bool add_gateway(struct report *r, double interval)
 		add_page(r, pages[i][0], pages[i][1]);
 	for (double left = interval; left > 0 && !report_stopped; left -= 0.1)
 		usleep((useconds_t)(left < 0.1 ? left * 1e6 : 1e5));
-	add_page(r, "/v1/counters?workers=1", "counters-2.json");
-	return true;
+	/* It may have gone meanwhile. */
+	return add_page(r, "/v1/counters?workers=1", "counters-2.json");
 }
 
 /* The value of `journal_dir` in the configuration; its default if that has none. */
