@@ -657,6 +657,11 @@ def test_watch():
         assert re.fullmatch(r"all \d+ that match are 0 \(--all shows them\)\n", s.cli("counters drop_tenant").stdout), s.cli("counters drop_tenant").stdout
         r = s.cli("counters drop_nosuch", 1)
         assert r.stdout == "" and r.stderr == "roceway: no counter has drop_nosuch in its name or place\n", r
+        r = s.cli("counters drop_nosuch --watch 50ms --count 1", 1)
+        assert r.stdout == "" and r.stderr == "roceway: no counter has drop_nosuch in its name or place\n", r
+        r = s.cli("counters drop_nosuch --json", 1)
+        assert json.loads(r.stdout)["counters"] == [] and r.stderr == "roceway: no counter has drop_nosuch in its name or place\n", r
+        assert json.loads(s.cli("counters drop_tenant --json").stdout)["counters"] == []
         text = s.cli("counters --watch 50ms --count 2").stdout
         fits(text)
         assert text.count("PER SECOND") == 2 and re.search(r"^engine +lan_rx_packets +\d+ +\+1000 ", text, re.M), text

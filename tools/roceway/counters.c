@@ -73,6 +73,12 @@ static void print_values(const json_t *j)
 	table_print(t);
 }
 
+static int none_has(const struct cli *cli)
+{
+	cli_error("no counter has %s in its name or place", cli->operand);
+	return EXIT_ERROR;
+}
+
 /* An empty table does not tell counters that are 0 from a word that no counter has. */
 static int explain_nothing(const struct cli *cli)
 {
@@ -82,10 +88,10 @@ static int explain_nothing(const struct cli *cli)
 	if (!all)
 		return EXIT_ERROR;
 	json_decref(all);
-	if (!n) {
-		cli_error("no counter has %s in its name or place", cli->operand);
-		return EXIT_ERROR;
-	}
+	if (!n)
+		return none_has(cli);
+	if (cli->json)
+		return EXIT_OK;
 	if (n == 1)
 		puts("the one that matches is 0 (--all shows it)");
 	else
@@ -165,6 +171,10 @@ static int watch(const struct cli *cli, const struct timespec *interval, unsigne
 {
 	json_t *before = fetch(cli, false);
 
+	if (before && cli->operand && !json_array_size(json_object_get(before, "counters"))) {
+		json_decref(before);
+		return none_has(cli);
+	}
 	for (unsigned long i = 0; before && (!count || i < count); i++) {
 		json_t *after, *d;
 
@@ -210,9 +220,11 @@ static int run_counters(const struct cli *cli)
 	j = fetch(cli, !cli_value(cli, "all"));
 	if (!j)
 		return EXIT_ERROR;
-	empty = cli->operand && !cli->json && !json_array_size(json_object_get(j, "counters"));
-	if (!empty)
-		(cli->json ? print_json : print_values)(j);
+	empty = cli->operand && !json_array_size(json_object_get(j, "counters"));
+	if (cli->json)
+		print_json(j);
+	else if (!empty)
+		print_values(j);
 	json_decref(j);
 	return empty ? explain_nothing(cli) : EXIT_OK;
 }
