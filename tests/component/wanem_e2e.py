@@ -420,8 +420,20 @@ class Tests:
         time.sleep(0.5)
         self.check(cpu() - before <= 2, "idle: it sleeps", "%d ticks" % (cpu() - before))
 
+    def full_disk(self):
+        """It says so when it happens, goes on with the link, and its status tells it."""
+        w = Wanem(self.folder, "--pcap", "/dev/full", "--stats-interval", "50ms")
+        lines = [w.proc.stderr.readline() for _ in range(3)]
+        self.check(sum(l == "wanem: --pcap: No space left on device: the capture ends here\n" for l in lines) == 1, "a full disk is told", "".join(lines))
+        with open("/dev/full", "w") as full:
+            r = subprocess.run((WANEM, "ctl", w.control, "stats"), stdout=full, stderr=subprocess.PIPE, text=True)
+        self.check(r.returncode == 1 and "cannot write to standard output" in r.stderr, "statistics that nobody gets fail", r.stderr)
+        code, text = w.stop()
+        self.check(code == 1 and "--pcap" not in text, "a capture that failed: exit 1", text.strip())
+
     def run(self):
         self.command_line()
+        self.full_disk()
         pcap = os.path.join(self.folder, "out.pcap")
         w = Wanem(self.folder, "--seed", "11", "--pcap", pcap)
         for test in (self.transparent, self.delay, self.directions, self.jitter, self.loss, self.mangle, self.rate,

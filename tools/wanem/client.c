@@ -67,6 +67,10 @@ static int print_reply(int fd)
 		fprintf(stderr, "wanem: no reply: %s\n", n < 0 ? strerror(errno) : "connection closed");
 		return 1;
 	}
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "wanem: cannot write to standard output\n");
+		return 1;
+	}
 	return is_error;
 }
 

@@ -262,8 +262,7 @@ fail:
 static void close_all(struct wanem *w)
 {
 	wanem_ctl_close(w->ctl);
-	if (w->pcap && fclose(w->pcap))
-		perror("wanem: pcap");
+	w->pcap_failed |= !wanem_pcap_check(&w->pcap, true);
 	for (int i = 0; i < 2; i++) {
 		wanem_netif_close(&w->nif[i]);
 		wanem_line_free(&w->dir[i].line);
@@ -335,5 +334,5 @@ int main(int argc, char **argv)
 			rc = link_run(&a, &w, &mask);
 	}
 	close_all(&w);
-	return rc;
+	return rc ? rc : w.pcap_failed;
 }

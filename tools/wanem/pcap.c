@@ -3,6 +3,9 @@
  */
 #include "tools/wanem/pcap.h"
 
+#include <errno.h>
+#include <string.h>
+
 #define MAGIC_NS      0xa1b23c4du
 #define LINK_ETHERNET 1
 #define BUFFER        (1 << 20)
@@ -26,4 +29,19 @@ void wanem_pcap_write(FILE *f, const uint8_t *frame, uint32_t len, uint64_t real
 
 	fwrite(head, sizeof(head), 1, f);
 	fwrite(frame, len, 1, f);
+}
+
+bool wanem_pcap_check(FILE **f, bool is_end)
+{
+	int error;
+
+	if (!*f || (!is_end && !ferror(*f)))
+		return true;
+	error = ferror(*f) ? errno : 0; /* of the write before */
+	if (fclose(*f) && !error)
+		error = errno;
+	*f = NULL;
+	if (error)
+		fprintf(stderr, "wanem: --pcap: %s: the capture ends here\n", strerror(error));
+	return !error;
 }

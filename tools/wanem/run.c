@@ -136,6 +136,7 @@ static void retire(struct wanem *w, struct wanem_dir *dir, const struct loop *lo
 			if (w->pcap)
 				wanem_pcap_write(w->pcap, wanem_line_data(&dir->line, pkt->slot), pkt->len,
 				    loop->now + (uint64_t)loop->real_minus_mono);
+			w->pcap_failed |= !wanem_pcap_check(&w->pcap, false);
 		}
 		wanem_line_put(&dir->line, pkt->slot);
 	}
@@ -300,6 +301,7 @@ static void report(struct wanem *w, struct loop *loop)
 	loop->stats_at = loop->now + w->stats_interval;
 	if (w->pcap)
 		fflush(w->pcap);
+	w->pcap_failed |= !wanem_pcap_check(&w->pcap, false);
 }
 
 int wanem_run(struct wanem *w, const volatile sig_atomic_t *stop, const sigset_t *mask, struct wanem_err *err)

@@ -35,6 +35,7 @@ struct wanem {
 	struct wanem_dir dir[2]; /* a-to-b, b-to-a */
 	struct wanem_ctl *ctl;   /* NULL: no control socket */
 	FILE *pcap;              /* NULL: no capture */
+	bool pcap_failed;        /* it could not be written: it has ended */
 	uint64_t seed;
 	uint64_t coalesce;       /* ns that frames gather before a wake-up; or ..._AUTO */
 	uint64_t stats_interval; /* ns, 0: none */
