@@ -304,8 +304,11 @@ struct eng {
 	uint32_t *journal_free; /* numbers of free journal entries */
 	uint32_t journal_free_n;
 	rwy_time journal_until;     /* cfg.journal_for is over */
-	struct eng_orphan *orphans; /* entries of an earlier process, by VNI */
+	struct eng_orphan *orphans; /* entries of an earlier process, by VNI and key */
 	uint32_t orphans_n;
+	uint32_t restore_cursor; /* orphan that is tried next */
+	rwy_time restore_at;     /* some found no memory: they are tried then; else RWY_NEVER */
+	rwy_dur restore_wait;    /* between the last two tries */
 	bool closing; /* eng_free runs: journal entries stay for the next process, unless settled */
 	struct eng_settle settle;
 	rwy_time peer_at; /* the first of eng_tunnel.peer.at */

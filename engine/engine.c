@@ -47,7 +47,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->hash_seed = rwy_mix64(~cfg->seed);
 	e->now = e->started = now;
 	e->wheel_tick = now >> ENG_WHEEL_SHIFT;
-	e->settle.at = e->peer_at = RWY_NEVER;
+	e->settle.at = e->peer_at = e->restore_at = RWY_NEVER;
 	e->responder_slab.size = rwy_slab_size(sizeof(struct eng_responder));
 	e->requester_slab.size = rwy_slab_size(sizeof(struct eng_requester));
 	e->pair_slab.size = rwy_slab_size(sizeof(struct eng_pair));
@@ -234,6 +234,8 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 		eng_settle_step(e, now);
 	if (now >= e->peer_at)
 		eng_peer_step(e, now);
+	if (now >= e->restore_at)
+		eng_journal_restore_again(e, now);
 	return total;
 }
 
@@ -249,6 +251,7 @@ rwy_time eng_next(const struct eng *e)
 	if (e->dirty_head)
 		return e->now;
 	at = rwy_time_min(at, rwy_time_min(eng_pair_next(e), rwy_time_min(e->settle.at, e->peer_at)));
+	at = rwy_time_min(at, e->restore_at);
 	if (e->rps)
 		at = rwy_time_min(at, eng_rp_next(e));
 	if (e->causal_due)

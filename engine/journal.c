@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "engine/responder.h"
+#include "engine/table.h"
 
 struct eng_orphan {
-	uint32_t vni, at; /* tenant and number of the entry */
+	uint32_t vni, hash, at; /* tenant, hash of the key, number of the entry */
 };
 #define ORPHAN_TAKEN UINT32_MAX /* eng_orphan.at: taken up or released */
 
@@ -17,7 +18,16 @@ static int orphan_order(const void *a, const void *b)
 
 	if (x->vni != y->vni)
 		return x->vni < y->vni ? -1 : 1;
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
 	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Of a key without its tenant: the numbers of tenants are this process's own. */
+static uint32_t orphan_hash(
+    const struct eng *e, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t qpn)
+{
+	return eng_key_hash(e->hash_seed, &(struct eng_key){*src, *dst, qpn, 0}, false);
 }
 
 /* Sorted by VNI: a tenant that is added later looks only at its own entries. */
@@ -28,21 +38,27 @@ static int orphans_find(struct eng *e, uint32_t n)
 	e->orphans = malloc(n * sizeof(*e->orphans));
 	if (!e->orphans)
 		return RWY_ENOMEM;
-	for (uint32_t i = 0; i < e->cfg.journal_n; i++)
-		if (atomic_load_explicit(&e->cfg.journal[i].used, memory_order_relaxed))
-			e->orphans[e->orphans_n++] = (struct eng_orphan){e->cfg.journal[i].vni, i};
+	for (uint32_t i = 0; i < e->cfg.journal_n; i++) {
+		const struct eng_journal_entry *j = &e->cfg.journal[i];
+
+		if (atomic_load_explicit(&j->used, memory_order_relaxed))
+			e->orphans[e->orphans_n++] =
+			    (struct eng_orphan){j->vni, orphan_hash(e, &j->src, &j->dst, j->qpn), i};
+	}
 	qsort(e->orphans, e->orphans_n, sizeof(*e->orphans), orphan_order);
 	return 0;
 }
 
-static uint32_t orphans_first(const struct eng *e, uint32_t vni)
+/* The first one of that VNI with that hash or a later one. */
+static uint32_t orphans_from(const struct eng *e, uint32_t vni, uint32_t hash)
 {
 	uint32_t lo = 0, hi = e->orphans_n;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
+		const struct eng_orphan *o = &e->orphans[mid];
 
-		if (e->orphans[mid].vni < vni)
+		if (o->vni < vni || (o->vni == vni && o->hash < hash))
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -133,18 +149,40 @@ void eng_journal_forget(struct eng_responder *rs)
 	rs->journal = NULL;
 }
 
-struct eng_journal_entry *eng_journal_next_orphan(struct eng *e, uint32_t vni, uint32_t *cursor)
+struct eng_journal_entry *eng_journal_orphan(const struct eng *e, uint32_t i)
 {
-	for (uint32_t i = *cursor ? *cursor : orphans_first(e, vni);
-	     i < e->orphans_n && e->orphans[i].vni == vni; i++) {
-		struct eng_journal_entry *j;
+	return e->orphans[i].at == ORPHAN_TAKEN ? NULL : &e->cfg.journal[e->orphans[i].at];
+}
 
-		if (e->orphans[i].at == ORPHAN_TAKEN)
+struct eng_journal_entry *eng_journal_next_orphan(const struct eng *e, uint32_t vni, uint32_t *cursor)
+{
+	for (uint32_t i = *cursor ? *cursor : orphans_from(e, vni, 0);
+	     i < e->orphans_n && e->orphans[i].vni == vni; i++) {
+		struct eng_journal_entry *j = eng_journal_orphan(e, i);
+
+		if (!j)
 			continue; /* the tenant was removed and added again */
-		j = &e->cfg.journal[e->orphans[i].at];
-		e->orphans[i].at = ORPHAN_TAKEN;
 		*cursor = i + 1;
 		return j;
 	}
 	return NULL;
+}
+
+void eng_journal_take_orphan(struct eng *e, uint32_t i)
+{
+	e->orphans[i].at = ORPHAN_TAKEN;
+}
+
+bool eng_journal_find_orphan(const struct eng *e, const struct eng_key *k, uint32_t *i)
+{
+	const uint32_t vni = e->tenant[k->tenant]->cfg.vni, hash = orphan_hash(e, &k->src, &k->dst, k->qpn);
+
+	for (*i = orphans_from(e, vni, hash);
+	     *i < e->orphans_n && e->orphans[*i].vni == vni && e->orphans[*i].hash == hash; ++*i) {
+		const struct eng_journal_entry *j = eng_journal_orphan(e, *i);
+
+		if (j && j->qpn == k->qpn && rwy_ip_eq(&j->src, &k->src) && rwy_ip_eq(&j->dst, &k->dst))
+			return true;
+	}
+	return false;
 }

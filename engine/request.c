@@ -363,6 +363,10 @@ void eng_responder_take_request(
 void eng_responder_first_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
+	if (eng_journal_waits(rs->side.e, &rs->side.key, now)) {
+		eng_responder_early_request(rs, pkt, b, now);
+		return;
+	}
 	eng_responder_learn_header(rs, pkt, b);
 	eng_responder_start(rs, pkt->psn, 0, now);
 	eng_responder_take_request(rs, pkt, b, now);

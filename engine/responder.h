@@ -190,14 +190,33 @@ void eng_journal_note(struct eng_responder *rs);
 void eng_journal_note_all(struct eng_responder *rs);
 /* Releases the entry of rs, if it has one. */
 void eng_journal_forget(struct eng_responder *rs);
-/* The next entry of an earlier process with this VNI; NULL: no more. *cursor starts with 0. */
-struct eng_journal_entry *eng_journal_next_orphan(struct eng *e, uint32_t vni, uint32_t *cursor);
+/* Entry i of e->orphans; NULL: it is taken up or released. */
+struct eng_journal_entry *eng_journal_orphan(const struct eng *e, uint32_t i);
+/*
+ * The next entry of an earlier process with this VNI; NULL: no more. *cursor starts with 0; it is
+ * one more than the entry's place in e->orphans.
+ */
+struct eng_journal_entry *eng_journal_next_orphan(const struct eng *e, uint32_t vni, uint32_t *cursor);
+/* Entry i of e->orphans is taken up or released: nobody finds it any more. */
+void eng_journal_take_orphan(struct eng *e, uint32_t i);
+/* The place in e->orphans of the entry with that key, whose tenant is there; false: none. */
+bool eng_journal_find_orphan(const struct eng *e, const struct eng_key *k, uint32_t *i);
 /* The entry is free again. */
 void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
 
 /* --- restore.c --- */
-/* Takes up the tenant's connections of an earlier process and asks the far gateway about each. */
+/*
+ * Takes up the tenant's connections of an earlier process and asks the far gateway about each. An
+ * entry for which there is no memory waits until there is some, or e->journal_until.
+ */
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now);
+/* At e->restore_at: entries that wait are tried again, up to the first that finds no memory. */
+void eng_journal_restore_again(struct eng *e, rwy_time now);
+/*
+ * An entry with that key waits: what its host sends now is not of a new connection, and the far
+ * gateway's question has no answer yet. It is tried next.
+ */
+bool eng_journal_waits(struct eng *e, const struct eng_key *k, rwy_time now);
 /*
  * LOST (peer.h): nobody knows what the host has ACKs for. RESUME promises more requests than the
  * far gateway or its host can have, so that the connection ends at both hosts. False: no memory.

@@ -6,8 +6,14 @@
 #include "engine/causal.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/place.h"
 #include "engine/responder.h"
+#include "engine/steer.h"
 #include "engine/tenants.h"
+
+/* So long after an entry found no memory it is tried again: at first, and at most. */
+#define AGAIN_FIRST RWY_MS
+#define AGAIN_MAX   (256 * RWY_MS)
 
 static bool send_resume(struct eng_responder *rs, rwy_time now)
 {
@@ -56,11 +62,12 @@ static bool resume(struct eng_responder *rs, rwy_time now)
 	eng_responder_enter(rs, ENG_R_RESUMING);
 	if (eng_responder_open(rs, now) && send_resume(rs, now))
 		return true;
-	rs->journal = NULL; /* the caller releases the entry */
+	rs->journal = NULL; /* the entry waits until there is memory */
 	eng_responder_free(rs, now);
 	return false;
 }
 
+/* False: no memory. */
 static bool resume_connection(
     struct eng *e, const struct eng_key *k, struct eng_journal_entry *j, rwy_time now)
 {
@@ -89,34 +96,110 @@ bool eng_responder_restore_lost(
 	return rs && resume(rs, now);
 }
 
-/* No, if the connection has begun anew. That its remote host sends requests again says nothing. */
+/*
+ * No, if the connection has begun anew, or no tunnel leads to its remote host. That its remote host
+ * sends requests again says nothing.
+ */
 static bool may_resume(const struct eng *e, const struct eng_key *k, const struct eng_journal_entry *j)
 {
 	const struct eng_responder *rs = (const struct eng_responder *)eng_find(e, k, false);
 
-	return !rs || (rs->side.state == ENG_R_NEW && rs->local_qpn == j->lqpn);
+	if (rs)
+		return rs->side.state == ENG_R_NEW && (!rs->local_qpn || rs->local_qpn == j->lqpn);
+	return eng_place_elsewhere(e, k, false) < 0 && eng_steer(e, k->tenant, &k->src, &k->dst, k->qpn) >= 0;
+}
+
+enum outcome { TAKEN_UP, LEFT, WAITS, OUTCOMES };
+
+/* LEFT: an old or invalid entry, or of a connection that exists no longer. WAITS: no memory. */
+static enum outcome restore_entry(struct eng *e, uint32_t tenant, struct eng_journal_entry *j, rwy_time now)
+{
+	const struct eng_key k = {j->src, j->dst, j->qpn, tenant};
+
+	if (now >= e->journal_until || j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff ||
+	    !may_resume(e, &k, j)) {
+		eng_journal_release(e, j);
+		return LEFT;
+	}
+	return resume_connection(e, &k, j, now) ? TAKEN_UP : WAITS;
+}
+
+static void log_outcomes(struct eng *e, const unsigned n[OUTCOMES])
+{
+	if (n[TAKEN_UP] || n[LEFT] || n[WAITS])
+		eng_log(e, n[LEFT] || n[WAITS] ? 1 : 2,
+		    "event=\"connections of an earlier process restored\" flows=%u left=%u waiting=%u",
+		    n[TAKEN_UP], n[LEFT], n[WAITS]);
 }
 
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 {
 	uint32_t vni = eng_tenant(e, tenant)->cfg.vni, cursor = 0;
-	unsigned taken_up = 0, left = 0;
+	unsigned n[OUTCOMES] = {0};
 	struct eng_journal_entry *j;
 
 	while ((j = eng_journal_next_orphan(e, vni, &cursor))) {
-		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
+		const enum outcome o = restore_entry(e, tenant, j, now);
 
 		e->cfg.journal_whole &= now < e->journal_until;
-		/* Released: an old or invalid entry, or of a connection that exists no longer. */
-		if (now >= e->journal_until || j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff ||
-		    !may_resume(e, &k, j) || !resume_connection(e, &k, j, now)) {
-			eng_journal_release(e, j);
-			left++;
+		n[o]++;
+		if (o != WAITS)
+			eng_journal_take_orphan(e, cursor - 1);
+	}
+	if (n[WAITS])
+		e->restore_at = now + AGAIN_FIRST;
+	log_outcomes(e, n);
+}
+
+/* The next entry that waits; false: none of a tenant that is here does. */
+static bool next_waiting(struct eng *e, uint32_t *tenant)
+{
+	for (uint32_t n = 0; n < e->orphans_n; n++) {
+		const uint32_t i = (e->restore_cursor + n) % e->orphans_n;
+		const struct eng_journal_entry *j = eng_journal_orphan(e, i);
+		const int t = j ? eng_tenant_by_vni(e, j->vni) : -1;
+
+		if (t < 0)
+			continue;
+		*tenant = (uint32_t)t;
+		e->restore_cursor = i;
+		return true;
+	}
+	return false;
+}
+
+void eng_journal_restore_again(struct eng *e, rwy_time now)
+{
+	unsigned n[OUTCOMES] = {0};
+	uint32_t tenant;
+
+	e->restore_at = RWY_NEVER;
+	while (next_waiting(e, &tenant)) {
+		const uint32_t i = e->restore_cursor++;
+		const enum outcome o = restore_entry(e, tenant, eng_journal_orphan(e, i), now);
+
+		n[o]++;
+		if (o != WAITS) {
+			eng_journal_take_orphan(e, i);
 			continue;
 		}
-		taken_up++;
+		e->restore_wait =
+		    n[TAKEN_UP] ? AGAIN_FIRST
+		                : rwy_time_min(rwy_time_max(2 * e->restore_wait, AGAIN_FIRST), AGAIN_MAX);
+		e->restore_at = now + e->restore_wait;
+		break;
 	}
-	if (taken_up || left)
-		eng_log(e, left ? 1 : 2,
-		    "event=\"connections of an earlier process restored\" flows=%u left=%u", taken_up, left);
+	n[WAITS] = 0; /* it was told the first time */
+	log_outcomes(e, n);
+}
+
+bool eng_journal_waits(struct eng *e, const struct eng_key *k, rwy_time now)
+{
+	uint32_t i;
+
+	if (e->restore_at == RWY_NEVER || !eng_journal_find_orphan(e, k, &i))
+		return false;
+	e->restore_cursor = i;
+	e->restore_at = now;
+	return true;
 }

@@ -187,6 +187,8 @@ static void pass_end(struct eng *e, rwy_time now)
 {
 	struct eng_settle *s = &e->settle;
 
+	/* Nobody has asked yet about what an earlier process promised. */
+	s->flows += e->restore_at != RWY_NEVER;
 	s->flows_left = s->flows;
 	s->bytes_left = s->bytes;
 	s->kept_left = s->kept;

@@ -176,6 +176,7 @@ static void forget_journal(struct eng *e)
 			if (!j)
 				break;
 			eng_journal_release(e, j);
+			eng_journal_take_orphan(e, cursor - 1);
 		}
 }
 
