@@ -259,7 +259,7 @@ QUIC_TEST_BIN := $(filter $(BUILD)/tests/unit/test_gw_quic%,$(UNIT_BIN))
 $(QUIC_TEST_BIN): $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/carrier/quic_*.c)) gateway/tls/cert.c tests/lib/cert/cert.c tests/lib/quic/lab.c)
 $(QUIC_TEST_BIN): LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls)
 # Allocations fail when the test says so.
-$(BUILD)/tests/unit/test_eng_no_memory: LDFLAGS_ALL += -Wl,--wrap=calloc
+$(BUILD)/tests/unit/test_eng_no_memory: LDFLAGS_ALL += -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
 # A client without a certificate is made by the test.
 $(BUILD)/tests/unit/test_gw_quic_certificates: LDFLAGS_ALL += -Wl,--wrap=gnutls_certificate_set_x509_key_file
 $(BUILD)/tests/unit/test_gw_rdma: $(call obj,$(addprefix gateway/carrier/rdma_,flow.c seal.c setup.c))
@@ -307,10 +307,11 @@ $(BUILD)/tests/quic_peer: $(call obj,$(filter-out %_port.c,$(wildcard gateway/ca
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) $(CORE_LIBS) -Wl,--wrap=gnutls_alpn_set_protocols
+SIM_WRAP := malloc free calloc realloc aligned_alloc
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=malloc -Wl,--wrap=free -Wl,--wrap=calloc -Wl,--wrap=realloc $(CORE_LIBS) -lm
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(SIM_WRAP:%=-Wl,--wrap=%) $(CORE_LIBS) -lm
 SIMWORLD_LIB := $(call obj,$(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
 $(BUILD)/tests/sim/rwyperf: $(call obj,$(SIMPERF_SRC)) $(SIMWORLD_LIB)
 $(BUILD)/tests/sim/rwystall: $(call obj,$(SIMSTALL_SRC)) $(SIMWORLD_LIB)

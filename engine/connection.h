@@ -295,7 +295,12 @@ enum eng_flow {
 };
 
 /* Whether the first packet of an unpaired flow may go to the host (pair.c). */
-enum eng_turn { ENG_TURN_NONE, ENG_TURN_WAITING, ENG_TURN_OUT };
+enum eng_turn {
+	ENG_TURN_NONE,
+	ENG_TURN_UNQUEUED, /* there was no memory to queue it: it is tried again at a tick */
+	ENG_TURN_WAITING,
+	ENG_TURN_OUT,
+};
 
 struct eng_requester {
 	struct eng_side side;
@@ -327,7 +332,7 @@ struct eng_requester {
 	uint8_t questions;
 	/* the last of them was with a PSN ahead of what the host expects */
 	bool asked_ahead;
-	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
+	/* states END_OWED, ENDING, LOCATING_LOST: enum eng_end, why the host's QP ends */
 	uint8_t end;
 	struct eng_responder *responder; /* the same connection's; NULL: not paired */
 	struct eng_rp *rp;               /* reaction point in whose queue it waits; NULL: none */
@@ -337,6 +342,9 @@ struct eng_requester {
 	/* --- the rest --- */
 	/* QPN of the remote host, named by responses; 0: not known */
 	uint32_t remote_qpn;
+	/* The latest one that was known before. When the host answers nothing any more, the error
+	 * goes to it. */
+	uint32_t remote_qpn_before;
 	uint32_t incarnation; /* as the near gateway's responder side has it */
 	/* Retry counts and ACK timeout of the remote host's QP (struct eng_open). */
 	uint8_t rnr_retry, retry, ack_timeout;
@@ -393,10 +401,22 @@ static inline bool eng_requester_active(const struct eng_requester *rq)
 	return rq->side.state != ENG_Q_IDLE && rq->side.state != ENG_Q_FAILED;
 }
 
+/* Requests are lost, and the PSN is known at which the host's QP ends. */
+static inline bool eng_requester_ends(const struct eng_requester *rq)
+{
+	return rq->side.state == ENG_Q_END_OWED || rq->side.state == ENG_Q_ENDING;
+}
+
 /* The local host has answered in this incarnation. */
 static inline bool eng_requester_answered(const struct eng_requester *rq)
 {
-	return rq->side.state == ENG_Q_RUNNING || rq->side.state == ENG_Q_ENDING;
+	return rq->side.state == ENG_Q_RUNNING || eng_requester_ends(rq);
+}
+
+/* Something of it found no memory, and is tried again at each tick. */
+static inline bool eng_requester_tries(const struct eng_requester *rq)
+{
+	return rq->owes_control || rq->turn == ENG_TURN_UNQUEUED || rq->side.state == ENG_Q_END_OWED;
 }
 
 /* Nothing goes to the host before the flow has its turn (pair.c). */

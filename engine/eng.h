@@ -328,6 +328,12 @@ static inline struct eng_tenant *eng_tenant(const struct eng *e, uint32_t tenant
 	return t && !t->removing ? t : NULL;
 }
 
+/* Neither the engine nor the tenant may have one more side. */
+static inline bool eng_is_full(const struct eng *e, const struct eng_tenant *t)
+{
+	return e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max);
+}
+
 /* Bucket, 0..255, of the tables by local host. */
 static inline uint8_t eng_host_hash(const struct rwy_ip *host)
 {

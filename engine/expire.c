@@ -52,8 +52,9 @@ static bool expired(const struct eng_side *side, rwy_time now)
 {
 	const struct eng_responder *rs = (const struct eng_responder *)side;
 	const struct eng_requester *rq = (const struct eng_requester *)side;
-	bool idle = side->is_requester ? !eng_requester_active(rq) || !rq->reqr.q.n
-	                               : !rs->requests || !wan_tx_queued(rs->requests);
+	bool idle = side->is_requester
+	                ? !eng_requester_active(rq) || (!rq->reqr.q.n && !eng_requester_tells(rq))
+	                : !rs->requests || !wan_tx_queued(rs->requests);
 
 	if (side->tenant->removing)
 		return true;

@@ -68,7 +68,7 @@ void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, const struct
 	struct eng_tunnel *t = &e->tunnel[tunnel];
 	struct wan_txflow *m = mgmt_flow(t, now);
 
-	if (!m) {
+	if (!m || !wan_tx_reserve(m)) {
 		eng_drop(e, b, &e->c.drop_no_buffer);
 		return;
 	}

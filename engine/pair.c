@@ -217,11 +217,14 @@ bool eng_pair_is_waiting(
 
 void eng_pair_queue(struct eng_requester *rq, rwy_time now)
 {
-	if (rq->turn != ENG_TURN_NONE)
+	if (rq->turn > ENG_TURN_UNQUEUED)
 		return;
 	rq->pair = get_pair(rq->side.e, rq->side.key.tenant, &rq->side.key.src, &rq->side.key.dst);
-	if (!rq->pair)
-		return; /* no memory: the flow stays silent until it is forgotten */
+	if (!rq->pair) {
+		rq->turn = ENG_TURN_UNQUEUED;
+		eng_wheel_arm(rq, now + RWY_MS);
+		return;
+	}
 	queue_for_turn(rq->pair, rq, false, false);
 	begin_next_turn(rq->pair, now);
 }
@@ -230,8 +233,10 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 {
 	struct eng_pair *p = rq->pair;
 
-	if (!p)
+	if (!p) {
+		rq->turn = ENG_TURN_NONE;
 		return;
+	}
 	if (p->late == rq) {
 		p->late = NULL;
 		if (rq->responder) { /* that was the late response */
@@ -355,6 +360,7 @@ void eng_pair_undo(struct eng_requester *rq)
 	rq->side.e->paired--;
 	rq->responder->requester = NULL;
 	rq->responder = NULL;
+	rq->remote_qpn_before = rq->remote_qpn;
 	rq->remote_qpn = 0;
 	rq->side.learned = ENG_BY_NOBODY;
 	if (rq->side.state == ENG_Q_FAILED)

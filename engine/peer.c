@@ -48,6 +48,8 @@ static bool send_message(struct eng_tunnel *t, const struct eng_peer_msg *m, rwy
 		t->peer.tx = NULL;
 		return false;
 	}
+	if (!wan_tx_reserve(t->peer.tx))
+		return false;
 	b = rwy_buf_alloc(&t->e->bufs, WAN_HDR_MAX, ENG_PEER_LEN);
 	if (!b)
 		return false;

@@ -46,14 +46,66 @@ static bool admits_flow(struct eng *e, const struct eng_open *o, rwy_time now)
 	return false;
 }
 
+/* Not for lack of a place: then the near gateway hears that the flow is refused. */
+static bool lacks_memory(const struct eng *e, uint32_t tenant)
+{
+	const struct eng_tenant *t = eng_tenant(e, tenant);
+
+	return t && !eng_is_full(e, t);
+}
+
+/* A flow of requests for a local host; the result is that of rx_open. */
+static void *open_requests(
+    struct eng_tunnel *t, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now)
+{
+	struct eng *e = t->e;
+	struct eng_requester *rq;
+	int elsewhere;
+
+	if (!admits_flow(e, o, now))
+		return NULL;
+	/*
+	 * The peer speaks only for hosts behind it. A connection of another tunnel goes on there as
+	 * long as that tunnel exists.
+	 */
+	elsewhere = eng_place_elsewhere(e, &o->key, true);
+	/* A process that steered had it, and this one does not: when it tries again. */
+	if (elsewhere >= 0 && o->workers != eng_place_workers(e)) {
+		(void)eng_place_send(e, (unsigned)elsewhere,
+		    &(struct eng_note){.type = ENG_NOTE_LEFT, .tenant = o->key.tenant, .key = o->key});
+		return NULL;
+	}
+	if (!eng_steer_allows(e, o->key.tenant, &o->key.dst, &o->key.src, t->idx)) {
+		e->c.drop_tunnel_msg++;
+		return NULL;
+	}
+	rq = elsewhere >= 0 ? eng_requester_get_moved(e, &o->key, t->idx, now)
+	                    : eng_requester_get_at(e, &o->key, (int)t->idx, now);
+	if (!rq && lacks_memory(e, o->key.tenant))
+		return &wan_rx_later;
+	if (!rq || (rq->side.tunnel != t->idx && (rq->requests || rq->responses))) {
+		e->c.drop_tunnel_msg++;
+		return NULL;
+	}
+	if (rq->side.tunnel != t->idx)
+		eng_side_move(&rq->side, t->idx);
+	if (elsewhere >= 0)
+		eng_requester_redirect(rq, rx,
+		    &(struct eng_moved){
+		        .incarnation = o->incarnation, .psn = ENG_NO_PSN, .worker = (unsigned)elsewhere},
+		    now);
+	else
+		eng_requester_open(rq, rx, o, now);
+	return rq;
+}
+
 static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size_t len, rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
 	struct eng *e = t->e;
 	struct eng_open o;
 	struct eng_responder *rs;
-	struct eng_requester *rq;
-	int tenant, elsewhere;
+	int tenant;
 
 	if (t->removing)
 		return NULL;
@@ -81,37 +133,7 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		eng_peer_opened(t, rx, now);
 		return &t->peer;
 	case ENG_OPEN_REQ:
-		if (!admits_flow(e, &o, now))
-			return NULL;
-		/*
-		 * The peer speaks only for hosts behind it. A connection of another tunnel goes on
-		 * there as long as that tunnel exists.
-		 */
-		elsewhere = eng_place_elsewhere(e, &o.key, true);
-		/* A process that steered had it, and this one does not: when it tries again. */
-		if (elsewhere >= 0 && o.workers != eng_place_workers(e)) {
-			(void)eng_place_send(e, (unsigned)elsewhere,
-			    &(struct eng_note){.type = ENG_NOTE_LEFT, .tenant = o.key.tenant, .key = o.key});
-			return NULL;
-		}
-		if (!eng_steer_allows(e, o.key.tenant, &o.key.dst, &o.key.src, t->idx) ||
-		    !(rq = elsewhere >= 0 ? eng_requester_get_moved(e, &o.key, t->idx, now)
-		                          : eng_requester_get_at(e, &o.key, (int)t->idx, now)) ||
-		    (rq->side.tunnel != t->idx && (rq->requests || rq->responses))) {
-			e->c.drop_tunnel_msg++;
-			return NULL;
-		}
-		if (rq->side.tunnel != t->idx)
-			eng_side_move(&rq->side, t->idx);
-		if (elsewhere >= 0)
-			eng_requester_redirect(rq, rx,
-			    &(struct eng_moved){.incarnation = o.incarnation,
-			        .psn = ENG_NO_PSN,
-			        .worker = (unsigned)elsewhere},
-			    now);
-		else
-			eng_requester_open(rq, rx, &o, now);
-		return rq;
+		return open_requests(t, rx, &o, now);
 	case ENG_OPEN_RSP:
 		rs = (struct eng_responder *)eng_find(e, &o.key, false);
 		if (!rs || rs->side.tunnel != t->idx) {
@@ -246,8 +268,8 @@ static bool has_gone(const struct eng_requester *rq, enum wan_close_reason reaso
 }
 
 /*
- * The near gateway aborted its flow, or is gone. An unpaired side is freed then, for its turn holds
- * up others; so is one that is at another worker.
+ * The near gateway aborted its flow, or is gone. An unpaired side gives up its turn then, which
+ * holds up others. It is freed if it knows nothing of its host, or is at another worker.
  */
 static void requests_end(
     const struct eng_tunnel *t, struct eng_requester *rq, enum wan_close_reason reason, rwy_time now)
@@ -259,7 +281,11 @@ static void requests_end(
 	/* Reports of what a flow had are for that flow: a standby's comes after it. */
 	if (reason == WAN_CLOSE_PEER_RESET)
 		eng_requester_forget_numbers(rq);
-	if (moved || (!rq->responder && (rq->turn != ENG_TURN_NONE || has_gone(rq, reason))))
+	if (moved || (!rq->responder && has_gone(rq, reason)))
+		eng_requester_free(rq, now);
+	else if (!rq->responder && rq->turn != ENG_TURN_NONE && rq->remote_qpn_before)
+		eng_requester_rest(rq, now);
+	else if (!rq->responder && rq->turn != ENG_TURN_NONE)
 		eng_requester_free(rq, now);
 }
 

@@ -78,14 +78,30 @@ static roce_psn question_psn(const struct eng_requester *rq)
 	           : roce_psn_add(rq->promised, ROCE_PSN_MASK - 1);
 }
 
+/*
+ * There is no memory for a question. When requests are lost an idle host is told when there is some
+ * (answer.c).
+ */
+static void fail_unasked(struct eng_requester *rq, rwy_time now)
+{
+	const bool lost = rq->side.state == ENG_Q_LOCATING_LOST;
+	struct eng_responder *rs = rq->responder;
+
+	eng_requester_fail(rq, question_psn(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+	    lost ? (enum eng_end)rq->end : ENG_END_NO_MEMORY, now);
+	if (!rs || !lost)
+		return;
+	rs->untold = true;
+	eng_dirty(&rs->side);
+}
+
 void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now)
 {
 	bool lost = rq->side.state == ENG_Q_LOCATING_LOST;
 
 	if (!ask_expected_psn(
 	        rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), rq->reqr.resumed)) {
-		eng_requester_fail(rq, question_psn(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    ENG_END_NO_MEMORY, now);
+		fail_unasked(rq, now);
 		return;
 	}
 	rq->questions = 2;
@@ -109,46 +125,33 @@ void eng_requester_ask_beside(struct eng_requester *rq)
 	roce_reqr_asked_beside(&rq->reqr);
 }
 
-/* False: no memory. */
-static bool queue_fatal_request(struct eng_requester *rq, roce_psn psn)
-{
-	struct rwy_buf *b = make_write(rq, psn, IMPOSSIBLE_LEN);
-
-	if (!b || !queue_write(rq, b))
-		return false;
-	eng_requester_enter(rq, ENG_Q_ENDING);
-	eng_dirty(&rq->side);
-	return true;
-}
-
-/* Without memory for the fatal request: an idle host is told when there is some (answer.c). */
-static void fail_ending(struct eng_requester *rq, roce_psn psn, rwy_time now)
-{
-	struct eng_responder *rs = rq->responder;
-
-	eng_requester_fail(
-	    rq, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), (enum eng_end)rq->end, now);
-	if (!rs || rq->host_ended)
-		return;
-	rs->untold = true;
-	eng_dirty(&rs->side);
-}
-
 /*
- * Requests are lost, of the remote host from PSN `psn` on or of the local one: ends the local
- * host's QP at psn, which it expects. False: no memory.
+ * Without memory for the fatal request it is tried at each tick: the PSN would be forgotten with
+ * the side.
  */
-static bool end_lost_connection(struct eng_requester *rq, roce_psn psn, enum eng_end why)
+void eng_requester_end_qp(struct eng_requester *rq, rwy_time now)
+{
+	struct rwy_buf *b = make_write(rq, rq->reqr.tail, IMPOSSIBLE_LEN);
+
+	if (rq->side.state != ENG_Q_END_OWED)
+		eng_requester_enter(rq, ENG_Q_END_OWED);
+	if (b && queue_write(rq, b))
+		eng_requester_enter(rq, ENG_Q_ENDING);
+	else
+		eng_wheel_arm(rq, now + RWY_MS);
+	eng_dirty(&rq->side);
+}
+
+/* Requests are lost, of the remote host from the end of the queue on or of the local one. */
+static void end_lost_connection(struct eng_requester *rq, enum eng_end why, rwy_time now)
 {
 	rq->end = (uint8_t)why;
-	if (!queue_fatal_request(rq, psn))
-		return false;
 	eng_record_side(&rq->side,
-	    &(struct eng_record){.kind = ENG_REC_LOST, .psn = psn & ROCE_PSN_MASK, .value = why},
-	    rq->side.e->now);
+	    &(struct eng_record){.kind = ENG_REC_LOST, .psn = rq->reqr.tail & ROCE_PSN_MASK, .value = why},
+	    now);
 	eng_log_side(rq->side.e, 1, &rq->side, eng_end_text(why, 0, true));
 	rq->side.e->c.conns_lost++;
-	return true;
+	eng_requester_end_qp(rq, now);
 }
 
 /*
@@ -184,8 +187,8 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	    !(rq->reqr.resumed && roce_psn_after(promised, rq->reqr.tail))) {
 		if (!roce_psn_after(promised, rq->reqr.tail))
 			confirm_resume(rq, now);
-		else if (!end_lost_connection(rq, rq->reqr.tail, ENG_END_LOST))
-			fail_ending(rq, rq->reqr.tail, now);
+		else
+			end_lost_connection(rq, ENG_END_LOST, now);
 		return true;
 	}
 	/*
@@ -249,8 +252,7 @@ bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pk
 	eng_requester_begin(rq, psn, rq->open_pmtu, false);
 	rq->asked_ahead = ahead;
 	rq->promised = roce_psn_add(expects, 2);
-	if (!queue_fatal_request(rq, psn))
-		fail_ending(rq, expects, now);
+	eng_requester_end_qp(rq, now);
 	return true;
 }
 
@@ -273,20 +275,22 @@ bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time
 		eng_pair_join(rs, rq, ENG_BY_PEER);
 		rs->side.close_at = close_at; /* it does not begin, it ends */
 	}
-	if (!rq || rq->side.state == ENG_Q_ENDING || (rq->side.state == ENG_Q_FAILED && rq->host_ended))
+	if (!rq || eng_requester_ends(rq) || (rq->side.state == ENG_Q_FAILED && rq->host_ended))
 		return rq || !rs->local_qpn;
-	if (rq->side.state == ENG_Q_RUNNING && !rq->reqr.resumed)
-		return end_lost_connection(rq, rq->reqr.tail, why);
+	if (rq->side.state == ENG_Q_RUNNING && !rq->reqr.resumed) {
+		end_lost_connection(rq, why, now);
+		return true;
+	}
 	/*
 	 * The PSN that the host expects is not known. A request with any PSN makes the host name
 	 * it. If it happens to be the expected one, a request without effect is executed on a QP
 	 * that ends anyway.
 	 */
 	if (!eng_requester_locating(rq)) {
-		if (rq->flow == ENG_FLOW_FIRST)
-			rq->flow = ENG_FLOW_OPEN;
 		if (!ask_expected_psn(rq, rs->resp.epsn, false))
 			return false;
+		if (rq->flow == ENG_FLOW_FIRST)
+			rq->flow = ENG_FLOW_OPEN;
 	}
 	if (rq->side.state == ENG_Q_LOCATING)
 		eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
@@ -324,10 +328,13 @@ static void ask_ahead(struct eng_requester *rq, rwy_time now)
 	 * question's PSN on, as it does without this one (response.c). */
 	if (lost && !rq->asked_ahead)
 		rq->promised = roce_psn_add(rq->reqr.una, 2);
-	if (asked >= QUESTIONS_MAX ||
-	    !ask_expected_psn(rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK >> 1), rq->reqr.resumed)) {
+	if (asked >= QUESTIONS_MAX) {
 		eng_requester_fail(rq, question_psn(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    ENG_END_FORGOTTEN, now);
+		return;
+	}
+	if (!ask_expected_psn(rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK >> 1), rq->reqr.resumed)) {
+		fail_unasked(rq, now);
 		return;
 	}
 	rq->questions = asked + 1;
@@ -366,8 +373,7 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 	if (lost || roce_psn_before(expects, rq->promised) ||
 	    roce_psn_diff(expects, rq->promised) > (int32_t)ROCE_OUTSTANDING_MAX) {
 		eng_requester_begin(rq, expects, rq->open_pmtu, false);
-		if (!end_lost_connection(rq, expects, lost ? (enum eng_end)rq->end : ENG_END_LOST))
-			fail_ending(rq, expects, now);
+		end_lost_connection(rq, lost ? (enum eng_end)rq->end : ENG_END_LOST, now);
 		return;
 	}
 	/*

@@ -286,7 +286,8 @@ static inline uint64_t *no_memory(struct eng_responder *rs, const struct roce_pk
 
 	if (counter)
 		note_no_memory(rs, pkt, now);
-	else if (!rs->requests && !eng_responder_open(rs, now) && eng_wan(&rs->side))
+	else if (!(rs->requests ? wan_tx_reserve(rs->requests) : eng_responder_open(rs, now)) &&
+	         eng_wan(&rs->side))
 		counter = &rs->side.e->c.drop_no_buffer;
 	return counter;
 }

@@ -45,9 +45,8 @@ static struct eng_requester *get_side(
 		refuse_side(e, k, &e->c.drop_no_route, now);
 		return NULL;
 	}
-	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max) ||
-	    !(host = eng_host_get(e, k->tenant, &k->dst)) || (stays && !eng_place_enter(e, k, true)) ||
-	    !(rq = rwy_slab_get(&e->requester_slab))) {
+	if (eng_is_full(e, t) || !(host = eng_host_get(e, k->tenant, &k->dst)) ||
+	    (stays && !eng_place_enter(e, k, true)) || !(rq = rwy_slab_get(&e->requester_slab))) {
 		eng_place_leave(e, k, true);
 		refuse_side(e, k, &e->c.drop_flow_table_full, now);
 		eng_host_put(e, host);
@@ -130,6 +129,12 @@ void eng_requester_free(struct eng_requester *rq, rwy_time now)
 		rwy_slab_put(&e->requester_slab, rq);
 }
 
+void eng_requester_rest(struct eng_requester *rq, rwy_time now)
+{
+	eng_pair_leave(rq, now);
+	forget_requests(rq);
+}
+
 void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now)
 {
 	if (!eng_requester_tells(rq)) {
@@ -193,7 +198,7 @@ static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, boo
 
 	rq->owes_control = false;
 	rq->owed = *c;
-	if (eng_requester_need_responses(rq, now))
+	if (eng_requester_need_responses(rq, now) && wan_tx_reserve(rq->responses))
 		b = eng_ctrl_buf(rq->side.e, c);
 	if (b) {
 		eng_record_side(&rq->side, &r, now);
@@ -293,7 +298,7 @@ void eng_requester_open(
 	 * they belong to this connection.
 	 */
 	if (rq->incarnation != o->incarnation && (rq->requests || rq->flow == ENG_FLOW_LEFT) &&
-	    !eng_requester_locating(rq) && rq->side.state != ENG_Q_ENDING)
+	    !eng_requester_locating(rq) && !eng_requester_ends(rq))
 		forget_requests(rq);
 	if (rq->incarnation != o->incarnation)
 		eng_requester_connected_anew(rq);
@@ -410,6 +415,22 @@ void eng_requester_report_start(
 		eng_requester_wait_responses(rq, first_seq, ENG_NO_PSN);
 }
 
+/*
+ * The QPN that the error goes to. A host in error answers nothing, so nobody learns who asks it.
+ * Most likely it is the one that it answered last, if that has no other of its QPs by now.
+ */
+static uint32_t qpn_of_error(const struct eng_requester *rq)
+{
+	const struct eng_key k = {
+	    rq->side.key.dst, rq->side.key.src, rq->remote_qpn_before, rq->side.key.tenant};
+	const struct eng_responder *rs;
+
+	if (rq->remote_qpn || !rq->remote_qpn_before)
+		return rq->remote_qpn;
+	rs = (const struct eng_responder *)eng_find(rq->side.e, &k, false);
+	return rs && rs->requester ? 0 : rq->remote_qpn_before;
+}
+
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now)
 {
@@ -431,7 +452,7 @@ void eng_requester_fail(
 	send_control(rq,
 	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,
 	        .incarnation = rq->incarnation,
-	        .qpn = rq->remote_qpn,
+	        .qpn = qpn_of_error(rq),
 	        .psn = psn,
 	        .syndrome = syndrome,
 	        .end = (uint8_t)end},

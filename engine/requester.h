@@ -47,7 +47,7 @@ void eng_requester_fail(
 /* The host is sent the request that ends its QP, or asked where. */
 static inline bool eng_requester_tells(const struct eng_requester *rq)
 {
-	return rq->side.state == ENG_Q_ENDING || rq->side.state == ENG_Q_LOCATING_LOST;
+	return eng_requester_ends(rq) || rq->side.state == ENG_Q_LOCATING_LOST;
 }
 
 /*
@@ -55,6 +55,8 @@ static inline bool eng_requester_tells(const struct eng_requester *rq)
  * undelivered requests no longer exists. The QP that has its QPN now is not told.
  */
 void eng_requester_connected_anew(struct eng_requester *rq);
+/* Its flow has ended and it is not paired: it gives up its turn, and what it was to ask. */
+void eng_requester_rest(struct eng_requester *rq, rwy_time now);
 /* The tunnel is removed: frees the side, unless it still tells its host of a loss. */
 void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now);
 
@@ -162,6 +164,11 @@ void eng_requester_ask_beside(struct eng_requester *rq);
  */
 bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time now);
 /*
+ * Requests are lost: the host's QP ends at the PSN that it expects after those in the queue. States
+ * RUNNING and END_OWED.
+ */
+void eng_requester_end_qp(struct eng_requester *rq, rwy_time now);
+/*
  * The host acknowledged the request that should end its QP: that was a duplicate, for the host is
  * further than was known. True: the request goes out again with the PSN that the host expects, or
  * far ahead of it where the ACK does not say it.
@@ -202,6 +209,8 @@ void eng_requester_ghost(struct eng_requester *rq, struct roce_pkt *pkt, struct 
 void eng_requester_timeout(struct eng_requester *rq, rwy_time now);
 void eng_requester_not_answered(struct eng_requester *rq, rwy_time now);
 void eng_requester_not_located(struct eng_requester *rq, rwy_time now);
+/* Each tick: the request that ends the host's QP finds memory, or is tried again. */
+void eng_requester_end_owed(struct eng_requester *rq, rwy_time now);
 
 /* --- hostrate.c and turns.c: near destination (docs/congestion-control.md) --- */
 /* The host has acknowledged this many bytes of requests. */

@@ -2,6 +2,7 @@
 /* Events of the requester side: each calls the function that the table in states.h names. */
 #include <assert.h>
 
+#include "engine/pair.h"
 #include "engine/requester.h"
 
 typedef void on_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
@@ -49,9 +50,11 @@ void eng_requester_response(struct eng_requester *rq, struct roce_pkt *pkt, stru
 void eng_requester_tick(struct eng_requester *rq, rwy_time now)
 {
 	eng_requester_send_owed(rq, now);
+	if (rq->turn == ENG_TURN_UNQUEUED)
+		eng_pair_queue(rq, now);
 	if (!eng_requester_active(rq))
 		return;
-	if (roce_reqr_next(&rq->reqr) <= now) {
+	if (roce_reqr_next(&rq->reqr) <= now || rq->side.state == ENG_Q_END_OWED) {
 		count_event(rq, ENG_QE_TIMER);
 		assert(table[rq->side.state].timer);
 		table[rq->side.state].timer(rq, now);

@@ -78,9 +78,7 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 		refuse_side(e, k, &e->c.drop_no_route, now);
 		return NULL;
 	}
-	const struct eng_tenant *t = eng_tenant(e, k->tenant);
-
-	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max)) {
+	if (eng_is_full(e, eng_tenant(e, k->tenant))) {
 		refuse_side(e, k, &e->c.drop_flow_table_full, now);
 		return NULL;
 	}
@@ -338,7 +336,10 @@ static void refused(struct eng_responder *rs, bool asked, rwy_time now)
 	 * everything, and the connection begins anew. The far gateway may get the tenant only now.
 	 */
 	if (rs->side.state == ENG_R_WAITING && !rs->local_qpn) {
-		eng_responder_free(rs, now);
+		if (rs->local_qpn_before) /* it is needed if nobody answers */
+			eng_responder_start(rs, rs->resp.start, 0, now);
+		else
+			eng_responder_free(rs, now);
 		return;
 	}
 	eng_responder_fail(

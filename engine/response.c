@@ -144,7 +144,8 @@ static bool no_memory(
 /* The host sends it again when it is asked again. */
 static bool no_flow(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
-	return pkt->info->op != ROCE_OP_ACK && eng_wan(&rq->side) && !eng_requester_need_responses(rq, now);
+	return pkt->info->op != ROCE_OP_ACK && eng_wan(&rq->side) &&
+	       !(eng_requester_need_responses(rq, now) && wan_tx_reserve(rq->responses));
 }
 
 /*
@@ -296,6 +297,14 @@ void eng_requester_timeout(struct eng_requester *rq, rwy_time now)
 
 	tick_requester(rq, &act, now);
 	complete_requests(rq, &act, now);
+}
+
+void eng_requester_end_owed(struct eng_requester *rq, rwy_time now)
+{
+	if (roce_reqr_next(&rq->reqr) <= now)
+		eng_requester_timeout(rq, now);
+	if (rq->side.state == ENG_Q_END_OWED)
+		eng_requester_end_qp(rq, now);
 }
 
 void eng_requester_not_answered(struct eng_requester *rq, rwy_time now)

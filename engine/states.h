@@ -20,6 +20,7 @@
 	X(ENG_Q_RUNNING, "running", "the host answers")                                                      \
 	X(ENG_Q_LOCATING, "locating", "after a restart: the host is asked which PSN it expects")             \
 	X(ENG_Q_LOCATING_LOST, "locating_lost", "the same, and requests are known to be lost")               \
+	X(ENG_Q_END_OWED, "end_owed", "requests are lost: there is no memory yet for one that ends the QP")  \
 	X(ENG_Q_ENDING, "ending", "requests are lost: the host is sent one that ends its QP")                \
 	X(ENG_Q_FAILED, "failed", "the connection ended with an error")
 
@@ -28,7 +29,7 @@
 	X(ENG_QE_FIRST, "first", "the first message of an opened flow")                                      \
 	X(ENG_QE_MESSAGE, "message", "another message of the flow")                                          \
 	X(ENG_QE_RESPONSE, "response", "a packet of the host")                                               \
-	X(ENG_QE_TIMER, "timer", "the response timer is due")
+	X(ENG_QE_TIMER, "timer", "the response timer is due, or what found no memory is tried again")
 
 /* X(enumerator, name, sentence): states of the responder side, which answers a local host. */
 #define ENG_RESPONDER_STATES(X)                                                                              \
@@ -59,6 +60,7 @@
 	ROW(RUNNING, first_message, take_message, take_response, timeout)                                    \
 	ROW(LOCATING, first_message, take_message, located, not_located)                                     \
 	ROW(LOCATING_LOST, first_message, discard, located, not_located)                                     \
+	ROW(END_OWED, discard, discard, take_response, end_owed)                                             \
 	ROW(ENDING, discard, discard, end_response, timeout)                                                 \
 	ROW(FAILED, first_message, discard, ghost, IMPOSSIBLE)
 
@@ -72,10 +74,12 @@
 	X(PROBING, RUNNING)                             \
 	X(PROBING, LOCATING)                            \
 	X(RUNNING, IDLE)                                \
-	X(RUNNING, ENDING)                              \
+	X(RUNNING, END_OWED)                            \
 	X(LOCATING, IDLE)                               \
 	X(LOCATING, LOCATING_LOST)                      \
 	X(LOCATING_LOST, IDLE)                          \
+	X(END_OWED, IDLE)                               \
+	X(END_OWED, ENDING)                             \
 	X(ENDING, IDLE)                                 \
 	X(FAILED, PROBING)                              \
 	X(FAILED, RUNNING)                              \

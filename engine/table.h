@@ -30,7 +30,7 @@ void eng_host_put(struct eng *e, struct eng_host *h);
 
 /* --- wheel.c: timers of requester sides, about a millisecond apart --- */
 /* Due in the tick of `at`, or earlier if it was armed so. RWY_NEVER: it is disarmed,
- * unless it owes a control message. */
+ * unless something of it found no memory. */
 void eng_wheel_arm(struct eng_requester *rq, rwy_time at);
 void eng_wheel_disarm(struct eng_requester *rq);
 /* Disarms each requester side whose timer has expired, and calls `due` for it. */

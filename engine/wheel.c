@@ -38,10 +38,10 @@ void eng_wheel_arm(struct eng_requester *rq, rwy_time at)
 	if (at == RWY_NEVER) {
 		/*
 		 * It leaves while its neighbours, armed as lately, are in the cache: else the side
-		 * is fetched from memory when its slot is due, to find nothing to do. What it owes
-		 * is tried again at a tick.
+		 * is fetched from memory when its slot is due, to find nothing to do. What found no
+		 * memory is tried again at a tick.
 		 */
-		if (!rq->owes_control)
+		if (!eng_requester_tries(rq))
 			eng_wheel_disarm(rq);
 		return;
 	}

@@ -11,6 +11,8 @@
 
 #define PART ((uintptr_t)1) /* the buffer in this place is incomplete */
 
+struct wan_rx_later wan_rx_later;
+
 /* --- the table -------------------------------------------------------------------------------- */
 static bool slots_grow(struct wan_tunnel *t, uint32_t slot)
 {
@@ -89,6 +91,7 @@ static struct wan_rxflow *flow_open(
 {
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
 	struct wan_rxflow *f = wan_rx_flow_new(t);
+	const struct wan_rxslot before = *s;
 
 	*again = !f;
 	if (!f)
@@ -103,8 +106,13 @@ static struct wan_rxflow *flow_open(
 	f->order = !d->info_len;
 	if (!f->order)
 		f->user = t->cfg.ops->rx_open(t->cfg.ctx, f, d->info, d->info_len, now);
-	if (!f->order && !f->user && !f->dead)
+	if (f->user == &wan_rx_later && !f->dead) {
+		*again = true;
+		die(f, false);
+		*s = before;
+	} else if (!f->order && !f->user && !f->dead) {
 		die(f, true);
+	}
 	if (t->strangers)
 		wan_order_news(t);
 	return f->dead ? NULL : f;

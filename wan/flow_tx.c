@@ -181,6 +181,11 @@ static void note_run(struct wan_txflow *f)
 		f->peak = (uint32_t)(f->end + 1 - f->next_send);
 }
 
+bool wan_tx_reserve(struct wan_txflow *f)
+{
+	return !f->broken && (f->end - f->base <= f->mask || wan_tx_ring_grow(f));
+}
+
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now)
 {
 	wan_tx_send_after(f, b, &(struct rwy_after){RWY_NO_FLOW, 0}, now);
@@ -192,7 +197,7 @@ void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy
 
 	wan_stir(f->t);
 	assert(b->len > 0 && b->len <= UINT16_MAX);
-	if (f->broken || f->aborted || (f->end - f->base > f->mask && !wan_tx_ring_grow(f))) {
+	if (f->aborted || !wan_tx_reserve(f)) {
 		f->broken = t->broken = true;
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;

@@ -119,8 +119,8 @@ int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
 		wan_free(t);
 		return RWY_ENOMEM;
 	}
-	t->tx_slab = (struct rwy_slab){.size = rwy_slab_size(sizeof(struct wan_txflow)), .wrapped = true};
-	t->rx_slab = (struct rwy_slab){.size = rwy_slab_size(sizeof(struct wan_rxflow)), .wrapped = true};
+	t->tx_slab.size = rwy_slab_size(sizeof(struct wan_txflow));
+	t->rx_slab.size = rwy_slab_size(sizeof(struct wan_rxflow));
 	wan_hs_init(t, now);
 	*out = t;
 	return 0;

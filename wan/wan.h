@@ -43,12 +43,18 @@ enum wan_close_reason {
 	WAN_CLOSE_TUNNEL,     /* wan_free */
 };
 
+/* What rx_open returns when it has no memory. */
+extern struct wan_rx_later {
+	char unused;
+} wan_rx_later;
+
 /* Calls to the engine. `ctx` is wan_cfg.ctx; `user` is the pointer that the flow was opened with.
  * They are made from wan_recv, wan_poll or wan_tick, never from wan_tx_* or wan_rx_*; they may call
  * wan_tx_*, wan_rx_* and wan_dgram_send. */
 struct wan_ops {
 	/* The peer opened a flow. Returns the `user` pointer of the rx flow, or NULL to refuse it;
-	 * the data of a refused flow is dropped and counted. */
+	 * the data of a refused flow is dropped and counted. &wan_rx_later: there is no memory, and
+	 * the peer opens the flow again. */
 	void *(*rx_open)(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_t len, rwy_time now);
 	/* Hands over the next buffer of the flow, in order, exactly once. Ownership moves to the
 	 * callee; b->seq is its flow sequence. */
@@ -294,6 +300,11 @@ void wan_rx_rest(struct wan_rxflow *f);
 /* Takes ownership of b until it is delivered. Never fails and never drops: the caller bounds the
  * custody by wan_tx_queued. Works while the tunnel is down. */
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
+/*
+ * There is memory for one buffer more: the next wan_tx_send of the flow needs none. False: there is
+ * not, and a buffer that is sent all the same ends the flow by tx_broken.
+ */
+bool wan_tx_reserve(struct wan_txflow *f);
 /*
  * Order between flows of a tunnel. A buffer given with wan_tx_send_after is handed over at the
  * other end only after the buffers that `after` names are delivered (wan_rx_delivered), or their

@@ -33,8 +33,6 @@ struct rwy_slab {
 		struct rwy_slab_chunk *next;
 	} * chunks;
 	size_t held; /* bytes of all chunks */
-	/* Chunks come from calloc: then tests, which wrap that, may let it fail. */
-	bool wrapped;
 };
 
 static inline uint32_t rwy_slab_size(size_t size)
@@ -61,18 +59,15 @@ static inline bool rwy_slab_grow(struct rwy_slab *s)
 		n = RWY_SLAB_MAX / s->size;
 	if (n < RWY_SLAB_MIN)
 		n = RWY_SLAB_MIN;
-	/* The first line is for the chunk's own word, another one to align. */
-	if (s->wrapped)
-		c = calloc(1, 2 * RWY_CACHE_LINE + n * s->size);
-	else
-		c = aligned_alloc(RWY_CACHE_LINE, RWY_CACHE_LINE + n * s->size);
+	/* The first line is for the chunk's own word. */
+	c = aligned_alloc(RWY_CACHE_LINE, RWY_CACHE_LINE + n * s->size);
 	if (!c)
 		return false;
 	rwy_huge_pages(c, n * s->size);
 	c->next = s->chunks;
 	s->chunks = c;
 	s->held += n * s->size;
-	s->fresh = (uint8_t *)(((uintptr_t)c + 2 * RWY_CACHE_LINE - 1) & ~(uintptr_t)(RWY_CACHE_LINE - 1));
+	s->fresh = (uint8_t *)c + RWY_CACHE_LINE;
 	s->left = (uint32_t)n;
 	return true;
 }

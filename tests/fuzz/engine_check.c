@@ -19,7 +19,7 @@ static void check_responder(const struct eng_responder *rs, uint64_t *custody, u
 
 static void check_requester(const struct eng_requester *rq, uint32_t *learning)
 {
-	*learning += rq->turn != ENG_TURN_NONE;
+	*learning += rq->turn > ENG_TURN_UNQUEUED;
 	CHECK(!rq->responder || rq->responder->requester == rq);
 	CHECK(!rq->responder || !rq->pair);
 	CHECK(rq->wait_n <= rq->wait_cap);

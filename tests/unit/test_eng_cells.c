@@ -66,12 +66,18 @@ static int connected(void **state)
 	return 0;
 }
 
-/* Gives a message of the flow of requests to the requester side, as the WAN does. */
+/*
+ * Gives a message of the flow of requests to the requester side, as the WAN does, which had a buffer.
+ */
 static void message(roce_psn psn)
 {
-	struct rwy_buf *b = rwy_buf_alloc(&site[1].e->bufs, 128, RC_PKT_MAX);
+	const bool starved = site[1].starved;
 	struct rc_mk m = request(psn);
+	struct rwy_buf *b;
 
+	site[1].starved = false;
+	b = rwy_buf_alloc(&site[1].e->bufs, 128, RC_PKT_MAX);
+	site[1].starved = starved;
 	assert_non_null(b);
 	b->len = rc_pkt_make(b->data, &m);
 	b->kind = RWY_BUF_PACKET;
@@ -204,6 +210,32 @@ static void test_locating_lost(void **state)
 	assert_int_equal(seen(1)->requester[ENG_Q_ENDING][ENG_QE_FIRST], 1);
 }
 
+/* No memory for the request that ends the QP: it is tried again, at the PSN that the host named. */
+static void test_end_owed(void **state)
+{
+	locate();
+	eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+	eng_dirty(&rq->side);
+	eng_pair_run(5 * RWY_MS);
+	site[1].starved = true;
+	host_b_says(0x60, 0);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(rq->side.state, ENG_Q_END_OWED);
+	assert_true(seen(1)->requester[ENG_Q_END_OWED][ENG_QE_TIMER] > 0);
+	host_b_says(0x60, 0);
+	assert_int_equal(seen(1)->requester[ENG_Q_END_OWED][ENG_QE_RESPONSE], 1);
+	message(1);
+	assert_int_equal(seen(1)->requester[ENG_Q_END_OWED][ENG_QE_MESSAGE], 1);
+	rq->flow = ENG_FLOW_FIRST;
+	message(1);
+	assert_int_equal(seen(1)->requester[ENG_Q_END_OWED][ENG_QE_FIRST], 1);
+	assert_int_equal(rq->side.state, ENG_Q_END_OWED);
+	site[1].starved = false;
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(rq->side.state, ENG_Q_ENDING);
+	assert_int_equal(rq->reqr.q.head->psn, 0);
+}
+
 static void test_locating_lost_first(void **state)
 {
 	locate();
@@ -318,9 +350,9 @@ static void test_uncarried(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_idle), TEST(test_probing_first), TEST(test_locating),
-	    TEST(test_locating_first), TEST(test_locating_lost), TEST(test_locating_lost_first),
-	    TEST(test_new), TEST(test_resuming_rewind), TEST(test_resuming_reset), TEST(test_failed),
-	    TEST(test_uncarried)};
+	    TEST(test_locating_first), TEST(test_locating_lost), TEST(test_end_owed),
+	    TEST(test_locating_lost_first), TEST(test_new), TEST(test_resuming_rewind),
+	    TEST(test_resuming_reset), TEST(test_failed), TEST(test_uncarried)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

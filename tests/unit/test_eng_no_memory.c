@@ -36,18 +36,30 @@ static const struct rc_mk answer_b = {.opcode = ROCE_RC_READ_RESP_ONLY,
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
 
-static unsigned let;  /* so many more callocs have memory, */
+static unsigned let;  /* so many more allocations have memory, */
 static unsigned lack; /* and so many after them have none */
 
-void *__wrap_calloc(size_t n, size_t size)
+static bool fails(void)
 {
 	if (!lack || let) {
 		let -= let > 0;
-		return __real_calloc(n, size);
+		return false;
 	}
 	lack--;
-	return NULL;
+	return true;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	return fails() ? NULL : __real_aligned_alloc(align, size);
 }
 
 /* Flows come in chunks, and rings are in them: the next flow needs a chunk. */
@@ -159,8 +171,8 @@ static void test_response(void **state)
 	assert_int_equal(site[0].responses, 1);
 }
 
-/* A response was lost because that flow could not grow: its host gets an error. */
-static void test_lost_response(void **state)
+/* That flow cannot grow: the host is asked again, and no connection ends. */
+static void test_more_responses(void **state)
 {
 	connect_and_rest();
 	for (roce_psn psn = 1; psn <= 20; psn++)
@@ -174,8 +186,32 @@ static void test_lost_response(void **state)
 	eng_pair_run(5 * RWY_MS);
 	eng_pair_cut(false);
 	eng_pair_run(RWY_SEC);
-	assert_int_equal(site[0].of[0].naks, 1);
-	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
+	assert_in_range(site[0].responses, 1, 19);
+	for (roce_psn psn = 1; psn <= 20; psn++)
+		send_of(&answer_b, psn);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(site[0].responses, 20);
+	assert_int_equal(site[0].of[0].naks, 0);
+}
+
+/* Nor can the flow of requests: one that finds no place has no ACK, and its host sends it again. */
+static void test_more_requests(void **state)
+{
+	connect_and_rest();
+	eng_pair_cut(true);
+	no_memory_after(1, 1); /* the first is for the flow */
+	for (roce_psn psn = 1; psn <= 20; psn++)
+		send_of(&send_a, psn);
+	assert_int_equal(lack, 0);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(site[0].of[0].naks, 1); /* it acknowledges what is before */
+	eng_pair_cut(false);
+	eng_pair_run(RWY_SEC);
+	for (roce_psn psn = 1; psn <= 20; psn++)
+		send_of(&send_a, psn);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(site[0].of[0].ack_psn, 20);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
 }
 
 /*
@@ -193,7 +229,7 @@ static void test_report_start(void **state)
 	rq = (const struct eng_requester *)eng_find(site[1].e, &k, true);
 	assert_non_null(rq);
 	eng_pair_cut(true);
-	no_memory_after(1, 9); /* the flow of responses is made */
+	no_memory_after(2, 9); /* the other side and the flow of responses are made */
 	send_of(&ack_b, 0);
 	no_memory_after(0, 0);
 	assert_true(rq->responses && rq->responses_sent == 1);
@@ -221,7 +257,8 @@ int main(void)
 	    TEST(test_request, set_up_first),
 	    TEST(test_opened_flow, eng_pair_set_up),
 	    TEST(test_response, eng_pair_set_up),
-	    TEST(test_lost_response, eng_pair_set_up),
+	    TEST(test_more_responses, eng_pair_set_up),
+	    TEST(test_more_requests, eng_pair_set_up),
 	    TEST(test_report_start, eng_pair_set_up),
 	};
 
