@@ -355,6 +355,12 @@ struct eng_requester {
 	bool peer_named;
 	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	roce_psn promised;   /* state LOCATING: the remote host has ACKs up to here */
+	/*
+	 * State LOCATING_LOST: the host expects one of so many PSNs after search_from; 0: there is
+	 * no search.
+	 */
+	uint32_t search;
+	roce_psn search_from;
 	struct eng_requester *rp_next;
 	struct wan_txflow *responses;
 	struct eng_pair *pair;

@@ -13,6 +13,8 @@
 #include "roce/build.h"
 
 #define QUESTIONS_MAX  8
+#define SILENT_TWICE   2 /* a question and its repeat: that both are lost is rare */
+#define HALF           ((ROCE_PSN_MASK + 1) / 2)
 #define IMPOSSIBLE_LEN 0x80000000u /* with no payload (IBA 9.7.4.1.6: at most 2^31) */
 
 /* An RDMA WRITE ONLY of this gateway in the remote host's name. NULL: no memory. */
@@ -344,6 +346,70 @@ static void ask_ahead(struct eng_requester *rq, rwy_time now)
 	eng_dirty(&rq->side);
 }
 
+/*
+ * A host that executed nothing but READs names no PSN in its ACK of a duplicate (Soft-RoCE), and
+ * one that has sent the NAK of its gap, to a gateway that is gone, none to a request ahead. But it
+ * answers the one and not the other: so each question halves the PSNs that it may expect.
+ */
+static void search_on(struct eng_requester *rq, rwy_time now)
+{
+	const roce_psn from = rq->search_from;
+	const uint32_t width = rq->search;
+	const uint8_t asked = rq->questions;
+
+	if (width == 1 && may_be_another(rq))
+		return; /* it is asked again */
+	if (width == 1) {
+		eng_requester_begin(rq, roce_psn_add(from, 1), rq->open_pmtu, false);
+		end_lost_connection(rq, (enum eng_end)rq->end, now);
+		return;
+	}
+	if (!ask_expected_psn(rq, roce_psn_add(from, width / 2), rq->reqr.resumed)) {
+		fail_unasked(rq, now);
+		return;
+	}
+	rq->questions = asked;
+	rq->asked_ahead = true;
+	rq->search_from = from;
+	rq->search = width;
+	eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+	eng_dirty(&rq->side);
+}
+
+/* The question was a duplicate: the host expects a later PSN. */
+static void search_later(struct eng_requester *rq, rwy_time now)
+{
+	rq->search -= (rq->reqr.una - rq->search_from) & ROCE_PSN_MASK;
+	rq->search_from = rq->reqr.una;
+	search_on(rq, now);
+}
+
+bool eng_requester_not_heard(struct eng_requester *rq, rwy_time now)
+{
+	const roce_psn asked = rq->reqr.una;
+
+	if (rq->side.state != ENG_Q_LOCATING_LOST || rq->reqr.timeouts < SILENT_TWICE)
+		return false;
+	if (!rq->asked_ahead && rq->questions == 2) {
+		/* Neither question was a duplicate, then this one is. */
+		if (!ask_expected_psn(rq, roce_psn_add(asked, HALF), rq->reqr.resumed)) {
+			fail_unasked(rq, now);
+			return true;
+		}
+		rq->questions = 3;
+		eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+		eng_dirty(&rq->side);
+		return true;
+	}
+	if (!rq->asked_ahead) /* it answers nothing at all */
+		return false;
+	if (!rq->search)
+		rq->search_from = roce_psn_add(asked, HALF + 1); /* ask_ahead: a duplicate */
+	rq->search = (asked - rq->search_from) & ROCE_PSN_MASK;
+	search_on(rq, now);
+	return true;
+}
+
 bool eng_requester_names_psn(const struct roce_pkt *pkt)
 {
 	return pkt->info->op == ROCE_OP_ACK && roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_RNR;
@@ -357,7 +423,10 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 	roce_psn expects = ack ? roce_psn_add(pkt->psn, 1) : pkt->psn;
 
 	if (eng_requester_names_nothing(rq, pkt)) {
-		ask_ahead(rq, now);
+		if (rq->search)
+			search_later(rq, now);
+		else
+			ask_ahead(rq, now);
 		return;
 	}
 	/* In the middle of a message the question is refused, by the PSN that the host expects. */

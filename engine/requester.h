@@ -151,6 +151,11 @@ bool eng_requester_names_nothing(const struct eng_requester *rq, const struct ro
 /* The host's response named the PSN that it expects: the connection continues there, or ends. */
 void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
 /*
+ * Neither the question nor its repeat was answered. True: the host is asked another one. False: it
+ * answers nothing, or nothing is known to be lost.
+ */
+bool eng_requester_not_heard(struct eng_requester *rq, rwy_time now);
+/*
  * The host was silent: asks with a PSN far back. A host sends the PSN sequence NAK only once (IBA
  * 9.7.5.1.3) and may have sent it to a gateway that is gone; but it acknowledges each duplicate.
  */

@@ -325,6 +325,6 @@ void eng_requester_not_located(struct eng_requester *rq, rwy_time now)
 	tick_requester(rq, &act, now);
 	if (rq->questions == 1 && !act.failed && rq->reqr.timeouts)
 		eng_requester_ask_duplicate(rq, now);
-	else
+	else if (act.failed || !eng_requester_not_heard(rq, now))
 		complete_requests(rq, &act, now);
 }

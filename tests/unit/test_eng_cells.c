@@ -236,6 +236,39 @@ static void test_end_owed(void **state)
 	assert_int_equal(rq->reqr.q.head->psn, 0);
 }
 
+/*
+ * A host that executed nothing and has sent its NAK: it answers duplicates, by PSN -1, and nothing
+ * else. The request that ends its QP comes at the PSN that it expects all the same.
+ */
+static void search(roce_psn expected)
+{
+	unsigned asked;
+
+	locate();
+	eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+	eng_dirty(&rq->side);
+	asked = site[1].requests;
+	for (unsigned i = 0; i < 2000 && rq->side.state == ENG_Q_LOCATING_LOST; i++) {
+		eng_pair_run(5 * RWY_MS);
+		if (site[1].requests != asked && roce_psn_before(site[1].psn, expected))
+			host_b_says(0x1f, ROCE_PSN_MASK);
+		asked = site[1].requests;
+	}
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(rq->side.state, ENG_Q_ENDING);
+	assert_int_equal(site[1].psn, expected);
+}
+
+static void test_search_behind(void **state)
+{
+	search(0xc00123);
+}
+
+static void test_search_near(void **state)
+{
+	search(0xff8000);
+}
+
 static void test_locating_lost_first(void **state)
 {
 	locate();
@@ -351,8 +384,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_idle), TEST(test_probing_first), TEST(test_locating),
 	    TEST(test_locating_first), TEST(test_locating_lost), TEST(test_end_owed),
-	    TEST(test_locating_lost_first), TEST(test_new), TEST(test_resuming_rewind),
-	    TEST(test_resuming_reset), TEST(test_failed), TEST(test_uncarried)};
+	    TEST(test_search_behind), TEST(test_search_near), TEST(test_locating_lost_first), TEST(test_new),
+	    TEST(test_resuming_rewind), TEST(test_resuming_reset), TEST(test_failed), TEST(test_uncarried)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
