@@ -103,7 +103,7 @@ static void check_side(struct run *r, struct side *s, struct side *p)
 	if (s->done < s->wrs && !side_dead(s) && !(side_removed(r, s) && s->h.cfg.retry == 7))
 		sim_fail(r, "hangs: not complete and no error", s, s->idx);
 	/* Rounds with F_REUSE end before a silent host has been asked for long enough. */
-	if (!(r->faults & F_REUSE) && p->gone && !s->gone && !side_dead(s) && !side_removed(r, s) &&
+	if (!(r->faults & F_REUSE) && p->gone && !side_silent(s) && !side_dead(s) && !side_removed(r, s) &&
 	    roce_psn_after(s->h.una, p->gone_psn))
 		sim_fail(r, "not told that what was acknowledged is lost", s, s->idx);
 	if (s->gone || (p->gone && !(r->faults & F_TOLD)))

@@ -206,6 +206,9 @@ void sim_cm_packet(struct run *r, unsigned site, const struct roce_pkt *pkt)
 	if (id >= 2 * r->qps || id % 2 == site) /* of a round before */
 		return;
 	s = &r->qp[id / 2][site];
+	/* Its CM lives on until the queue pairs are connected: else the peer would ask for ever. */
+	if (s->gone && what == DREQ)
+		return;
 	if (what == REQ && (s->cm == SIM_CM_DOWN || s->cm == SIM_CM_ANSWERED)) {
 		s->cm = SIM_CM_ANSWERED;
 		send_mad(r, s, REP);
@@ -245,7 +248,9 @@ void sim_cm_tick(struct run *r, rwy_time now)
 		for (unsigned j = 0; j < 2; j++) {
 			struct side *s = &r->qp[i][j];
 
-			if (now >= s->cm_at) {
+			if (now >= s->cm_at && s->gone && s->cm == SIM_CM_LEAVES) {
+				s->cm_at = RWY_NEVER;
+			} else if (now >= s->cm_at) {
 				s->cm_at = now + AGAIN;
 				send_mad(r, s, what[s->cm]);
 			}
@@ -256,8 +261,12 @@ void sim_cm_tick(struct run *r, rwy_time now)
 
 bool sim_cm_over(const struct run *r)
 {
-	for (unsigned i = 0; i < r->qps; i++)
-		if (r->qp[i][0].cm != SIM_CM_OVER || r->qp[i][1].cm != SIM_CM_OVER)
+	for (unsigned i = 0; i < r->qps; i++) {
+		const struct side *s = r->qp[i];
+
+		/* Nobody answers the DREQ to a host that died. */
+		if (!s[0].gone && !s[1].gone && (s[0].cm != SIM_CM_OVER || s[1].cm != SIM_CM_OVER))
 			return false;
+	}
 	return true;
 }

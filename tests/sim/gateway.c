@@ -221,11 +221,23 @@ static void pair_cfg(struct eng_cfg *c, rwy_dur beat)
 	wan->tunnel_id = 8;
 }
 
+/* A process that finds no memory to start is started again. */
+static void new_engine(struct site *s, const struct eng_cfg *c)
+{
+	const struct rwy_bufs bufs = {&buf_ops, s};
+	int r;
+
+	sim_heap_may_fail(true);
+	r = eng_new(&s->e, c, &eng_ops, s, bufs, s->w->now);
+	sim_heap_may_fail(false);
+	if (r != 0 && eng_new(&s->e, c, &eng_ops, s, bufs, s->w->now) != 0)
+		abort();
+}
+
 void sim_gateway_start(struct site *s)
 {
 	struct world *w = s->w;
 	struct eng_cfg *c = malloc(sizeof(*c));
-	struct rwy_bufs bufs = {&buf_ops, s};
 	struct wan_cfg *wan;
 
 	if (!c)
@@ -275,8 +287,7 @@ void sim_gateway_start(struct site *s)
 		pair_cfg(c, w->cfg.beat);
 	if (w->cfg.buffers)
 		sim_bound_memory(c, w->cfg.buffers, w->cfg.buf_cost);
-	if (eng_new(&s->e, c, &eng_ops, s, bufs, w->now) != 0)
-		abort();
+	new_engine(s, c);
 	memset(s->world_of, 0, sizeof(s->world_of));
 	for (unsigned t = 1; w->cfg.tenants && t <= SIM_TENANTS; t++) {
 		s->tenant_at[t].removing = false; /* the engine has nothing of it left */

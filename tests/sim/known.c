@@ -289,6 +289,35 @@ const struct sim_regression sim_regressions[] = {
     /* the first request was lost, and the NAK by which a host was asked again acknowledged it */
     {271000802, F_WORKERS | F_REUSE | F_LAN_LOSS},
     {271001275, F_WORKERS | F_REUSE | F_LAN_LOSS},
+    /* no memory for the turn of pairing: the flow was silent for ever */
+    {300001017, F_CRASH_FAR | F_HEAP},
+    {300001170, F_CRASH_FAR | F_HEAP},
+    /* its peer's queue pair had been ended, and nobody knew the QPN that sent for ever */
+    {300000470, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {300001254, F_CRASH_NEAR | F_HEAP},
+    {300001058, F_CRASH_BOTH | F_HEAP},
+    {290000188, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {70182, F_CRASH_BOTH | F_HEAP},
+    /* no memory for the request that ends a queue pair, whose PSN was named only once */
+    {300001171, F_CRASH_NEAR | F_SMALL | F_HEAP},
+    {300001311, F_CRASH_FAR | F_HEAP},
+    /* nor for the question which PSN it expects: the next connection's requests were discarded */
+    {300001102, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {300001080, F_CRASH_NEAR | F_SMALL | F_HEAP}, /* the idle host was not told */
+    /* no memory for the far gateway's side: a flow with promises was refused */
+    {300001079, F_CM | F_HEAP},
+    /* nor for the ring of a flow, which ended */
+    {300002460, F_CM | F_HEAP},
+    /* a host that had executed nothing, and had sent its NAK, named its PSN no more */
+    {300010030, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {300001584, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {300001466, F_CRASH_NEAR | F_SMALL | F_HEAP},
+    /* the test: mode `site` promises no more than `near` when a queue pair gets an error, and a host
+     * that died was sent a DREQ, or its peer had disconnected */
+    {200130, F_STANDBY | F_NIC | F_HEAP},
+    {200172, F_STANDBY | F_NIC | F_HEAP},
+    {200736, F_IDLE | F_CM | F_HEAP},
+    {200961, F_IDLE | F_CM | F_HEAP},
 };
 
 /*

@@ -354,7 +354,8 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	 * is idle, the other. A host is told by its queue pair, as responder, too. */
 	bool died = (r->fault_done && (r->faults & (F_CRASH | F_MACHINE))) || (r->faults & F_DRAIN_CUT) ||
 	            r->pair_bare;
-	bool early = r->near >> s->tenant & 1 || died;
+	/* So it is in mode `site` when a queue pair got an error for lack of memory. */
+	bool early = r->near >> s->tenant & 1 || died || (r->faults & F_HEAP && r->faults & F_STANDBY);
 	bool all = !s->error && !side_removed(r, s) && !(early && (side_dead(s) || side_dead(p)));
 	bool ok = false;
 

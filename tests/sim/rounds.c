@@ -155,10 +155,12 @@ static void run_again(struct run *r)
 
 /*
  * Until custody is empty. In mode `causal` requests wait for a host that does not answer, until its queue pair
- * is given up.
+ * is given up. Without memory a host is told later. Pairs of gateways have waited already.
  */
 static rwy_dur drain_time(const struct run *r)
 {
+	if (r->faults & (F_TOLD | F_MACHINE) || (r->faults & F_HEAP && !(r->faults & F_STANDBY)))
+		return TOLD;
 	return r->cfg.ack_mode == ENG_ACK_CAUSAL ? 40 * RWY_SEC : 5 * RWY_SEC;
 }
 
@@ -189,11 +191,14 @@ void sim_run_rounds(struct run *r, bool alone)
 	/* After resets hosts have ACKs early; with a small window at the far gateway the rest takes long. */
 	if (r->faults & F_RESET)
 		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, sim_drained, r);
+	/* Where memory is short, all that needs a buffer comes again and again. */
+	if (r->faults & F_HEAP)
+		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, sim_drained, r);
 	/* Where both sites lost their gateways, each asks the other one, who asks, too: for 5 s neither answers. */
 	if ((r->faults & F_STANDBY) && !sim_drained(r))
 		sim_run(r->w, sim_now(r->w) + 20 * RWY_SEC, sim_drained, r);
 	/* Lets custody drain. */
-	sim_run(r->w, sim_now(r->w) + (r->faults & (F_TOLD | F_MACHINE) ? TOLD : drain_time(r)), NULL, r);
+	sim_run(r->w, sim_now(r->w) + drain_time(r), NULL, r);
 	/* data for hosts that do not answer any more is given up later */
 	if (r->removed && !r->why)
 		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, NULL, r);
