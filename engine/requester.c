@@ -250,6 +250,13 @@ static bool opened_before(const struct eng_requester *rq, uint32_t rqpn, roce_ps
 	       ((rq->reqr.una - psn) & ROCE_PSN_MASK) <= CM_REPEATS;
 }
 
+/* The same, and no request has come yet: they begin where CM says. */
+static bool awaits_first(const struct eng_requester *rq, uint32_t rqpn)
+{
+	return rq->requests && rq->flow == ENG_FLOW_FIRST && rq->peer_named && rq->remote_qpn == rqpn &&
+	       !eng_requester_active(rq) && rq->side.close_at == RWY_NEVER;
+}
+
 void eng_requester_start_cm(
     struct eng_requester *rq, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
 {
@@ -261,11 +268,12 @@ void eng_requester_start_cm(
 		return;
 	}
 	eng_pair_leave(rq, now);
-	if (rq->requests) {
-		wan_rx_reset(rq->requests, now);
+	if (!awaits_first(rq, rqpn)) {
+		if (rq->requests)
+			wan_rx_reset(rq->requests, now);
 		rq->requests = NULL;
+		rq->flow = ENG_FLOW_NONE;
 	}
-	rq->flow = ENG_FLOW_NONE;
 	rq->remote_qpn = rqpn;
 	eng_reservation_outdated(&rq->side);
 	rq->side.learned = ENG_BY_CM;

@@ -312,6 +312,8 @@ const struct sim_regression sim_regressions[] = {
     {300010030, F_CRASH_FAR | F_SMALL | F_HEAP},
     {300001584, F_CRASH_FAR | F_SMALL | F_HEAP},
     {300001466, F_CRASH_NEAR | F_SMALL | F_HEAP},
+    /* restarted while CM repeated its messages, and no request had found memory yet: the flow was reset */
+    {300300308, F_CM | F_CRASH_FAR | F_HEAP},
     /* the test: mode `site` promises no more than `near` when a queue pair gets an error, and a host
      * that died was sent a DREQ, or its peer had disconnected */
     {200130, F_STANDBY | F_NIC | F_HEAP},
