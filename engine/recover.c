@@ -387,6 +387,7 @@ static void search_later(struct eng_requester *rq, rwy_time now)
 bool eng_requester_not_heard(struct eng_requester *rq, rwy_time now)
 {
 	const roce_psn asked = rq->reqr.una;
+	uint32_t width;
 
 	if (rq->side.state != ENG_Q_LOCATING_LOST || rq->reqr.timeouts < SILENT_TWICE)
 		return false;
@@ -405,7 +406,9 @@ bool eng_requester_not_heard(struct eng_requester *rq, rwy_time now)
 		return false;
 	if (!rq->search)
 		rq->search_from = roce_psn_add(asked, HALF + 1); /* ask_ahead: a duplicate */
-	rq->search = (asked - rq->search_from) & ROCE_PSN_MASK;
+	width = (asked - rq->search_from) & ROCE_PSN_MASK;
+	if (width) /* else it was the last question */
+		rq->search = width;
 	search_on(rq, now);
 	return true;
 }
