@@ -208,11 +208,11 @@ static uint64_t complete_faults(uint64_t faults)
 		    ~(F_STANDBY | F_BOTH_DIE | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
 		        F_DRAIN_CUT | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_NIC | F_RESETS);
 	/* A reservation that finds no memory, and a connection that ends before its operation that is
-	 * not carried, pass for faults. A late host does not hear of a loss when questions are lost,
-	 * and what was under way when a queue pair with an error is reset comes to the next one. After the
-	 * loss of a journal a host whose gateway has no memory is not always told yet. */
+	 * not carried, pass for faults. What was under way when a queue pair with an error is reset comes
+	 * to the next one. After the loss of a journal a host whose gateway has no memory is not always
+	 * told yet. */
 	if (faults & F_HEAP)
-		faults &= ~(uint64_t)(F_RATES | F_UNCARRIED | F_LATE | F_RESETS | F_MACHINE);
+		faults &= ~(uint64_t)(F_RATES | F_UNCARRIED | F_RESETS | F_MACHINE);
 	if (faults & F_POOL) /* its bounds follow from the buffers */
 		faults &= ~(uint64_t)F_BOUNDS;
 	return faults;

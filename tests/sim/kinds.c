@@ -100,7 +100,7 @@ static const uint64_t worker_kinds[] = {0, F_CM, F_LAN_LOSS, F_CRASH_FAR, F_REUS
 static const uint64_t heap_kinds[] = {0, F_CRASH_FAR, F_MASS, F_CRASH_NEAR, F_REUSE, F_STANDBY, F_LAN_LOSS,
     F_TENANTS, F_CRASH_BOTH, F_DETOUR, F_CM, F_STANDBY | F_CRASH_NEAR, F_MOVES, F_CAUSAL, F_PATHS, F_IDLE,
     F_DRAIN, F_SMALL, F_OUTAGE, F_CRASH_FAR | F_SMALL, F_STANDBY | F_NIC, F_IDLE | F_CM,
-    F_CRASH_NEAR | F_SMALL, F_CM | F_CRASH_NEAR, F_CRASH_BOTH | F_SMALL, F_CM | F_CRASH_FAR};
+    F_CRASH_NEAR | F_SMALL, F_CM | F_CRASH_NEAR, F_CRASH_BOTH | F_SMALL, F_CM | F_CRASH_FAR, F_LATE};
 
 #define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
 
