@@ -3,13 +3,8 @@
  * A received bundle: its packets get buffers of their own, and each goes to its flow (run_rx.c does
  * the same for a run). With many flows each step fetches what the next one reads of all packets.
  */
-#include <string.h>
-
 #include "wan/ahead.h"
 #include "wan/tunnel.h"
-
-/* Room that is asked for each packet: see run_rx.c. */
-#define PACKET_ROOM 512
 
 struct packet {
 	struct wan_f_data d;
@@ -34,17 +29,11 @@ static void read_all(
 static unsigned take_buffers(
     struct wan_tunnel *t, unsigned n, const uint8_t *const at[], const uint32_t len[], struct packet v[])
 {
-	for (unsigned i = 0; i < n; i++) {
-		struct rwy_buf *b =
-		    rwy_buf_alloc(&t->cfg.bufs, WAN_REASM_ROOM, len[i] > PACKET_ROOM ? len[i] : PACKET_ROOM);
+	unsigned i = 0;
 
-		if (!b)
-			return i;
-		memcpy(b->data, at[i], len[i]);
-		b->len = len[i];
-		v[i].b = b;
-	}
-	return n;
+	while (i < n && (v[i].b = wan_run_packet(t, at[i], len[i])))
+		i++;
+	return i;
 }
 
 static void fetch_flows(const struct wan_tunnel *t, const struct packet *v, unsigned n)

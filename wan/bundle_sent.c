@@ -35,10 +35,10 @@ void wan_bundle_on_acked(struct wan_path *p, const struct wan_sent *e, rwy_time 
 	}
 }
 
-bool wan_bundle_on_lost(struct wan_path *p, const struct wan_sent *e, bool moved)
+bool wan_bundle_on_lost(struct wan_path *p, struct wan_sent *e, bool moved)
 {
-	for (unsigned i = 0; i < e->bundled; i++) {
-		const struct wan_sent s = alone(p, e, i);
+	for (e->queued += !e->queued; e->queued <= e->bundled; e->queued++) {
+		const struct wan_sent s = alone(p, e, e->queued - 1u);
 
 		if (!wan_tx_on_lost(p->t, &s, moved))
 			return false;

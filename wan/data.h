@@ -20,7 +20,7 @@ struct wan_bundle {
 	struct rwy_buf *b;             /* the packets, as they are in the datagram */
 	const struct wan_class *class; /* of all of them */
 	uint32_t left;                 /* bytes that still fit */
-	struct wan_f_data first;
+	struct wan_f_data first;       /* the frame, with the first packet's fields */
 };
 /* b, the flow's next buffer, may be in a bundle. */
 bool wan_bundle_may(const struct wan_txflow *f, const struct rwy_buf *b);
@@ -32,9 +32,10 @@ bool wan_bundle_begin(struct wan_bundle *u, const struct wan_path *p, const stru
     const struct rwy_buf *b, const struct rwy_buf *second);
 /* b, the flow's next buffer, may be in this bundle. */
 bool wan_bundle_fits(const struct wan_bundle *u, const struct wan_txflow *f, const struct rwy_buf *b);
+/* Adds b, which fits, and notes it with the datagram that the path sends next. */
 void wan_bundle_add(
     struct wan_bundle *u, const struct wan_path *p, const struct wan_txflow *f, const struct rwy_buf *b);
-/* Puts the bundle into the datagram. */
+/* Puts the bundle into the datagram, which owns u->b from then on. */
 void wan_bundle_put(const struct wan_bundle *u, struct wan_out *o, struct wan_tunnel *t, rwy_time now);
 
 /* --- FEC --- */

@@ -165,7 +165,7 @@ static struct rwy_buf *next_alone(const struct wan_txflow *f)
 {
 	struct rwy_buf *b;
 
-	if (!f || !wan_tx_sendable(f) || f->next_frag)
+	if (!wan_tx_sendable(f) || f->next_frag)
 		return NULL;
 	b = f->ring[f->next_send & f->mask];
 	return wan_bundle_may(f, b) ? b : NULL;
@@ -182,7 +182,8 @@ static bool new_bundle(struct wan_txflow *f, struct wan_out *o, struct rwy_buf *
 	struct wan_tunnel *t = f->t;
 	struct wan_bundle u;
 
-	if (f->end - f->next_send >= WAN_BUNDLE_MAX || !wan_bundle_may(f, b))
+	if (f->end - f->next_send >= WAN_BUNDLE_MAX || !wan_bundle_may(f, b) || !f->next ||
+	    f->next->class != f->class)
 		return false;
 	second = next_alone(f->next);
 	if (!second || !wan_bundle_begin(&u, o->p, f, b, second))

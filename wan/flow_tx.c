@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Flows that we send: custody, what the peer has, the end of a flow. A flow's buffers are in a ring
- * indexed by sequence number; a buffer stays there until the peer's engine delivered it. data.c
- * decides what is sent next.
+ * indexed by sequence number; a buffer stays there until the peer's engine delivered it.
+ * data_new.c and data.c decide what is sent next.
  */
 #include <stdlib.h>
 #include <string.h>

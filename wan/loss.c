@@ -33,7 +33,7 @@ static void congest_note(
 
 static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct wan_lost *l, rwy_time now)
 {
-	if ((e->flags & WAN_S_DATA) && !wan_tx_on_lost(p->t, e, moved))
+	if ((e->flags & WAN_S_DATA) && !e->queued && !wan_tx_on_lost(p->t, e, moved))
 		return false;
 	if (e->bundled && !wan_bundle_on_lost(p, e, moved))
 		return false;
@@ -55,7 +55,8 @@ static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct w
 	return true;
 }
 
-/* Acknowledgements and probes go out even when the map is full: the oldest entry is given up. */
+/* Acknowledgements and probes go out even when the map is full: the oldest entry is given up.
+ * Without memory it is not (wan_loss_room). */
 static void make_room(struct wan_path *p, rwy_time now)
 {
 	struct wan_lost l = {0};
@@ -67,6 +68,12 @@ static void make_room(struct wan_path *p, rwy_time now)
 			return;
 		p->tail++;
 	}
+}
+
+bool wan_loss_room(struct wan_path *p, rwy_time now)
+{
+	make_room(p, now);
+	return p->next_pn - p->tail <= p->mask;
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ struct wan_sent {
 	uint8_t more;    /* buffers of a run behind the first, seq */
 	uint8_t losses;  /* how often what it carries was declared lost before, up to 255 */
 	uint8_t bundled; /* packets of a bundle behind the first: struct wan_bundled */
+	uint8_t queued;  /* of these and the first, so many are queued again: no memory for more */
 };
 static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in flight");
 
@@ -307,7 +308,12 @@ rwy_time wan_pto_at(const struct wan_path *p);
 bool wan_pto_excused(struct wan_path *p, rwy_time now);
 
 /* loss.c */
-/* Assigns the next packet number. */
+/*
+ * The map has a place for a datagram that is sent now. Gives up the oldest datagrams in flight if
+ * it is full; false: memory is short for what they carried, so nothing may be sent.
+ */
+bool wan_loss_room(struct wan_path *p, rwy_time now);
+/* Assigns the next packet number. The map has a place. */
 void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now);
 /* An ACK frame: acknowledges, detects losses, and asks congestion control. */
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now);

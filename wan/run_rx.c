@@ -14,6 +14,18 @@
  */
 #define PACKET_ROOM 512
 
+struct rwy_buf *wan_run_packet(struct wan_tunnel *t, const uint8_t *p, uint32_t len)
+{
+	struct rwy_buf *b =
+	    rwy_buf_alloc(&t->cfg.bufs, WAN_REASM_ROOM, len > PACKET_ROOM ? len : PACKET_ROOM);
+
+	if (!b)
+		return NULL;
+	memcpy(b->data, p, len);
+	b->len = len;
+	return b;
+}
+
 /* Buffers are taken so many at a time: they are not in the cache, and are fetched side by side. */
 #define AHEAD 16
 
@@ -30,13 +42,10 @@ static unsigned split(struct wan_tunnel *t, struct rest *x, struct rwy_buf *out[
 	unsigned n = 0;
 
 	for (; n < AHEAD && x->n; n++) {
-		struct rwy_buf *b =
-		    rwy_buf_alloc(&t->cfg.bufs, WAN_REASM_ROOM, x->len > PACKET_ROOM ? x->len : PACKET_ROOM);
+		struct rwy_buf *b = wan_run_packet(t, x->p, x->len);
 
 		if (!b)
 			return n;
-		memcpy(b->data, x->p, x->len);
-		b->len = x->len;
 		out[n] = b;
 		if (--x->n)
 			x->p = wan_f_run_next(x->p, &x->len);

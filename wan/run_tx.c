@@ -3,7 +3,7 @@
  * Runs: small packets of one flow that wait, together in one datagram (RUN, docs/wire-format.md). A
  * datagram costs the same work at both ends whatever it carries, so they share it. They are copied:
  * a datagram refers to one buffer, and to describe a chain of small ones costs more than to copy
- * them. data.c says which packets go together, flow_tx.c what becomes of them.
+ * them. data_new.c says which packets go together, flow_tx.c what becomes of them.
  */
 #include <string.h>
 

@@ -144,11 +144,15 @@ static struct wan_path *probe_by(const struct wan_tunnel *t, struct wan_path *p,
 static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
 {
 	bool quiet = t->paths > 1 && !p->probes && !t->st.on; /* other paths carry what is urgent */
+	struct wan_path *by;
 	struct wan_out o;
 
 	if ((!p->probes && !p->ping) || !may_send(t))
 		return false;
-	begin(&o, tx, probe_by(t, p, now));
+	by = probe_by(t, p, now);
+	if (!wan_loss_room(by, now) || !wan_loss_room(via(t, p), now))
+		return false;
+	begin(&o, tx, by);
 	if (!p->probes || wan_path_is_stream(o.p) || !wan_data_probe(t, p, &o, now)) {
 		o.p = via(t, p);
 		tx->path = o.p->id;
@@ -176,7 +180,7 @@ static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx
 	bool usable = t->st.on || (by == t->first && wan_path_usable(by));
 	bool ctl = usable && wan_ctl_next(t) <= now;
 
-	if ((!ctl && !wan_ack_due(p, now)) || !may_send(t))
+	if ((!ctl && !wan_ack_due(p, now)) || !may_send(t) || !wan_loss_room(by, now))
 		return false;
 	begin(&o, tx, by);
 	wan_ack_put(p, &o, now);

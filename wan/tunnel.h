@@ -472,6 +472,8 @@ void wan_run_add(struct wan_run *r, const struct rwy_buf *b);
 /* A run of n buffers from `seq` on that were in one before. False: no buffer. */
 bool wan_run_again(const struct wan_txflow *f, struct wan_run *r, uint64_t seq, uint32_t n);
 /* run_rx.c */
+/* A buffer for a packet that shared a datagram, copied from p; NULL: none is left. */
+struct rwy_buf *wan_run_packet(struct wan_tunnel *t, const uint8_t *p, uint32_t len);
 /* A run was received, its packets begin at p. RETRY: a packet could not be kept, and none behind
  * it; those before it are handed over, and are duplicates when the datagram comes again. */
 enum wan_accept wan_run_rx(
@@ -479,9 +481,9 @@ enum wan_accept wan_run_rx(
 
 /* bundle_sent.c: small packets of several flows in one datagram */
 /* The packets of the bundle behind its first were acknowledged, or lost; see wan_tx_on_acked and
- * wan_tx_on_lost. */
+ * wan_tx_on_lost. After a false, e->queued packets are queued, and a further call goes on. */
 void wan_bundle_on_acked(struct wan_path *p, const struct wan_sent *e, rwy_time now);
-bool wan_bundle_on_lost(struct wan_path *p, const struct wan_sent *e, bool moved);
+bool wan_bundle_on_lost(struct wan_path *p, struct wan_sent *e, bool moved);
 /* bundle_rx.c */
 /* A bundle was received, its first packet is at p. RETRY: a packet could not be kept; the others
  * are handed over, and are duplicates when they come again. */

@@ -221,7 +221,9 @@ static const uint8_t *data_find(const uint8_t *at, const uint8_t *end)
 			return NULL;
 		at += n;
 	}
-	return at && at < end && (*at <= (WAN_F_DGRAM | WAN_DATA_FRAG) || *at == WAN_F_RUN) ? at : NULL;
+	if (!at || at >= end)
+		return NULL;
+	return *at <= (WAN_F_DGRAM | WAN_DATA_FRAG) || *at == WAN_F_RUN || *at == WAN_F_BUNDLE ? at : NULL;
 }
 
 static struct gw_cap_frag *frag_place(struct gw_cap_frags *frags, const struct wan_f_data *d, uint8_t stage)

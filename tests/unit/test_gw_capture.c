@@ -341,6 +341,14 @@ static void test_wan(void **state)
 	assert_true(gw_cap_facts_wan(&wan, &frags, g, len + WAN_RUN_NEXT + n));
 	assert_true(gw_cap_id(&wan) == gw_cap_id(&lan) && wan.dqpn == 0x12);
 	assert_false(gw_cap_facts_wan(&wan, &frags, g, len + WAN_RUN_NEXT + n - 1));
+	/* and so is a bundle */
+	d.bundle = true;
+	wan = (struct gw_cap_facts){.stage = GW_CAP_WAN_OUT};
+	len = datagram(g, &d, p, n);
+	memcpy(wan_f_bundle_put(g + len, &d, n), p, n);
+	assert_true(gw_cap_facts_wan(&wan, &frags, g, len + WAN_BUNDLE_ENTRY + n));
+	assert_true(gw_cap_id(&wan) == gw_cap_id(&lan) && wan.dqpn == 0x12);
+	d.bundle = false;
 	d.run = 0;
 	/* a later fragment is known by its first one, at the same stage */
 	d.frag = true;

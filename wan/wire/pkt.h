@@ -200,7 +200,8 @@ static inline const uint8_t *wan_f_run_next(const uint8_t *p, uint32_t *len)
 }
 /* Writes what is in front of a packet of `len` bytes in a bundle. Returns its place. */
 uint8_t *wan_f_bundle_put(uint8_t *p, const struct wan_f_data *d, uint32_t len);
-/* Reads it: kind, pcp, flow and seq of *d; *len. The same. */
+/* Reads what is in front of a packet at p into *len and kind, pcp, flow and seq of *d. Returns the
+ * packet's place. wan_f_data_get has checked the bundle. */
 const uint8_t *wan_f_bundle_next(const uint8_t *p, struct wan_f_data *d, uint32_t *len);
 
 /* REBUILT: path, count, then for each entry: u64 first packet number, u8 number of packets minus
