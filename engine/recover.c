@@ -212,7 +212,8 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 
 /*
  * The host has begun a new connection with the same remote QP, and its own QPN there is not known
- * yet: the QP that answers may be the new one.
+ * yet: the QP that answers may be the new one. It is asked nothing new: where a question has the
+ * PSN that a host expects, the host executes it, and takes its first request for a duplicate.
  */
 static bool may_be_another(const struct eng_requester *rq)
 {
@@ -357,8 +358,6 @@ static void search_on(struct eng_requester *rq, rwy_time now)
 	const uint32_t width = rq->search;
 	const uint8_t asked = rq->questions;
 
-	if (width == 1 && may_be_another(rq))
-		return; /* it is asked again */
 	if (width == 1) {
 		eng_requester_begin(rq, roce_psn_add(from, 1), rq->open_pmtu, false);
 		end_lost_connection(rq, (enum eng_end)rq->end, now);
@@ -390,6 +389,8 @@ bool eng_requester_not_heard(struct eng_requester *rq, rwy_time now)
 	uint32_t width;
 
 	if (rq->side.state != ENG_Q_LOCATING_LOST || rq->reqr.timeouts < SILENT_TWICE)
+		return false;
+	if (may_be_another(rq))
 		return false;
 	if (!rq->asked_ahead && rq->questions == 2) {
 		/* Neither question was a duplicate, then this one is. */
@@ -426,6 +427,8 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 	roce_psn expects = ack ? roce_psn_add(pkt->psn, 1) : pkt->psn;
 
 	if (eng_requester_names_nothing(rq, pkt)) {
+		if (lost && may_be_another(rq))
+			return; /* it is asked again */
 		if (rq->search)
 			search_later(rq, now);
 		else

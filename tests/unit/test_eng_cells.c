@@ -269,6 +269,38 @@ static void test_search_near(void **state)
 	search(0xff8000);
 }
 
+/* Host B connects anew with the same QPN, and who asks there is not known: no question is new. */
+static void test_search_stays(void **state)
+{
+	const struct eng_key k = {rq->side.key.dst, rq->side.key.src, B_QPN, 0};
+	struct eng_responder *anew;
+	unsigned asked;
+	roce_psn psn;
+
+	locate();
+	eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+	eng_dirty(&rq->side);
+	anew = eng_responder_get(site[1].e, &k, false, eng_now);
+	eng_pair_join(anew, rq, ENG_BY_PEER);
+	for (unsigned i = 0; i < 400 && rq->questions < 2; i++)
+		eng_pair_run(5 * RWY_MS);
+	rq->end = ENG_END_UNDELIVERED;
+	anew->local_qpn = 0;
+	anew->side.state = ENG_R_WAITING;
+	psn = site[1].psn;
+	asked = site[1].requests;
+	for (unsigned i = 0; i < 100; i++) {
+		host_b_says(0x1f, ROCE_PSN_MASK);
+		eng_pair_run(5 * RWY_MS);
+	}
+	assert_true(site[1].requests > asked + 2); /* it is asked again */
+	assert_int_equal(site[1].psn, psn);
+	anew->side.state = ENG_R_NEW;
+	host_b_says(0x1f, ROCE_PSN_MASK);
+	eng_pair_run(5 * RWY_MS);
+	assert_true(site[1].psn != psn);
+}
+
 static void test_locating_lost_first(void **state)
 {
 	locate();
@@ -384,8 +416,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_idle), TEST(test_probing_first), TEST(test_locating),
 	    TEST(test_locating_first), TEST(test_locating_lost), TEST(test_end_owed),
-	    TEST(test_search_behind), TEST(test_search_near), TEST(test_locating_lost_first), TEST(test_new),
-	    TEST(test_resuming_rewind), TEST(test_resuming_reset), TEST(test_failed), TEST(test_uncarried)};
+	    TEST(test_search_behind), TEST(test_search_near), TEST(test_search_stays),
+	    TEST(test_locating_lost_first), TEST(test_new), TEST(test_resuming_rewind),
+	    TEST(test_resuming_reset), TEST(test_failed), TEST(test_uncarried)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
