@@ -306,10 +306,16 @@ struct eng {
 	rwy_time journal_until;     /* cfg.journal_for is over */
 	struct eng_orphan *orphans; /* entries of an earlier process, by VNI and key */
 	uint32_t orphans_n;
-	uint32_t restore_cursor; /* orphan that is tried next */
-	rwy_time restore_at;     /* some found no memory: they are tried then; else RWY_NEVER */
-	rwy_dur restore_wait;    /* between the last two tries */
-	bool closing; /* eng_free runs: journal entries stay for the next process, unless settled */
+	rwy_time restore_at; /* some wait: they are tried then; else RWY_NEVER */
+	struct eng_restore {
+		uint32_t cursor;  /* orphan that is tried next */
+		uint32_t left;    /* orphans that are not yet tried in this pass; 0: none goes on */
+		uint32_t wanted;  /* one more than the orphan whose host sends; 0: none */
+		bool took, waits; /* in this pass: one was taken up; one waits still */
+		rwy_dur wait;     /* between the last two passes */
+	} restore;
+	/* eng_free runs: journal entries stay for the next process, unless settled */
+	bool closing;
 	struct eng_settle settle;
 	rwy_time peer_at; /* the first of eng_tunnel.peer.at */
 	/* Number of requester sides that wait for the turn of pairing, or have it. */

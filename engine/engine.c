@@ -234,7 +234,7 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 		eng_settle_step(e, now);
 	if (now >= e->peer_at)
 		eng_peer_step(e, now);
-	if (now >= e->restore_at)
+	if (now >= e->restore_at || e->restore.wanted)
 		eng_journal_restore_again(e, now);
 	return total;
 }
@@ -248,7 +248,7 @@ rwy_time eng_next(const struct eng *e)
 			at = rwy_time_min(at, wan_next(e->tunnel[i].wan));
 	if (!eng_sb_speaks(e))
 		return at;
-	if (e->dirty_head)
+	if (e->dirty_head || e->restore.wanted)
 		return e->now;
 	at = rwy_time_min(at, rwy_time_min(eng_pair_next(e), rwy_time_min(e->settle.at, e->peer_at)));
 	at = rwy_time_min(at, e->restore_at);

@@ -45,7 +45,7 @@ __attribute__((noinline)) static bool pass_on(struct eng *e, const struct lan_in
 
 	if (!roce_op_is_request(in->pkt.info))
 		to = eng_place_turn_elsewhere(e, &in->key);
-	else if (!eng_place_is_home(e, &in->key))
+	else if (!eng_place_is_home(e, &in->key) && !eng_journal_waits(e, &in->key))
 		to = (int)eng_place_home(e, &in->key);
 	/* The directory led here, perhaps to what never began: the home worker may begin it. */
 	if (to >= 0 && roce_op_is_request(in->pkt.info))

@@ -82,8 +82,9 @@ static void take_leave(struct eng *e, const struct eng_note *n, rwy_time now)
 	struct eng_responder *rs = (struct eng_responder *)eng_find(e, &k, false);
 	struct eng_note stays = *n;
 
-	if (!rs) { /* it went meanwhile */
-		eng_place_leave(e, &k, false);
+	if (!rs) { /* it went meanwhile, or waits for memory */
+		if (!eng_journal_waits(e, &k))
+			eng_place_leave(e, &k, false);
 		return;
 	}
 	if (rs->side.state == ENG_R_NEW || rs->side.state == ENG_R_WAITING) {

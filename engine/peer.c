@@ -309,7 +309,7 @@ static void hear_lost(struct eng_tunnel *t, struct eng_peer_msg *m, rwy_time now
 		e->c.drop_tunnel_msg++;
 		return;
 	}
-	if (!eng_sb_serves(e) || eng_journal_waits(e, &k, now)) /* it tells again */
+	if (!eng_sb_serves(e) || eng_journal_waits(e, &k)) /* it tells again */
 		return;
 	if (!has_another(e, &k, m->open.peer_qpn) && promises_early(e, &k) && !has_journal(e)) {
 		e->c.conns_forgotten += eng_responder_restore_lost(e, &k, m, now);

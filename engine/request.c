@@ -364,7 +364,7 @@ void eng_responder_take_request(
 void eng_responder_first_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	if (eng_journal_waits(rs->side.e, &rs->side.key, now)) {
+	if (eng_journal_waits(rs->side.e, &rs->side.key)) {
 		eng_responder_early_request(rs, pkt, b, now);
 		return;
 	}

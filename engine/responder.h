@@ -205,18 +205,23 @@ bool eng_journal_find_orphan(const struct eng *e, const struct eng_key *k, uint3
 void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
 
 /* --- restore.c --- */
+/* The entry, of an earlier process, is of no use: it and its place in the directory are free. */
+void eng_journal_drop(struct eng *e, uint32_t tenant, struct eng_journal_entry *j);
 /*
  * Takes up the tenant's connections of an earlier process and asks the far gateway about each. An
- * entry for which there is no memory waits until there is some, or e->journal_until.
+ * entry for which there is no memory or no place waits until there is, or e->journal_until.
  */
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now);
-/* At e->restore_at: entries that wait are tried again, up to the first that finds no memory. */
+/*
+ * At e->restore_at, or when an entry is wanted: those that wait are tried again, up to the first
+ * that finds no memory.
+ */
 void eng_journal_restore_again(struct eng *e, rwy_time now);
 /*
  * An entry with that key waits: what its host sends now is not of a new connection, and the far
- * gateway's question has no answer yet. It is tried next.
+ * gateway's question has no answer yet. It is tried at once, besides those whose turn it is.
  */
-bool eng_journal_waits(struct eng *e, const struct eng_key *k, rwy_time now);
+bool eng_journal_waits(struct eng *e, const struct eng_key *k);
 /*
  * LOST (peer.h): nobody knows what the host has ACKs for. RESUME promises more requests than the
  * far gateway or its host can have, so that the connection ends at both hosts. False: no memory.

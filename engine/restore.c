@@ -14,6 +14,7 @@
 /* So long after an entry found no memory it is tried again: at first, and at most. */
 #define AGAIN_FIRST RWY_MS
 #define AGAIN_MAX   (256 * RWY_MS)
+#define TURN_MAX    64 /* entries that are tried between two looks at packets */
 
 static bool send_resume(struct eng_responder *rs, rwy_time now)
 {
@@ -109,97 +110,128 @@ static bool may_resume(const struct eng *e, const struct eng_key *k, const struc
 	return eng_place_elsewhere(e, k, false) < 0 && eng_steer(e, k->tenant, &k->src, &k->dst, k->qpn) >= 0;
 }
 
-enum outcome { TAKEN_UP, LEFT, WAITS, OUTCOMES };
+enum outcome { TAKEN_UP, LEFT, FULL, WAITS, OUTCOMES };
 
-/* LEFT: an old or invalid entry, or of a connection that exists no longer. WAITS: no memory. */
-static enum outcome restore_entry(struct eng *e, uint32_t tenant, struct eng_journal_entry *j, rwy_time now)
+void eng_journal_drop(struct eng *e, uint32_t tenant, struct eng_journal_entry *j)
 {
 	const struct eng_key k = {j->src, j->dst, j->qpn, tenant};
 
-	if (now >= e->journal_until || j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff ||
-	    !may_resume(e, &k, j)) {
-		eng_journal_release(e, j);
+	if (!eng_find(e, &k, false))
+		eng_place_leave(e, &k, false);
+	eng_journal_release(e, j);
+}
+
+/*
+ * LEFT: an old or invalid entry, or of a connection that exists no longer. FULL: its tenant has as
+ * many flows as it may have, or the gateway has. WAITS: no memory. While the entry waits, its
+ * host's packets come here and not to the home worker.
+ */
+static enum outcome restore_entry(struct eng *e, uint32_t tenant, struct eng_journal_entry *j, rwy_time now)
+{
+	const struct eng_key k = {j->src, j->dst, j->qpn, tenant};
+	const bool old = now >= e->journal_until;
+
+	if (old || j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || !may_resume(e, &k, j)) {
+		e->cfg.journal_whole &= !old;
+		eng_journal_drop(e, tenant, j);
 		return LEFT;
 	}
-	return resume_connection(e, &k, j, now) ? TAKEN_UP : WAITS;
+	if (!eng_place_enter(e, &k, false) ||
+	    (!eng_find(e, &k, false) && eng_is_full(e, eng_tenant(e, tenant))))
+		return FULL;
+	if (resume_connection(e, &k, j, now))
+		return TAKEN_UP;
+	(void)eng_place_enter(e, &k, false);
+	return WAITS;
+}
+
+/* Entry i of e->orphans. LEFT also when it does not wait, or its tenant is not here. */
+static enum outcome restore_orphan(struct eng *e, uint32_t i, unsigned n[OUTCOMES], rwy_time now)
+{
+	struct eng_journal_entry *j = eng_journal_orphan(e, i);
+	const int tenant = j ? eng_tenant_by_vni(e, j->vni) : -1;
+	enum outcome o;
+
+	if (tenant < 0)
+		return LEFT;
+	o = restore_entry(e, (uint32_t)tenant, j, now);
+	n[o]++;
+	if (o == TAKEN_UP || o == LEFT)
+		eng_journal_take_orphan(e, i);
+	return o;
 }
 
 static void log_outcomes(struct eng *e, const unsigned n[OUTCOMES])
 {
-	if (n[TAKEN_UP] || n[LEFT] || n[WAITS])
-		eng_log(e, n[LEFT] || n[WAITS] ? 1 : 2,
+	const unsigned waiting = n[FULL] + n[WAITS];
+
+	if (n[TAKEN_UP] || n[LEFT] || waiting)
+		eng_log(e, n[LEFT] || waiting ? 1 : 2,
 		    "event=\"connections of an earlier process restored\" flows=%u left=%u waiting=%u",
-		    n[TAKEN_UP], n[LEFT], n[WAITS]);
+		    n[TAKEN_UP], n[LEFT], waiting);
 }
 
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 {
 	uint32_t vni = eng_tenant(e, tenant)->cfg.vni, cursor = 0;
 	unsigned n[OUTCOMES] = {0};
-	struct eng_journal_entry *j;
 
-	while ((j = eng_journal_next_orphan(e, vni, &cursor))) {
-		const enum outcome o = restore_entry(e, tenant, j, now);
-
-		e->cfg.journal_whole &= now < e->journal_until;
-		n[o]++;
-		if (o != WAITS)
-			eng_journal_take_orphan(e, cursor - 1);
-	}
-	if (n[WAITS])
+	while (eng_journal_next_orphan(e, vni, &cursor))
+		(void)restore_orphan(e, cursor - 1, n, now);
+	if (n[FULL] || n[WAITS]) {
 		e->restore_at = now + AGAIN_FIRST;
+		e->restore.left = 0;
+	}
 	log_outcomes(e, n);
 }
 
-/* The next entry that waits; false: none of a tenant that is here does. */
-static bool next_waiting(struct eng *e, uint32_t *tenant)
+/* Some entries of the pass; each is in one pass once. */
+static void go_on(struct eng *e, unsigned n[OUTCOMES], rwy_time now)
 {
-	for (uint32_t n = 0; n < e->orphans_n; n++) {
-		const uint32_t i = (e->restore_cursor + n) % e->orphans_n;
-		const struct eng_journal_entry *j = eng_journal_orphan(e, i);
-		const int t = j ? eng_tenant_by_vni(e, j->vni) : -1;
+	struct eng_restore *r = &e->restore;
 
-		if (t < 0)
-			continue;
-		*tenant = (uint32_t)t;
-		e->restore_cursor = i;
-		return true;
+	if (!r->left) {
+		r->left = e->orphans_n;
+		r->waits = r->took = false;
 	}
-	return false;
+	while (r->left && n[TAKEN_UP] + n[LEFT] + n[FULL] < TURN_MAX) {
+		const enum outcome o = restore_orphan(e, r->cursor, n, now);
+
+		r->cursor = (r->cursor + 1) % e->orphans_n;
+		r->left--;
+		r->took |= o == TAKEN_UP;
+		r->waits |= o == FULL || o == WAITS;
+		if (o == WAITS) /* nor is there memory for another one */
+			r->left = 0;
+	}
 }
 
 void eng_journal_restore_again(struct eng *e, rwy_time now)
 {
+	struct eng_restore *r = &e->restore;
 	unsigned n[OUTCOMES] = {0};
-	uint32_t tenant;
 
-	e->restore_at = RWY_NEVER;
-	while (next_waiting(e, &tenant)) {
-		const uint32_t i = e->restore_cursor++;
-		const enum outcome o = restore_entry(e, tenant, eng_journal_orphan(e, i), now);
-
-		n[o]++;
-		if (o != WAITS) {
-			eng_journal_take_orphan(e, i);
-			continue;
-		}
-		e->restore_wait =
-		    n[TAKEN_UP] ? AGAIN_FIRST
-		                : rwy_time_min(rwy_time_max(2 * e->restore_wait, AGAIN_FIRST), AGAIN_MAX);
-		e->restore_at = now + e->restore_wait;
-		break;
+	if (r->wanted) {
+		(void)restore_orphan(e, r->wanted - 1, n, now);
+		r->wanted = 0;
 	}
-	n[WAITS] = 0; /* it was told the first time */
+	if (now >= e->restore_at) {
+		go_on(e, n, now);
+		if (!r->left)
+			r->wait = r->took ? AGAIN_FIRST
+			                  : rwy_time_min(rwy_time_max(2 * r->wait, AGAIN_FIRST), AGAIN_MAX);
+		e->restore_at = r->left ? now : r->waits ? now + r->wait : RWY_NEVER;
+	}
+	n[FULL] = n[WAITS] = 0; /* it was told the first time */
 	log_outcomes(e, n);
 }
 
-bool eng_journal_waits(struct eng *e, const struct eng_key *k, rwy_time now)
+bool eng_journal_waits(struct eng *e, const struct eng_key *k)
 {
 	uint32_t i;
 
 	if (e->restore_at == RWY_NEVER || !eng_journal_find_orphan(e, k, &i))
 		return false;
-	e->restore_cursor = i;
-	e->restore_at = now;
+	e->restore.wanted = i + 1;
 	return true;
 }

@@ -175,7 +175,7 @@ static void forget_journal(struct eng *e)
 			j = eng_journal_next_orphan(e, e->tenant[i]->cfg.vni, &cursor);
 			if (!j)
 				break;
-			eng_journal_release(e, j);
+			eng_journal_drop(e, i, j);
 			eng_journal_take_orphan(e, cursor - 1);
 		}
 }

@@ -142,12 +142,6 @@ static void with_journal(struct eng_cfg *c)
 	c->journal_for = 60 * RWY_SEC;
 }
 
-static void starved(struct eng_cfg *c)
-{
-	with_journal(c);
-	site[0].starved = true;
-}
-
 static int set_up_journal(void **state)
 {
 	eng_pair_tune = with_journal;
@@ -200,30 +194,6 @@ static void test_told_when_refused(void **state)
 	eng_pair_cut(false);
 	answer_the_question();
 	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
-}
-
-/*
- * At the restart there is no buffer to ask the far gateway. The promise waits until there is one, and
- * what the host sends meanwhile begins no new connection.
- */
-static void test_restored_later(void **state)
-{
-	fatal = false;
-	connect_a();
-	eng_pair_cut(true);
-	send_of(&send_a, 1);
-	assert_int_equal(site[0].of[0].ack_psn, 1);
-	eng_pair_tune = starved;
-	eng_pair_restart(0);
-	eng_pair_run(50 * RWY_MS);
-	assert_int_equal(journal[0].used, 1);
-	send_of(&send_a, 2);
-	assert_int_equal(eng_counters(site[0].e)->drop_resuming, 1);
-	site[0].starved = false;
-	send_of(&send_a, 2); /* it is tried at once */
-	eng_pair_run(RWY_MS);
-	assert_int_equal(side_of_a()->side.state, ENG_R_RESUMING);
-	assert_int_equal(journal[0].used, 1);
 }
 
 /* The last response of a READ acknowledges it: the next process goes on behind it. */
@@ -458,7 +428,6 @@ int main(void)
 	    TEST(test_told_after_rnr, set_up_rnr),
 	    TEST(test_told_without_tunnel, set_up_journal),
 	    TEST(test_told_when_refused, set_up_journal),
-	    TEST(test_restored_later, set_up_journal),
 	    TEST(test_journal_of_read, set_up_journal),
 	    TEST(test_flow_opened_again, set_up_credit),
 	    TEST(test_lost_in_masses, set_up_plain),
