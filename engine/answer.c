@@ -162,12 +162,33 @@ void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time
 	eng_copy_begin(rs, now);
 }
 
+/*
+ * The far host has answered nothing of this incarnation, so its gateway names the QPN by what it
+ * remembers. False: that may be another connection's: of one that is paired, or of one that waits
+ * for its first response and began with the same PSN, so that its host would take the error.
+ */
+static bool may_be_asker(const struct eng_responder *rs, uint32_t qpn)
+{
+	const struct eng_key k = {rs->side.key.dst, rs->side.key.src, qpn, rs->side.key.tenant};
+	const struct eng_requester *rq = (const struct eng_requester *)eng_find(rs->side.e, &k, true);
+
+	if (rq && rq->responder && rq->responder != rs)
+		return false;
+	for (const struct eng_responder *o = rs->side.host->half_head; o; o = o->half_next)
+		if (o != rs && rwy_ip_eq(&o->side.key.dst, &rs->side.key.dst) &&
+		    o->side.state == ENG_R_WAITING && o->resp.start == rs->resp.start)
+			return false;
+	return true;
+}
+
 void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 	/*
 	 * A far host in error answers nothing, so the requester's QPN stays unknown. Most likely it
 	 * is that of the incarnation before: its error NAK was lost on the LAN, and it sends again.
 	 */
+	if (c->qpn && !rs->local_qpn && !may_be_asker(rs, c->qpn))
+		c->qpn = 0;
 	if (!c->qpn && !rs->local_qpn)
 		c->qpn = rs->local_qpn_before;
 	/* Nothing of this incarnation has arrived, whatever PSN the far gateway was at. */

@@ -425,19 +425,31 @@ void eng_requester_report_start(
 }
 
 /*
+ * The QP that the host answered last may have been used again, by a connection that nobody has
+ * answered yet; or one of its other QPs has it. rq has given up its own turn.
+ */
+static bool may_be_in_use(const struct eng_requester *rq, uint32_t qpn)
+{
+	const struct eng_side *side = &rq->side;
+	const struct eng_key k = {side->key.dst, side->key.src, qpn, side->key.tenant};
+	const struct eng_responder *rs = (const struct eng_responder *)eng_find(side->e, &k, false);
+
+	if (rs && (rs->requester || rs->side.state == ENG_R_WAITING ||
+	              (rs->local_qpn && rs->local_qpn != side->key.qpn)))
+		return true;
+	return eng_pair_is_waiting(side->e, k.tenant, &k.dst, &k.src) ||
+	       eng_place_elsewhere(side->e, &k, false) >= 0 || eng_place_turn_elsewhere(side->e, &k) >= 0;
+}
+
+/*
  * The QPN that the error goes to. A host in error answers nothing, so nobody learns who asks it.
- * Most likely it is the one that it answered last, if that has no other of its QPs by now.
+ * Most likely it is the one that it answered last.
  */
 static uint32_t qpn_of_error(const struct eng_requester *rq)
 {
-	const struct eng_key k = {
-	    rq->side.key.dst, rq->side.key.src, rq->remote_qpn_before, rq->side.key.tenant};
-	const struct eng_responder *rs;
-
-	if (rq->remote_qpn || !rq->remote_qpn_before)
+	if (rq->remote_qpn || !rq->remote_qpn_before || may_be_in_use(rq, rq->remote_qpn_before))
 		return rq->remote_qpn;
-	rs = (const struct eng_responder *)eng_find(rq->side.e, &k, false);
-	return rs && rs->requester ? 0 : rq->remote_qpn_before;
+	return rq->remote_qpn_before;
 }
 
 void eng_requester_fail(
