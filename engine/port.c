@@ -46,20 +46,13 @@ static bool admits_flow(struct eng *e, const struct eng_open *o, rwy_time now)
 	return false;
 }
 
-/* Not for lack of a place: then the near gateway hears that the flow is refused. */
-static bool lacks_memory(const struct eng *e, uint32_t tenant)
-{
-	const struct eng_tenant *t = eng_tenant(e, tenant);
-
-	return t && !eng_is_full(e, t);
-}
-
 /* A flow of requests for a local host; the result is that of rx_open. */
 static void *open_requests(
     struct eng_tunnel *t, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now)
 {
 	struct eng *e = t->e;
 	struct eng_requester *rq;
+	bool no_memory;
 	int elsewhere;
 
 	if (!admits_flow(e, o, now))
@@ -79,10 +72,10 @@ static void *open_requests(
 		e->c.drop_tunnel_msg++;
 		return NULL;
 	}
-	rq = elsewhere >= 0 ? eng_requester_get_moved(e, &o->key, t->idx, now)
-	                    : eng_requester_get_at(e, &o->key, (int)t->idx, now);
-	if (!rq && lacks_memory(e, o->key.tenant))
-		return &wan_rx_later;
+	rq = eng_requester_get_opened(e, &o->key, t->idx, elsewhere < 0, &no_memory, now);
+	/* Memory comes again. A flow for which the tables have no place is refused. */
+	if (no_memory)
+		return (void *)&wan_rx_later;
 	if (!rq || (rq->side.tunnel != t->idx && (rq->requests || rq->responses))) {
 		e->c.drop_tunnel_msg++;
 		return NULL;

@@ -30,7 +30,7 @@ static void refuse_side(struct eng *e, const struct eng_key *k, uint64_t *counte
 }
 
 static struct eng_requester *get_side(
-    struct eng *e, const struct eng_key *k, int tunnel, bool stays, rwy_time now)
+    struct eng *e, const struct eng_key *k, int tunnel, bool stays, bool *no_memory, rwy_time now)
 {
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, k, true);
 	struct eng_tenant *t = eng_tenant(e, k->tenant);
@@ -45,13 +45,15 @@ static struct eng_requester *get_side(
 		refuse_side(e, k, &e->c.drop_no_route, now);
 		return NULL;
 	}
-	if (eng_is_full(e, t) || !(host = eng_host_get(e, k->tenant, &k->dst)) ||
-	    (stays && !eng_place_enter(e, k, true)) || !(rq = rwy_slab_get(&e->requester_slab))) {
+	*no_memory = !eng_is_full(e, t) && (!stays || eng_place_enter(e, k, true));
+	if (!*no_memory || !(host = eng_host_get(e, k->tenant, &k->dst)) ||
+	    !(rq = rwy_slab_get(&e->requester_slab))) {
 		eng_place_leave(e, k, true);
-		refuse_side(e, k, &e->c.drop_flow_table_full, now);
+		refuse_side(e, k, *no_memory ? &e->c.drop_no_buffer : &e->c.drop_flow_table_full, now);
 		eng_host_put(e, host);
 		return NULL;
 	}
+	*no_memory = false;
 	rq->side.key = *k;
 	rq->side.tenant = t;
 	rq->side.e = e;
@@ -70,13 +72,16 @@ static struct eng_requester *get_side(
 
 struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now)
 {
-	return get_side(e, k, tunnel, true, now);
+	bool no_memory;
+
+	return get_side(e, k, tunnel, true, &no_memory, now);
 }
 
-struct eng_requester *eng_requester_get_moved(
-    struct eng *e, const struct eng_key *k, unsigned tunnel, rwy_time now)
+struct eng_requester *eng_requester_get_opened(
+    struct eng *e, const struct eng_key *k, unsigned tunnel, bool stays, bool *no_memory, rwy_time now)
 {
-	return get_side(e, k, (int)tunnel, false, now);
+	*no_memory = false;
+	return get_side(e, k, (int)tunnel, stays, no_memory, now);
 }
 
 static void abort_responses(struct eng_requester *rq, rwy_time now)

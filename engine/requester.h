@@ -20,9 +20,12 @@
 struct eng_requester *eng_requester_get(struct eng *e, const struct eng_key *k, rwy_time now);
 /* The same in this tunnel; -1: there is none. */
 struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
-/* The same where another worker has that key, only to tell the near gateway so. */
-struct eng_requester *eng_requester_get_moved(
-    struct eng *e, const struct eng_key *k, unsigned tunnel, rwy_time now);
+/*
+ * The same for a flow of requests that the near gateway opened. stays: false where another worker
+ * has that key, and the near gateway is only told so. *no_memory: why it is NULL.
+ */
+struct eng_requester *eng_requester_get_opened(
+    struct eng *e, const struct eng_key *k, unsigned tunnel, bool stays, bool *no_memory, rwy_time now);
 /* Frees the side, its requests and its flows; undoes the pairing. */
 void eng_requester_free(struct eng_requester *rq, rwy_time now);
 /* The near gateway opened the flow of requests with o. */

@@ -69,6 +69,7 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 {
 	struct eng_responder *rs = (struct eng_responder *)eng_find(e, k, false);
 	struct eng_host *host;
+	bool placed;
 	int tunnel;
 
 	if (rs)
@@ -88,10 +89,11 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 		eng_host_put(e, host);
 		return NULL;
 	}
-	rs = host && eng_place_enter(e, k, false) ? rwy_slab_get(&e->responder_slab) : NULL;
+	placed = host && eng_place_enter(e, k, false);
+	rs = placed ? rwy_slab_get(&e->responder_slab) : NULL;
 	if (!rs) {
 		eng_place_leave(e, k, false);
-		refuse_side(e, k, &e->c.drop_flow_table_full, now);
+		refuse_side(e, k, host && !placed ? &e->c.drop_flow_table_full : &e->c.drop_no_buffer, now);
 		eng_host_put(e, host);
 		return NULL;
 	}

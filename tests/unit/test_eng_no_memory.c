@@ -149,6 +149,25 @@ static void test_opened_flow(void **state)
 	assert_int_equal(site[1].psn, 1);
 }
 
+/* The far gateway has memory for a new flow, but its directory is full: it refuses the flow. */
+static void test_no_place(void **state)
+{
+	struct eng_cfg *cfg = &site[1].e->cfg;
+	struct rc_mk m = send_a;
+
+	connect_and_rest();
+	assert_int_equal(eng_directory_new(&cfg->directory, 1, 1), 0);
+	for (uint64_t i = 1; i < 4096; i++)
+		(void)eng_directory_add(cfg->directory, i * 0x9e3779b97f4a7c15u, 1);
+	m.dqpn = QPN_B + 1;
+	send_of(&m, 0);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(eng_counters(site[1].e)->drop_flow_table_full, 1);
+	assert_int_equal(eng_counters(site[1].e)->drop_no_buffer, 0);
+	eng_directory_free(cfg->directory);
+	cfg->directory = NULL;
+}
+
 /* No memory for the flow of responses: the host sends its response again. */
 static void test_response(void **state)
 {
@@ -256,6 +275,7 @@ int main(void)
 	    TEST(test_request, eng_pair_set_up),
 	    TEST(test_request, set_up_first),
 	    TEST(test_opened_flow, eng_pair_set_up),
+	    TEST(test_no_place, eng_pair_set_up),
 	    TEST(test_response, eng_pair_set_up),
 	    TEST(test_more_responses, eng_pair_set_up),
 	    TEST(test_more_requests, eng_pair_set_up),
