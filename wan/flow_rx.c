@@ -11,7 +11,7 @@
 
 #define PART ((uintptr_t)1) /* the buffer in this place is incomplete */
 
-struct wan_rx_later wan_rx_later;
+const struct wan_rx_later wan_rx_later;
 
 /* --- the table -------------------------------------------------------------------------------- */
 static bool slots_grow(struct wan_tunnel *t, uint32_t slot)

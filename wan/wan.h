@@ -43,8 +43,8 @@ enum wan_close_reason {
 	WAN_CLOSE_TUNNEL,     /* wan_free */
 };
 
-/* What rx_open returns when it has no memory. */
-extern struct wan_rx_later {
+/* What rx_open returns when it has no memory. Only its address is used. */
+extern const struct wan_rx_later {
 	char unused;
 } wan_rx_later;
 
