@@ -259,7 +259,7 @@ static int fill_group(struct ctlr_conf *c, const struct conf_node *g, struct con
 		int rc = k || endpoints ? conf_node_once(g, n, err) : fail_unknown(err, g->key, n);
 
 		if (!rc)
-			rc = endpoints ? fill_endpoints(c, n, err) : fill_key(c, n, k, err);
+			rc = k ? fill_key(c, n, k, err) : fill_endpoints(c, n, err);
 		if (rc)
 			return rc;
 	}

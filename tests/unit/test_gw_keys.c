@@ -386,7 +386,7 @@ static void test_truncated_files(void **state)
 	struct gw_cert *c;
 
 	for (unsigned i = 0; i < 3; i++) {
-		size_t n = read_file(path(0, part[i].file, part[i].end), text, sizeof(text));
+		size_t n;
 
 		write_file(
 		    path(0, "cut", "key"), text, read_file(path(1, "a", "key"), text, sizeof(text)), 0600);
