@@ -23,7 +23,7 @@ static int orphan_order(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Of a key without its tenant: the numbers of tenants are this process's own. */
+/* The hash leaves the key's tenant out: the numbers of tenants are this process's own. */
 static uint32_t orphan_hash(
     const struct eng *e, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t qpn)
 {

@@ -14,13 +14,20 @@
  */
 #define WAN_MANY_FLOWS 2048
 
+/* Prefetches a flow's buffer, if the flow is there. */
+RWY_PREFETCHER void wan_fetch_custody(const struct wan_tunnel *t, uint32_t flow, uint32_t seq)
+{
+	const struct wan_txflow *f = wan_tx_find(t, flow);
+
+	if (f)
+		__builtin_prefetch(f->ring[seq & f->mask]);
+}
+
 /* Prefetches the buffer that a datagram carried, if it is in custody. */
 RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
 {
-	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(p->t, e->flow) : NULL;
-
-	if (f)
-		__builtin_prefetch(f->ring[e->seq & f->mask]);
+	if (e->flags & WAN_S_DATA)
+		wan_fetch_custody(p->t, e->flow, e->seq);
 }
 
 /*

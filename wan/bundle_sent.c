@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a bundle's packets: each is acknowledged or lost as if it had been alone. */
+/* A bundle's packets are acknowledged or lost each as if it had been alone. */
 #include "wan/ahead.h"
 #include "wan/tunnel.h"
 
@@ -18,11 +18,10 @@ static struct wan_sent alone(const struct wan_path *p, const struct wan_sent *e,
 /* Fetches the packets, which are in custody. */
 static void fetch(const struct wan_path *p, const struct wan_sent *e)
 {
-	for (unsigned i = 0; i < e->bundled; i++) {
-		const struct wan_sent s = alone(p, e, i);
+	const struct wan_bundled *x = &p->bundled[e - p->sent];
 
-		wan_fetch_buffer(p, &s);
-	}
+	for (unsigned i = 0; i < e->bundled; i++)
+		wan_fetch_custody(p->t, x->v[i].flow, x->v[i].seq);
 }
 
 void wan_bundle_on_acked(struct wan_path *p, const struct wan_sent *e, rwy_time now)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bundles: small packets of several flows that wait, together in one datagram (BUNDLE,
- * docs/wire-format.md), for the reason and in the way of runs (run_tx.c). They are of one class and
- * of one IP traffic class, for a datagram has one DSCP. What was lost of a bundle goes again as the
- * flows' own datagrams.
+ * Bundles: small packets of several flows that wait, together in one datagram (BUNDLE, docs/wire-
+ * format.md), for the reason and in the way of runs (run_tx.c). They are of one class and of one
+ * IP traffic class, for a datagram has one DSCP. A packet that was lost in a bundle goes again as
+ * the flows' own datagrams.
  */
 #include <string.h>
 
@@ -45,14 +45,9 @@ bool wan_bundle_begin(struct wan_bundle *u, const struct wan_path *p, const stru
 	    p->next_pn - p->tail > p->mask)
 		return false;
 	*u = (struct wan_bundle){.class = f->class, .left = room - b->len, .first = frame(f, b)};
-	u->b = rwy_buf_alloc(&t->cfg.bufs, WAN_REASM_ROOM, room);
+	u->b = wan_run_shared(t, b, room);
 	if (!u->b)
 		return false;
-	memcpy(u->b->data, b->data, b->len);
-	u->b->len = b->len;
-	u->b->kind = b->kind;
-	u->b->pcp = b->pcp;
-	u->b->opcode = b->opcode;
 	u->first.bundle = true;
 	u->first.run = 1;
 	u->first.first = (uint16_t)b->len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What data.c (data that is sent again), data_new.c (data that is sent first) and bundle_tx.c
- * share. Private to wan/.
+ * Pieces that data.c (data that is sent again), data_new.c (data that is sent first) and
+ * bundle_tx.c share. Private to wan/.
  */
 #ifndef WAN_DATA_H
 #define WAN_DATA_H

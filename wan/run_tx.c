@@ -20,6 +20,20 @@ static bool goes_with(const struct rwy_buf *a, const struct rwy_buf *b)
 	return a->kind == b->kind && a->pcp == b->pcp;
 }
 
+struct rwy_buf *wan_run_shared(struct wan_tunnel *t, const struct rwy_buf *first, uint32_t room)
+{
+	struct rwy_buf *b = rwy_buf_alloc(&t->cfg.bufs, WAN_REASM_ROOM, room);
+
+	if (!b)
+		return NULL;
+	memcpy(b->data, first->data, first->len);
+	b->len = first->len;
+	b->kind = first->kind;
+	b->pcp = first->pcp;
+	b->opcode = first->opcode;
+	return b;
+}
+
 bool wan_run_begin(
     struct wan_run *r, const struct wan_txflow *f, const struct rwy_buf *first, const struct rwy_buf *second)
 {
@@ -29,14 +43,9 @@ bool wan_run_begin(
 
 	if (!goes_with(first, second) || first->len + WAN_RUN_NEXT + second->len > room)
 		return false;
-	r->b = rwy_buf_alloc(&t->cfg.bufs, WAN_REASM_ROOM, room);
+	r->b = wan_run_shared(t, first, room);
 	if (!r->b)
 		return false;
-	memcpy(r->b->data, first->data, first->len);
-	r->b->len = first->len;
-	r->b->kind = first->kind;
-	r->b->pcp = first->pcp;
-	r->b->opcode = first->opcode;
 	r->left = room - first->len;
 	r->first = (uint16_t)first->len;
 	r->n = 1;

@@ -461,6 +461,8 @@ struct wan_run {
 	uint16_t first;    /* length of the first packet */
 	uint8_t n;
 };
+/* A buffer with room for a datagram's packets, with a copy of the first one; NULL: none is left. */
+struct rwy_buf *wan_run_shared(struct wan_tunnel *t, const struct rwy_buf *first, uint32_t room);
 /* b, the flow's next buffer or one behind it, may be in a run. */
 bool wan_run_may(const struct wan_txflow *f, const struct rwy_buf *b);
 /* Begins a run with a buffer, which another one shall follow. False: they do not go together, or

@@ -43,7 +43,7 @@ enum wan_close_reason {
 	WAN_CLOSE_TUNNEL,     /* wan_free */
 };
 
-/* What rx_open returns when it has no memory. Only its address is used. */
+/* rx_open returns it when it has no memory. Only its address is used. */
 extern const struct wan_rx_later {
 	char unused;
 } wan_rx_later;

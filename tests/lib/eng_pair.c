@@ -23,6 +23,17 @@ static rwy_dur wan_delay;
 static bool wan_cut;
 rwy_time eng_now;
 void (*eng_pair_tune)(struct eng_cfg *c);
+struct eng_journal_entry eng_pair_journal[ENG_PAIR_JOURNAL];
+
+void eng_pair_with_journal(struct eng_cfg *c)
+{
+	if (c->prefix[0].addr.b[13] != 2) /* site 1 */
+		return;
+	c->journal = eng_pair_journal;
+	c->journal_n = ENG_PAIR_JOURNAL;
+	c->journal_whole = true;
+	c->journal_for = 60 * RWY_SEC;
+}
 uint8_t eng_host_pcp;
 
 static struct rwy_buf *site_alloc(void *bufs, uint32_t headroom, uint32_t len)

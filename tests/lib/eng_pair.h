@@ -58,6 +58,10 @@ struct eng_site {
 
 /* Changes the configuration of both engines before they start; may be NULL. */
 extern void (*eng_pair_tune)(struct eng_cfg *c);
+/* One such function: the gateway of site 1 has this journal, which is whole. The test clears it. */
+#define ENG_PAIR_JOURNAL 64
+extern struct eng_journal_entry eng_pair_journal[ENG_PAIR_JOURNAL];
+void eng_pair_with_journal(struct eng_cfg *c);
 
 /* Of the frames of hosts from now on, as in struct rwy_buf; 0 at the start of a test. */
 extern uint8_t eng_host_pcp;

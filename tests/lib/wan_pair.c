@@ -283,6 +283,28 @@ void wan_pair_init(struct wan_pair *p, const struct wan_cfg *cfg, const struct w
 	wan_pair_keys(p);
 }
 
+struct wan_link_cfg wan_pair_bad_link(void)
+{
+	return (struct wan_link_cfg){.delay = 5 * RWY_MS,
+	    .rate_Bps = 12500000,
+	    .loss_ppm = 30000,
+	    .reorder_ppm = 10000,
+	    .reorder_extra = 2 * RWY_MS,
+	    .dup_ppm = 5000};
+}
+
+void wan_pair_begin(struct wan_pair *p, unsigned paths, const struct wan_link_cfg *l)
+{
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.paths = paths;
+	c.cc = &cc_fixed;
+	c.cc_cfg.rate_Bps = 12500000;
+	c.rx_window = 4096;
+	wan_pair_init(p, &c, l, l, 5);
+}
+
 void wan_pair_fini(struct wan_pair *p)
 {
 	for (int i = 0; i < 2; i++) {

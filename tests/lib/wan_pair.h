@@ -93,6 +93,10 @@ struct wan_pair {
 
 void wan_pair_init(struct wan_pair *p, const struct wan_cfg *cfg, const struct wan_link_cfg *ab,
     const struct wan_link_cfg *ba, uint64_t seed);
+/* The same with a rate of 100 Mbit/s, for packets of any size; l: both directions. */
+void wan_pair_begin(struct wan_pair *p, unsigned paths, const struct wan_link_cfg *l);
+/* A link of that rate which loses, reorders and repeats. */
+struct wan_link_cfg wan_pair_bad_link(void);
 void wan_pair_fini(struct wan_pair *p);
 /* Gives the next path, from 1 up, a link of its own. */
 void wan_pair_path(struct wan_pair *p, const struct wan_link_cfg *ab, const struct wan_link_cfg *ba);

@@ -105,7 +105,7 @@ void sim_detours_end(struct run *r)
 		if (!e)
 			continue;
 		eng_tunnel_stats(e, 0, &s);
-		/* What was lost of a bundle goes again as a datagram each. With few buffers a lost run
+		/* The packets of a lost bundle go again as a datagram each. With few buffers a lost run
 		 * may go again as two. */
 		if (!(r->faults & F_POOL) &&
 		    s.c.retransmit_detour > s.c.lost + (WAN_BUNDLE_MAX - 1) * s.c.tx_bundles)

@@ -190,7 +190,7 @@ static void test_response(void **state)
 	assert_int_equal(site[0].responses, 1);
 }
 
-/* That flow cannot grow: the host is asked again, and no connection ends. */
+/* The flow cannot grow: the host is asked again, and no connection ends. */
 static void test_more_responses(void **state)
 {
 	connect_and_rest();

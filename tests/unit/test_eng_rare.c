@@ -130,22 +130,10 @@ static void test_told_after_rnr(void **state)
 	assert_true(fatal);
 }
 
-static struct eng_journal_entry journal[64];
-
-static void with_journal(struct eng_cfg *c)
-{
-	if (c->prefix[0].addr.b[13] != 2) /* site 1 */
-		return;
-	c->journal = journal;
-	c->journal_n = 64;
-	c->journal_whole = true;
-	c->journal_for = 60 * RWY_SEC;
-}
-
 static int set_up_journal(void **state)
 {
-	eng_pair_tune = with_journal;
-	memset(journal, 0, sizeof(journal));
+	eng_pair_tune = eng_pair_with_journal;
+	memset(eng_pair_journal, 0, sizeof(eng_pair_journal));
 	return eng_pair_set_up(state);
 }
 

@@ -15,28 +15,16 @@
 		10, 2, 0, 3                                                                                  \
 	}
 
-static struct eng_journal_entry journal[64];
-
-static void with_journal(struct eng_cfg *c)
-{
-	if (c->prefix[0].addr.b[13] != 2) /* site 1 */
-		return;
-	c->journal = journal;
-	c->journal_n = 64;
-	c->journal_whole = true;
-	c->journal_for = 60 * RWY_SEC;
-}
-
 static void starved(struct eng_cfg *c)
 {
-	with_journal(c);
+	eng_pair_with_journal(c);
 	site[0].starved = true;
 }
 
 static int set_up(void **state)
 {
-	eng_pair_tune = with_journal;
-	memset(journal, 0, sizeof(journal));
+	eng_pair_tune = eng_pair_with_journal;
+	memset(eng_pair_journal, 0, sizeof(eng_pair_journal));
 	return eng_pair_set_up(state);
 }
 
@@ -81,7 +69,7 @@ static void test_restored_later(void **state)
 	eng_pair_tune = starved;
 	eng_pair_restart(0);
 	eng_pair_run(50 * RWY_MS);
-	assert_int_equal(journal[0].used, 1);
+	assert_int_equal(eng_pair_journal[0].used, 1);
 	send_a(2);
 	assert_int_equal(eng_counters(site[0].e)->drop_resuming, 1);
 	site[0].starved = false;
@@ -90,7 +78,7 @@ static void test_restored_later(void **state)
 	side = eng_find(site[0].e, &k, false);
 	assert_non_null(side);
 	assert_int_equal(side->state, ENG_R_RESUMING);
-	assert_int_equal(journal[0].used, 1);
+	assert_int_equal(eng_pair_journal[0].used, 1);
 }
 
 static void starved_for_long(struct eng_cfg *c)
@@ -107,10 +95,10 @@ static void test_never_restored(void **state)
 	eng_pair_tune = starved_for_long;
 	eng_pair_restart(0);
 	eng_pair_run(500 * RWY_MS);
-	assert_int_equal(journal[0].used, 1);
+	assert_int_equal(eng_pair_journal[0].used, 1);
 	assert_true(site[0].e->cfg.journal_whole);
 	eng_pair_run(RWY_SEC);
-	assert_int_equal(journal[0].used, 0);
+	assert_int_equal(eng_pair_journal[0].used, 0);
 	assert_false(site[0].e->cfg.journal_whole);
 	assert_int_equal(site[0].e->restore_at, RWY_NEVER);
 	site[0].starved = false;
@@ -125,7 +113,7 @@ static void test_restored_when_room(void **state)
 
 	eng_pair_cut(true);
 	for (uint32_t i = 0; i < 2; i++)
-		journal[i] = (struct eng_journal_entry){.used = 1,
+		eng_pair_journal[i] = (struct eng_journal_entry){.used = 1,
 		    .qpn = QPN_B + i,
 		    .lqpn = QPN_A + i,
 		    .vni = FULL_VNI,

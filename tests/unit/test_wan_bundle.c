@@ -28,7 +28,7 @@ static struct flow {
 	unsigned sent, got, acked, delivered;
 } flow[FLOWS];
 
-/* What end 0 sent last. */
+/* The datagrams that end 0 sent last. */
 static struct dgram {
 	uint32_t len;
 	uint8_t bytes[MTU];
@@ -397,28 +397,6 @@ static void test_receiver_short(void **state)
 }
 
 /* --- whole transfers --------------------------------------------------------------------------- */
-static struct wan_link_cfg bad_link(void)
-{
-	return (struct wan_link_cfg){.delay = 5 * RWY_MS,
-	    .rate_Bps = 12500000,
-	    .loss_ppm = 30000,
-	    .reorder_ppm = 10000,
-	    .reorder_extra = 2 * RWY_MS,
-	    .dup_ppm = 5000};
-}
-
-static void begin(struct wan_pair *p, unsigned paths, const struct wan_link_cfg *l)
-{
-	struct wan_cfg c;
-
-	wan_cfg_default(&c);
-	c.paths = paths;
-	c.cc = &cc_fixed;
-	c.cc_cfg.rate_Bps = 12500000;
-	c.rx_window = 4096;
-	wan_pair_init(p, &c, l, l, 5);
-}
-
 static void finish(struct wan_pair *p)
 {
 	assert_true(wan_pair_run(p, p->now + 100 * RWY_SEC));
@@ -428,10 +406,10 @@ static void finish(struct wan_pair *p)
 
 static void transfer(unsigned streams, uint32_t len_max, uint32_t fail_ppm)
 {
-	struct wan_link_cfg l = bad_link();
+	struct wan_link_cfg l = wan_pair_bad_link();
 	struct wan_pair p;
 
-	begin(&p, 1, &l);
+	wan_pair_begin(&p, 1, &l);
 	p.pool.fail_ppm = fail_ppm;
 	wan_pair_streams(&p, streams, 200, 20, len_max, 2);
 	finish(&p);
@@ -454,10 +432,10 @@ static void test_few_buffers(void **state)
 
 static void test_restarts(void **state)
 {
-	struct wan_link_cfg l = bad_link();
+	struct wan_link_cfg l = wan_pair_bad_link();
 	struct wan_pair p;
 
-	begin(&p, 1, &l);
+	wan_pair_begin(&p, 1, &l);
 	wan_pair_streams(&p, 40, 400, 20, 200, 2);
 	for (int i = 0; i < 4; i++) {
 		wan_pair_run(&p, p.now + 60 * RWY_MS);
@@ -472,7 +450,7 @@ static void test_moves(void **state)
 	struct wan_link_cfg l = {.delay = 50 * RWY_MS, .rate_Bps = 125000000};
 	struct wan_pair p;
 
-	begin(&p, 2, &l);
+	wan_pair_begin(&p, 2, &l);
 	wan_pair_path(&p, &l, &l);
 	wan_pair_streams(&p, 3000, 30, 20, 130, 2);
 	wan_pair_run(&p, p.now + 300 * RWY_MS);

@@ -26,7 +26,7 @@ static uint8_t got_kind, got_pcp;
 static bool keep;           /* the far host takes nothing */
 static unsigned fail_after; /* so many buffers more are there, then one is missing; 0: none is */
 
-/* What end 0 sent last. */
+/* The datagrams that end 0 sent last. */
 static struct dgram {
 	uint32_t len, class_id;
 	uint8_t dscp; /* 0: the class says none */
@@ -544,28 +544,6 @@ static void test_wrap(void **state)
 }
 
 /* --- whole transfers --------------------------------------------------------------------------- */
-static struct wan_link_cfg bad_link(void)
-{
-	return (struct wan_link_cfg){.delay = 5 * RWY_MS,
-	    .rate_Bps = 12500000,
-	    .loss_ppm = 30000,
-	    .reorder_ppm = 10000,
-	    .reorder_extra = 2 * RWY_MS,
-	    .dup_ppm = 5000};
-}
-
-static void begin(struct wan_pair *p, unsigned paths, const struct wan_link_cfg *l)
-{
-	struct wan_cfg c;
-
-	wan_cfg_default(&c);
-	c.paths = paths;
-	c.cc = &cc_fixed;
-	c.cc_cfg.rate_Bps = 12500000;
-	c.rx_window = 4096;
-	wan_pair_init(p, &c, l, l, 5);
-}
-
 static void finish(struct wan_pair *p)
 {
 	assert_true(wan_pair_run(p, p->now + 100 * RWY_SEC));
@@ -575,10 +553,10 @@ static void finish(struct wan_pair *p)
 
 static void transfer(uint32_t len_min, uint32_t len_max, uint32_t fail_ppm)
 {
-	struct wan_link_cfg l = bad_link();
+	struct wan_link_cfg l = wan_pair_bad_link();
 	struct wan_pair p;
 
-	begin(&p, 1, &l);
+	wan_pair_begin(&p, 1, &l);
 	p.pool.fail_ppm = fail_ppm;
 	wan_pair_streams(&p, 3, 3000, len_min, len_max, 200);
 	finish(&p);
@@ -606,10 +584,10 @@ static void test_few_buffers(void **state)
 
 static void test_restarts(void **state)
 {
-	struct wan_link_cfg l = bad_link();
+	struct wan_link_cfg l = wan_pair_bad_link();
 	struct wan_pair p;
 
-	begin(&p, 1, &l);
+	wan_pair_begin(&p, 1, &l);
 	wan_pair_streams(&p, 3, 5000, 20, 300, 200);
 	for (int i = 0; i < 4; i++) {
 		wan_pair_run(&p, p.now + 60 * RWY_MS);
@@ -624,7 +602,7 @@ static void test_moves(void **state)
 	struct wan_link_cfg l = {.delay = 5 * RWY_MS, .rate_Bps = 12500000};
 	struct wan_pair p;
 
-	begin(&p, 2, &l);
+	wan_pair_begin(&p, 2, &l);
 	wan_pair_path(&p, &l, &l);
 	wan_pair_streams(&p, 3, 60000, 20, 130, 4000);
 	wan_pair_run(&p, p.now + 80 * RWY_MS);
@@ -643,7 +621,7 @@ static void test_rebuilt(void **state)
 	struct wan_link_cfg l = {.delay = 10 * RWY_MS, .rate_Bps = 12500000};
 	struct wan_pair p;
 
-	begin(&p, 1, &l);
+	wan_pair_begin(&p, 1, &l);
 	wan_pair_settle(&p, 100 * RWY_MS);
 	p.end[0].t->path[0].fec.est = (struct wan_fec_est){.n = 1000, .lost = 20, .runs = 20};
 	p.link[0].cfg.loss_ppm = 20000;

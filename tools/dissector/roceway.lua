@@ -463,6 +463,23 @@ for flags = 0, 7 do
 	read[0x10 + flags] = data
 end
 
+-- The packets of a RUN or a BUNDLE. head() reads the `size` bytes in front of each: its kind and length.
+local function packets_of(tvb, p, n, size, head, tree, state)
+	for _ = 1, n do
+		if p + size > tvb:len() then
+			return nil
+		end
+		local kind, len = head(p)
+		p = p + size
+		if len == 0 or p + len > tvb:len() then
+			return nil
+		end
+		payload(kind, false, tvb(p, len), tree, state)
+		p = p + len
+	end
+	return n > 0 and p == tvb:len() and p or nil
+end
+
 local function run(tvb, at, tree, state)
 	if at + 11 > tvb:len() then
 		return nil
@@ -473,45 +490,24 @@ local function run(tvb, at, tree, state)
 	tree:add(f.seq, tvb(at + 6, 4))
 	tree:add(f.run_packets, tvb(at + 10, 1))
 	state.info[#state.info + 1] = string.format("RUN flow 0x%x seq %d to %d", tvb(at + 2, 4):uint(), seq, seq + packets - 1)
-	local p = at + 11
-	for _ = 1, packets do
-		if p + 2 > tvb:len() then
-			return nil
-		end
-		local len = tvb(p, 2):uint()
+	return packets_of(tvb, at + 11, packets, 2, function(p)
 		tree:add(f.run_length, tvb(p, 2))
-		p = p + 2
-		if len == 0 or p + len > tvb:len() then
-			return nil
-		end
-		payload(kind, false, tvb(p, len), tree, state)
-		p = p + len
-	end
-	return packets > 0 and p == tvb:len() and p or nil
+		return kind, tvb(p, 2):uint()
+	end, tree, state)
 end
 read[0x1e] = run
 
 local function bundle(tvb, at, tree, state)
-	local packets, p = tvb(at + 1, 1):uint(), at + 2
+	local packets = tvb(at + 1, 1):uint()
 	tree:add(f.bundle_packets, tvb(at + 1, 1))
 	state.info[#state.info + 1] = string.format("BUNDLE of %d packets", packets)
-	for _ = 1, packets do
-		if p + 11 > tvb:len() then
-			return nil
-		end
-		local kind, len = bit.band(tvb(p, 1):uint(), 15), tvb(p + 9, 2):uint()
+	return packets_of(tvb, at + 2, packets, 11, function(p)
 		kind_fields(tvb(p, 1), tree)
 		tree:add(f.flow, tvb(p + 1, 4))
 		tree:add(f.seq, tvb(p + 5, 4))
 		tree:add(f.bundle_length, tvb(p + 9, 2))
-		p = p + 11
-		if len == 0 or p + len > tvb:len() then
-			return nil
-		end
-		payload(kind, false, tvb(p, len), tree, state)
-		p = p + len
-	end
-	return packets > 0 and p == tvb:len() and p or nil
+		return bit.band(tvb(p, 1):uint(), 15), tvb(p + 9, 2):uint()
+	end, tree, state)
 end
 read[0x1f] = bundle
 
