@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bundles: small packets of several flows that wait, together in one datagram (BUNDLE, docs/wire-
- * format.md), for the reason and in the way of runs (run_tx.c). They are of one class and of one
- * IP traffic class, for a datagram has one DSCP. A packet that was lost in a bundle goes again as
- * the flows' own datagrams.
+ * Bundles: small packets of several flows that wait, together in one datagram (BUNDLE,
+ * docs/wire-format.md), for the reason and in the way of runs (run_tx.c). They are of one class and
+ * of one IP traffic class, for a datagram has one DSCP. A packet that was lost in a bundle goes
+ * again in a datagram of its own.
  */
 #include <string.h>
 
