@@ -22,7 +22,7 @@
  *   tenants  steer  mgmt   |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
- *   table  wheel  states  vni  msg  place          indices and messages
+ *   table  wheel  states  vni  msg  place  board   indices and messages
  *   carrier  config  timers  open_info             calls passed to wan/, defaults, patience
  *   recorder  why                                  the flight recorder
  *
@@ -31,6 +31,7 @@
 #ifndef ENGINE_ENG_H
 #define ENGINE_ENG_H
 
+#include "engine/board.h"
 #include "engine/connection.h"
 #include "engine/engine.h"
 #include "engine/msg.h"
@@ -211,7 +212,17 @@ struct eng_sb {
 	rwy_time since, at; /* the latest change; the timer of the state, or RWY_NEVER */
 	rwy_dur silence;    /* after which the standby takes over, at the earliest */
 	bool still;         /* it serves, and stood still for so long (eng_sb_stood_still) */
+	uint8_t still_from; /* enum eng_sb_state: the first one in which that is noticed */
 	uint32_t cursor;    /* a walk over all connections: the next table slot */
+	bool walked;        /* it is at its end */
+	/*
+	 * Several workers (board.h). The leader: its state as others follow it. A follower: that of
+	 * the leader which it follows; the standby may lack copies of it until they begin anew; how
+	 * often it stood still.
+	 */
+	struct eng_board_lead lead;
+	bool broken;
+	uint32_t stood_still;
 	/* tunnels that are still to be taken from the other gateway, a bit each */
 	uint64_t taking;
 	uint8_t pinned; /* the witness's tunnel, plus 1, while it is asked who serves; else 0 */

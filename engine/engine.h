@@ -93,6 +93,11 @@ struct eng_standby_cfg {
 	bool on;
 	uint8_t tunnel; /* number of the pair's own tunnel; eng_sb_witness(): the witness's */
 	rwy_dur wait;   /* after the start: the other gateway is waited for so long */
+	/*
+	 * All workers of this gateway share it, and it outlives their engines. Their number is
+	 * eng_cfg.workers, `worker` 0 leads. Both gateways have the same number. NULL: one worker.
+	 */
+	struct eng_board *board;
 };
 
 struct eng_cfg {
@@ -240,6 +245,11 @@ struct eng_ops {
 	 * be NULL.
 	 */
 	void (*serves)(void *ctx, bool serves, bool replaced, rwy_time now);
+	/*
+	 * One of a pair with several workers: the board has news for the other workers. They should
+	 * have a turn soon. NULL only without a board.
+	 */
+	void (*board_changed)(void *ctx);
 	/* One of a pair: a note of the other gateway (eng_standby_note). May be NULL. */
 	void (*standby_note)(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now);
 	/*

@@ -57,8 +57,11 @@ static enum wan_claim claim_of(const struct eng *e, unsigned tunnel)
 
 void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now)
 {
-	if (wan_claimed(e->tunnel[tunnel].wan) != c)
-		wan_claim(e->tunnel[tunnel].wan, c, now);
+	if (wan_claimed(e->tunnel[tunnel].wan) == c)
+		return;
+	wan_claim(e->tunnel[tunnel].wan, c, now);
+	if (c == WAN_CLAIM_TAKE && eng_sb_follows(e))
+		wan_claim_decided(e->tunnel[tunnel].wan);
 }
 
 void eng_sb_claim_own(struct eng *e, unsigned tunnel, rwy_time now)
@@ -78,12 +81,21 @@ void eng_sb_claim_all(struct eng *e, rwy_time now)
 static void set_term(struct eng *e, uint64_t term)
 {
 	e->sb.term = term;
-	if (e->cfg.term)
+	if (e->cfg.term && !eng_sb_follows(e)) /* all workers of a gateway have one */
 		atomic_store(e->cfg.term, term);
+	if (eng_sb_leads(e))
+		atomic_store(&e->cfg.standby.board->term, term);
 }
 
-/* Answers and requests that came while this gateway might not speak go on. */
-static void pass_answers(struct eng *e, rwy_time now)
+/* The next term; a follower's is that of its leader. */
+static uint64_t next_term(const struct eng *e)
+{
+	if (eng_sb_follows(e))
+		return atomic_load(&e->cfg.standby.board->term);
+	return (e->sb.term > e->sb.other_term ? e->sb.term : e->sb.other_term) + 1;
+}
+
+void eng_sb_pass_answers(struct eng *e, rwy_time now)
 {
 	struct eng_responder *rs = e->sb.copies, *next;
 
@@ -117,24 +129,29 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 
 	note_why(e, to, now);
 
-	eng_log(e, to == ENG_SB_PAIRED || to == ENG_SB_READY ? 2 : 1, "standby=%s before=%s",
-	    eng_sb_names[to], eng_sb_names[e->sb.state]);
+	if (!eng_sb_follows(e))
+		eng_log(e, to == ENG_SB_PAIRED || to == ENG_SB_READY ? 2 : 1, "standby=%s before=%s",
+		    eng_sb_names[to], eng_sb_names[e->sb.state]);
 	eng_sb_enter(e, to);
 	eng_sb_pin_witness(e);
 	if (eng_sb_serves(e) && !served)
-		set_term(e, (e->sb.term > e->sb.other_term ? e->sb.term : e->sb.other_term) + 1);
+		set_term(e, next_term(e));
 	e->sb.since = now;
 	e->sb.at = RWY_NEVER;
 	e->sb.cursor = 0;
-	e->sb.still = e->sb.whole = false;
+	/* Only the leader knows when a follower may speak. */
+	e->sb.still = e->sb.still && eng_sb_follows(e);
+	e->sb.whole = e->sb.walked = false;
 	/* A copy that failed is missing in the next state, too. */
 	e->sb.stuck = e->sb.stuck && eng_sb_copies(e);
+	e->sb.broken = e->sb.broken && to != ENG_SB_ALONE && eng_sb_serves(e);
+	eng_sb_lead(e);
 	eng_sb_claim_all(e, now);
 	eng_sb_tell(e, now);
 	if (e->ops->serves && (eng_sb_serves(e) != served || to == ENG_SB_REPLACED))
 		e->ops->serves(e->ctx, eng_sb_serves(e), to == ENG_SB_REPLACED, now);
 	if (eng_sb_speaks(e) && !spoke)
-		pass_answers(e, now);
+		eng_sb_pass_answers(e, now);
 }
 
 void eng_sb_copied(struct eng_responder *rs, rwy_time now)
@@ -189,11 +206,8 @@ static void sb_same(struct eng *e, rwy_time now)
 /* Not at once after a copy could not be made: that took memory and time, and may fail again. */
 static void sb_copy(struct eng *e, rwy_time now)
 {
-	if (e->sb.other != ENG_SB_STORING)
-		return;
-	if (now < e->sb.copy_at)
-		e->sb.at = e->sb.copy_at;
-	else
+	if (eng_sb_follows(e) ? e->sb.lead.state == ENG_SB_COPYING
+	                      : e->sb.other == ENG_SB_STORING && now >= e->sb.copy_at && eng_sb_linked(e))
 		enter(e, ENG_SB_COPYING, now);
 }
 
@@ -227,6 +241,7 @@ static void sb_pair(struct eng *e, rwy_time now)
 static void sb_hold(struct eng *e, rwy_time now)
 {
 	e->sb.whole = true;
+	eng_sb_lead(e);
 	eng_sb_claim_all(e, now);
 	if (eng_sb_witness(e) == ENG_SB_NO_WITNESS)
 		enter(e, ENG_SB_PAIRED, now);
@@ -298,6 +313,7 @@ static void sb_store(struct eng *e, rwy_time now)
 {
 	forget_journal(e);
 	set_term(e, 0);
+	eng_sb_cleared(e);
 	enter(e, ENG_SB_STORING, now);
 }
 
@@ -310,12 +326,14 @@ static void sb_ready(struct eng *e, rwy_time now)
 static void sb_store_again(struct eng *e, rwy_time now)
 {
 	eng_store_clear(e, now);
+	eng_sb_cleared(e);
 	enter(e, ENG_SB_STORING, now);
 }
 
 static void sb_ask_again(struct eng *e, rwy_time now)
 {
 	eng_store_clear(e, now);
+	eng_sb_cleared(e);
 	enter(e, ENG_SB_ASKING, now);
 	/* If the other gateway is there, its last word still holds. */
 	e->sb.at = e->sb.other != ENG_SB_NONE ? now : now + e->cfg.standby.wait;
@@ -370,10 +388,19 @@ static word *const table[ENG_SB_STATE_COUNT][ENG_SB_EVENT_COUNT] = {
 #undef ROW
 };
 
-void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now)
+void eng_sb_change(struct eng *e, enum eng_sb_event ev, rwy_time now)
 {
 	assert(table[e->sb.state][ev]);
 	e->seen.standby[e->sb.state][ev]++;
 	e->sb.event = (uint8_t)ev;
 	table[e->sb.state][ev](e, now);
+}
+
+/* A follower that may take its tunnels learns itself that its witness has granted that. */
+void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now)
+{
+	if (!eng_sb_follows(e) || (e->sb.state == ENG_SB_TAKING && ev == ENG_SBE_GRANTED))
+		eng_sb_change(e, ev, now);
+	else
+		eng_sb_report(e, ev);
 }

@@ -37,7 +37,7 @@ static inline bool eng_sb_speaks(const struct eng *e)
 /* Requests are copied to the standby. */
 static inline bool eng_sb_copies(const struct eng *e)
 {
-	return e->sb.state >= ENG_SB_COPYING && e->sb.state <= ENG_SB_PAIRED;
+	return e->sb.state >= ENG_SB_COPYING && e->sb.state <= ENG_SB_PAIRED && !e->sb.broken;
 }
 
 /* In mode `site` nothing is acknowledged that the standby does not have. */
@@ -52,6 +52,22 @@ static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 	return e->cfg.standby.on && tunnel == e->cfg.standby.tunnel;
 }
 
+/* It is one of several workers: worker 0, or another one, which does as worker 0 says (board.h). */
+static inline bool eng_sb_leads(const struct eng *e)
+{
+	return e->cfg.standby.board && !e->cfg.worker;
+}
+static inline bool eng_sb_follows(const struct eng *e)
+{
+	return e->cfg.standby.board && e->cfg.worker;
+}
+
+/* Workers of a pair's gateway, as the other gateway is told; 0: there is one. */
+static inline uint8_t eng_sb_workers(const struct eng *e)
+{
+	return e->cfg.standby.board ? e->cfg.workers : 0;
+}
+
 /* --- standby.c: the table --- */
 extern const char *const eng_sb_names[ENG_SB_STATE_COUNT];
 /*
@@ -61,10 +77,39 @@ extern const char *const eng_sb_names[ENG_SB_STATE_COUNT];
 void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now);
 void eng_sb_claim_own(struct eng *e, unsigned tunnel, rwy_time now);
 void eng_sb_claim_all(struct eng *e, rwy_time now);
-/* The event must be possible in this state. */
+/*
+ * An event: of this worker's own, which a follower only reports to its leader; and one that changes
+ * this worker's state. The latter must be possible in this state.
+ */
 void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now);
+void eng_sb_change(struct eng *e, enum eng_sb_event ev, rwy_time now);
 /* The standby has more copies of rs: what waited for them goes on. */
 void eng_sb_copied(struct eng_responder *rs, rwy_time now);
+/* This gateway may speak again: answers and requests that waited go on. */
+void eng_sb_pass_answers(struct eng *e, rwy_time now);
+
+/* --- standby_board.c: several workers; without a board each says what one worker alone says --- */
+/* The leader's state has changed, or it has everything; the standby threw its copies away. */
+void eng_sb_lead(struct eng *e);
+void eng_sb_cleared(struct eng *e);
+/* Every follower has done what the leader's state asks for. */
+bool eng_sb_followed(const struct eng *e);
+/* The same, and each serves and has its tunnel to the other gateway: copies may begin. */
+bool eng_sb_linked(const struct eng *e);
+/* The same, and each has looked at all its connections. */
+bool eng_sb_all_walked(const struct eng *e);
+/* A follower: what it has done, and has. */
+void eng_sb_report_follow(struct eng *e);
+/* Something happened to it that the leader must decide about. */
+void eng_sb_report(struct eng *e, enum eng_sb_event ev);
+/* It stood still: it does not speak until the leader says that it may. */
+void eng_sb_report_still(struct eng *e);
+
+/* --- standby_follow.c: several workers, once a turn --- */
+/* The leader: what happened to its followers. */
+void eng_sb_collect(struct eng *e, rwy_time now);
+/* A follower: does what the leader's state asks for. */
+void eng_sb_follow(struct eng *e, rwy_time now);
 
 /* --- standby_witness.c --- */
 #define ENG_SB_NO_WITNESS ENG_TUNNELS_MAX /* there is no tunnel but the pair's */
@@ -94,7 +139,7 @@ void eng_sb_stood_still(struct eng *e, rwy_time now);
 /* Before e->now changes: notices that this process stood still. */
 static inline void eng_sb_clock(struct eng *e, rwy_time now)
 {
-	if (e->sb.state >= ENG_SB_PAIRED && e->sb.state <= ENG_SB_ASKING &&
+	if (e->sb.state >= e->sb.still_from && e->sb.state <= ENG_SB_ASKING &&
 	    rwy_since(e->now, now) >= e->sb.silence)
 		eng_sb_stood_still(e, now);
 }
@@ -134,6 +179,8 @@ void eng_takeover(struct eng *e, rwy_time now);
 void eng_takeover_undo(struct eng *e, rwy_time now);
 
 /* --- standby_msg.c --- */
+/* The open information of the flow of messages: at most WAN_OPEN_MAX bytes. Returns how many. */
+size_t eng_sb_open_info(const struct eng *e, uint8_t *out);
 /*
  * Tells the other gateway the state and the witness's proof, unless it knows them. Without a buffer
  * it tries again with the next turn.

@@ -15,7 +15,8 @@
 #define WALK_SIDES 256            /* looked at in one turn */
 #define TAKE_AGAIN (100 * RWY_MS) /* other tunnels than the witness's, while they refuse */
 #define PATHS_EACH (100 * RWY_MS)
-#define COPY_AGAIN RWY_SEC /* after a copy could not be made */
+#define SOON       (RWY_MS / 10) /* while connections are walked over, or other workers act */
+#define COPY_AGAIN RWY_SEC       /* after a copy could not be made */
 
 /*
  * After a takeover a host may wait for ACKs that died, or for its timer after packets that died. So
@@ -77,12 +78,14 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 	/* It asks again: it may have forgotten what it was told, or have not believed it. */
 	if (m.state == ENG_SB_ASKING && e->sb.state != ENG_SB_ASKING)
 		e->sb.said = 0;
-	e->sb.other = m.state;
+	if (!eng_sb_follows(e))
+		e->sb.other = m.state;
 	e->sb.other_term = m.term;
 	/* A gateway that yields claims nothing and sends no proof: the last one stays good. */
 	if (!eng_sb_serves(e) && m.state != ENG_SB_YIELDING)
 		e->sb.proof = m.proof;
-	hear(e, now);
+	if (!eng_sb_follows(e)) /* the leader hears it from the other leader */
+		hear(e, now);
 }
 
 void eng_sb_link(struct eng *e, bool up, rwy_time now)
@@ -108,6 +111,11 @@ void eng_sb_tunnel_up(struct eng *e, unsigned tunnel, rwy_time now)
 
 void eng_sb_stood_still(struct eng *e, rwy_time now)
 {
+	if (eng_sb_follows(e)) {
+		if (eng_sb_serves(e))
+			eng_sb_report_still(e);
+		return;
+	}
 	if (e->sb.state == ENG_SB_PAIRED || e->sb.state == ENG_SB_YIELDING)
 		eng_sb_event(e, ENG_SBE_SILENT, now);
 	if (e->sb.state == ENG_SB_ASKING) {
@@ -138,11 +146,31 @@ void eng_sb_granted(struct eng *e, unsigned tunnel, rwy_time now)
 	}
 }
 
+/* The leader has the witness's consent, but not that of this follower's witness. */
+static bool follower_takes(const struct eng *e)
+{
+	return eng_sb_follows(e) && e->sb.state == ENG_SB_TAKING;
+}
+
+static bool takes(const struct eng *e, unsigned tunnel)
+{
+	return e->sb.taking >> tunnel & 1 || (follower_takes(e) && tunnel == eng_sb_witness(e));
+}
+
+/*
+ * What refuses it has not noticed yet that another process is gone. A follower's witness was not
+ * asked when its leader's was: it may believe in an earlier process of this gateway, too.
+ */
+static bool asks_again(const struct eng *e, unsigned tunnel)
+{
+	return takes(e, tunnel) || (eng_sb_follows(e) && !wan_claim_over(e->tunnel[tunnel].wan));
+}
+
 void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now)
 {
 	if (!e->cfg.standby.on)
 		return;
-	if (!(e->sb.taking >> tunnel & 1))
+	if (!asks_again(e, tunnel))
 		eng_sb_event(e, wan_claim_over(e->tunnel[tunnel].wan) ? ENG_SBE_OVER : ENG_SBE_REFUSED, now);
 	else if (e->sb.at == RWY_NEVER)
 		e->sb.at = now + TAKE_AGAIN;
@@ -225,7 +253,19 @@ static void walk(struct eng *e, rwy_time now)
 				return;
 		e->sb.cursor++;
 	}
-	if (e->sb.cursor > e->table_mask)
+	e->sb.walked = e->sb.cursor > e->table_mask;
+}
+
+static bool walks(const struct eng *e)
+{
+	return e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole);
+}
+
+static void walk_on(struct eng *e, rwy_time now)
+{
+	if (!e->sb.walked && !e->sb.broken)
+		walk(e, now);
+	if (e->sb.walked && !eng_sb_follows(e) && eng_sb_all_walked(e))
 		eng_sb_event(e, ENG_SBE_WALKED, now);
 }
 
@@ -243,15 +283,30 @@ static void ask_hosts(struct eng *e, rwy_time now)
 	e->sb.ask_at = e->sb.ask_wait < ASK_LAST ? now + e->sb.ask_wait : RWY_NEVER;
 }
 
-static void take_again(struct eng *e, rwy_time now)
+static void claim_again(struct eng *e, rwy_time now)
 {
-	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		if (e->sb.taking >> i & 1 && e->tunnel[i].wan)
-			wan_claim(e->tunnel[i].wan, WAN_CLAIM_TAKE, now);
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		if (!e->tunnel[i].wan || eng_sb_is_pair(e, i))
+			continue;
+		if (takes(e, i))
+			eng_sb_claim(e, i, WAN_CLAIM_TAKE, now);
+		else if (eng_sb_follows(e))
+			eng_sb_claim_own(e, i, now);
+	}
+}
+
+/* A standby is there that could get copies. */
+static bool may_copy(const struct eng *e)
+{
+	return e->sb.state == ENG_SB_ALONE && e->sb.other == ENG_SB_STORING;
 }
 
 void eng_sb_tick(struct eng *e, rwy_time now)
 {
+	if (eng_sb_leads(e))
+		eng_sb_collect(e, now);
+	else if (eng_sb_follows(e))
+		eng_sb_follow(e, now);
 	if (e->sb.stuck) {
 		e->sb.stuck = false;
 		e->sb.copy_at = now + COPY_AGAIN;
@@ -261,19 +316,23 @@ void eng_sb_tick(struct eng *e, rwy_time now)
 		(void)eng_sb_tunnel_leaves(e, e->sb.pinned - 1u, now);
 	if (now >= e->sb.at) {
 		e->sb.at = RWY_NEVER;
-		if (e->sb.taking)
-			take_again(e, now);
+		if (e->sb.taking || eng_sb_follows(e))
+			claim_again(e, now);
 		else if (e->sb.state == ENG_SB_ASKING && e->sb.other != ENG_SB_NONE &&
 		         e->sb.other != ENG_SB_READY)
 			hear(e, now);
 		else
 			eng_sb_event(e, ENG_SBE_TIMER, now);
 	}
-	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
-		walk(e, now);
+	if (may_copy(e) && now >= e->sb.copy_at && eng_sb_linked(e))
+		eng_sb_event(e, ENG_SBE_TIMER, now);
+	if (walks(e))
+		walk_on(e, now);
 	if (now >= e->sb.ask_at)
 		ask_hosts(e, now);
 	eng_copy_tick(e, now);
+	if (eng_sb_follows(e))
+		eng_sb_report_follow(e);
 	eng_sb_tell(e, now);
 	if (e->sb.state == ENG_SB_PAIRED && now >= e->sb.paths_at) {
 		e->sb.paths_at = now + PATHS_EACH;
@@ -289,12 +348,14 @@ rwy_time eng_sb_next(const struct eng *e)
 		return RWY_NEVER;
 	if (e->sb.stuck)
 		return e->now;
-	if (e->sb.state == ENG_SB_COPYING || (e->sb.state == ENG_SB_PAIRING && !e->sb.whole))
-		return rwy_time_min(e->now + RWY_MS / 10, e->sb.at);
+	if (walks(e) || !eng_sb_followed(e))
+		return rwy_time_min(e->now + SOON, e->sb.at);
 	next = rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
 	next = rwy_time_min(next, eng_sb_witness_until(e));
 	if (e->sb.state == ENG_SB_PAIRED)
 		next = rwy_time_min(next, e->sb.paths_at);
+	if (may_copy(e))
+		next = rwy_time_min(next, rwy_time_max(e->sb.copy_at, e->now + SOON));
 	if (e->sb.state == ENG_SB_ASKING && e->tunnel[e->cfg.standby.tunnel].up)
 		next = rwy_time_min(next, e->sb.said_at + e->sb.silence);
 	return next;
@@ -304,18 +365,21 @@ void eng_sb_init(struct eng *e, rwy_time now)
 {
 	e->sb.since = now;
 	e->sb.at = e->sb.beat_at = e->sb.ask_at = RWY_NEVER;
+	/* A follower may not know yet that the pair is complete. */
+	e->sb.still_from = eng_sb_follows(e) ? ENG_SB_PAIRING : ENG_SB_PAIRED;
 	if (!e->cfg.standby.on)
 		return;
 	e->sb.silence = 4 * e->cfg.tunnel[e->cfg.standby.tunnel].wan.keepalive;
-	e->sb.state = ENG_SB_ASKING;
-	e->sb.at = now + e->cfg.standby.wait;
+	e->sb.state = e->sb.lead.state = ENG_SB_ASKING;
+	if (!eng_sb_follows(e))
+		e->sb.at = now + e->cfg.standby.wait;
 	if (e->cfg.term)
 		e->sb.term = *e->cfg.term;
 }
 
 bool eng_standby_hand_over(struct eng *e, rwy_time now)
 {
-	if (e->sb.state != ENG_SB_PAIRED)
+	if (e->sb.state != ENG_SB_PAIRED || eng_sb_follows(e))
 		return false;
 	eng_sb_event(e, ENG_SBE_ORDER, now);
 	return true;

@@ -17,18 +17,26 @@
 #define PATH_LEN  25
 #define PATHS_MAX 32
 
+size_t eng_sb_open_info(const struct eng *e, uint8_t *out)
+{
+	const struct eng_open o = {.type = ENG_OPEN_MGMT,
+	    .rnr_retry = ENG_RETRY_UNKNOWN,
+	    .retry = ENG_RETRY_UNKNOWN,
+	    .workers = eng_sb_workers(e)};
+
+	return eng_open_encode(out, &o);
+}
+
 /* Returns a message to the process that is at the other end now; NULL: none, or no memory. */
 static struct rwy_buf *message(struct eng *e, uint8_t state, uint32_t len, rwy_time now)
 {
 	struct eng_tunnel *t = &e->tunnel[e->cfg.standby.tunnel];
 	uint8_t info[WAN_OPEN_MAX];
-	struct eng_open o = {
-	    .type = ENG_OPEN_MGMT, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
 	struct rwy_buf *b;
 
 	if (!t->wan || !t->up)
 		return NULL;
-	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_open_encode(info, &o), t, now) != 0) {
+	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_sb_open_info(e, info), t, now) != 0) {
 		t->mgmt = NULL;
 		return NULL;
 	}
@@ -65,6 +73,8 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	bool told = e->sb.said == e->sb.state + 1u && !asks_again(e, now), proof = proof_of(e, &p);
 	struct rwy_buf *b;
 
+	if (!eng_sb_followed(e)) /* it is true when all workers do what the state says */
+		return;
 	if (told && (!proof || (p.nonce == e->sb.told.nonce && p.epoch == e->sb.told.epoch)))
 		return;
 	b = message(e, e->sb.state, proof ? PROOF_LEN : STATE_LEN, now);

@@ -10,6 +10,19 @@
 #include "engine/responder.h"
 #include "engine/store.h"
 
+/* Both gateways have the same number of workers, or the standby gets no copies. */
+static void hear_workers(struct eng_tunnel *t, uint8_t workers)
+{
+	struct eng *e = t->e;
+
+	t->peer_workers = workers;
+	if (workers != eng_sb_workers(e) && !e->cfg.worker)
+		eng_log(e, 0,
+		    "event=\"the other gateway of the pair has another number of workers: there is no "
+		    "standby\" workers=%u other=%u",
+		    eng_sb_workers(e) ? eng_sb_workers(e) : 1, workers ? workers : 1);
+}
+
 static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size_t len, rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
@@ -22,6 +35,7 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 			if (t->mgmt_rx)
 				wan_rx_reset(t->mgmt_rx, now);
 			t->mgmt_rx = rx;
+			hear_workers(t, o.workers);
 			return t;
 		}
 	}
@@ -76,10 +90,8 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 
 static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)
 {
-	struct eng_open o = {
-	    .type = ENG_OPEN_MGMT, .rnr_retry = ENG_RETRY_UNKNOWN, .retry = ENG_RETRY_UNKNOWN};
-
-	return user == ctx ? eng_open_encode(info, &o) : eng_copy_open_info(user, info);
+	return user == ctx ? eng_sb_open_info(((struct eng_tunnel *)ctx)->e, info)
+	                   : eng_copy_open_info(user, info);
 }
 
 static void tx_reset(void *ctx, void *user, rwy_time now)

@@ -60,6 +60,7 @@ struct wan_claims {
 	uint8_t n;      /* its number in HELLOs; 0: none was ever made */
 	bool granted;
 	bool doubt;    /* it may be granted no longer: the next HELLO asks */
+	bool decided;  /* wan_claim_decided */
 	rwy_time next; /* when it is repeated; RWY_NEVER: it need not be */
 	rwy_time asked;
 	rwy_dur interval;

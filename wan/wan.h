@@ -463,6 +463,11 @@ enum wan_claim {
  * be called from any of wan_ops. Calls none of them.
  */
 void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now);
+/*
+ * After wan_claim with TAKE: that this gateway takes over is decided, by the witness of another
+ * tunnel. So where both ends take over, they do not wait for each other.
+ */
+void wan_claim_decided(struct wan_tunnel *t);
 /* The present claim. */
 enum wan_claim wan_claimed(const struct wan_tunnel *t);
 /*

@@ -38,6 +38,8 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.pairs = faults & F_STANDBY;
 	if (faults & F_WORKERS)
 		r->cfg.workers = 2 + (unsigned)(seed * 7907 % 3);
+	if (faults & F_FOLLOWERS)
+		r->cfg.workers = SIM_PAIR_WORKERS; /* each has address pairs */
 	sim_draw_links(r);
 	r->cfg.keys = faults & F_KEYS;
 	r->cfg.aead = how->aead;
@@ -181,8 +183,8 @@ static uint64_t complete_faults(uint64_t faults)
 	if (faults & F_LATE)
 		faults &= ~(uint64_t)F_SLOW;
 	/* Not drawn with pairs yet, or another ack mode. */
-	if (faults & F_STANDBY)
-		faults &= ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND);
+	if (faults & F_STANDBY) /* hosts may give up before the one that would refuse is there */
+		faults &= ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND | F_UNCARRIED);
 	else
 		faults &= ~F_BOTH_DIE;
 	/* Not drawn with pairs yet, nor where both sites lose theirs, or order matters. */
@@ -207,6 +209,10 @@ static uint64_t complete_faults(uint64_t faults)
 		faults &=
 		    ~(F_STANDBY | F_BOTH_DIE | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
 		        F_DRAIN_CUT | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_NIC | F_RESETS);
+	if (!(faults & F_STANDBY))
+		faults &= ~F_FOLLOWERS;
+	if (faults & F_FOLLOWERS) /* not drawn with them yet */
+		faults &= ~(F_MOVES | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_SMALL | F_CM);
 	/* A reservation that finds no memory, and a connection that ends before its operation that is
 	 * not carried, pass for faults. What was under way when a queue pair with an error is reset comes
 	 * to the next one. After the loss of a journal a host whose gateway has no memory is not always

@@ -88,6 +88,8 @@ enum faults {
 #define F_WORKERS ((uint64_t)1 << 38)
 /* Allocations of the gateways fail by chance. */
 #define F_HEAP ((uint64_t)1 << 39)
+/* Gateways of pairs have three workers, which steer by address pair: one leads, two follow. */
+#define F_FOLLOWERS ((uint64_t)1 << 40)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \

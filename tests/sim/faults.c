@@ -17,7 +17,7 @@ static unsigned worth(const struct site *s)
 }
 
 /* The gateway that serves, or the one that is there. */
-static unsigned serving(const struct world *w, unsigned site)
+unsigned sim_serving(const struct world *w, unsigned site)
 {
 	unsigned first, second;
 
@@ -32,7 +32,7 @@ static unsigned serving(const struct world *w, unsigned site)
 
 struct eng *sim_engine(struct world *w, unsigned site)
 {
-	return w->site[serving(w, site)].e;
+	return w->site[sim_serving(w, site)].e;
 }
 
 bool sim_served(const struct world *w, unsigned site)
@@ -43,7 +43,7 @@ bool sim_served(const struct world *w, unsigned site)
 bool sim_paired(const struct world *w, unsigned site)
 {
 	struct eng_standby_info i, k;
-	const struct site *s = &w->site[serving(w, site)], *m = &w->site[site + (s->second ? 0 : 2)];
+	const struct site *s = &w->site[sim_serving(w, site)], *m = &w->site[site + (s->second ? 0 : 2)];
 
 	return s->e && m->e && eng_standby_info(s->e, &i) && eng_standby_info(m->e, &k) && i.site &&
 	       !strcmp(k.state, "ready");
@@ -58,9 +58,7 @@ uint64_t sim_buffers(const struct world *w, unsigned site)
 {
 	uint64_t n = 0;
 
-	if (w->engines == w->gateways)
-		return w->site[serving(w, site)].bufs;
-	for (unsigned i = site; i < w->engines; i += 2)
+	for (unsigned i = sim_serving(w, site); i < w->engines; i += w->gateways)
 		n += w->site[i].bufs;
 	return n;
 }
@@ -95,41 +93,34 @@ void sim_path_set(struct world *w, unsigned path, const struct link_cfg cfg[2])
 
 void sim_crash(struct world *w, unsigned site, rwy_dur after)
 {
-	struct site *s = &w->site[serving(w, site)];
+	const unsigned gateway = sim_serving(w, site);
 
-	if (!s->e) /* both of a pair are away */
+	if (!w->site[gateway].e) /* both of a pair are away */
 		return;
-	sim_gateway_stop(s, after);
-	for (unsigned i = site + 2; w->engines > w->gateways && i < w->engines; i += 2)
-		if (w->site[i].e)
-			sim_gateway_stop(&w->site[i], after);
+	sim_gateway_stop(w, gateway, after);
 	if (w->gateways == 2)
 		sim_stream_break(w);
 }
 
 void sim_crash_standby(struct world *w, unsigned site, rwy_dur after)
 {
-	struct site *s = &w->site[site + (serving(w, site) == site ? 2 : 0)];
-
-	if (s->e)
-		sim_gateway_stop(s, after);
+	sim_gateway_stop(w, sim_serving(w, site) ^ 2, after);
 }
 
 int sim_hand_over(struct world *w, unsigned site)
 {
-	const unsigned from = serving(w, site);
+	const unsigned from = sim_serving(w, site);
 	struct site *s = &w->site[from];
 
 	if (!s->e || w->now < s->paused_until || !eng_standby_hand_over(s->e, w->now))
 		return -1;
 	s->next = w->now;
-	return (int)(from == site ? site + 2 : site);
+	return (int)(from ^ 2);
 }
 
-void sim_crash_gateway(struct world *w, unsigned idx, rwy_dur after)
+void sim_crash_gateway(struct world *w, unsigned gateway, rwy_dur after)
 {
-	if (w->site[idx].e)
-		sim_gateway_stop(&w->site[idx], after);
+	sim_gateway_stop(w, gateway, after);
 }
 
 void sim_settle(struct world *w, unsigned site, bool on)
@@ -146,9 +137,12 @@ void sim_settle(struct world *w, unsigned site, bool on)
 void sim_pause(struct world *w, unsigned site, rwy_dur d)
 {
 	/* all workers of a process that was stopped, or one that was not scheduled */
-	const unsigned one = w->engines > w->gateways ? sim_below(&w->rng, 2 * w->cfg.workers) : 0;
+	const unsigned workers = sim_workers(w), g = sim_serving(w, site);
+	const unsigned one = workers > 1 ? sim_below(&w->rng, 2 * workers) : workers;
 
-	w->site[serving(w, site)].paused_until = w->now + d;
-	for (unsigned i = site; w->engines > w->gateways && i < w->engines; i += 2)
-		w->site[i].paused_until = one < w->cfg.workers && one != i / 2 ? 0 : w->now + d;
+	for (unsigned k = 0; k < workers; k++)
+		if (one >= workers || one == k)
+			sim_at(w, g, k)->paused_until = w->now + d;
+		else if (w->gateways == 2)
+			sim_at(w, g, k)->paused_until = 0;
 }

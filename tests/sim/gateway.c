@@ -112,7 +112,7 @@ static void serves(void *ctx, bool on, bool replaced, rwy_time now)
 	struct site *s = ctx;
 
 	s->replaced |= replaced;
-	if (on && acknowledges_alone(s) && acknowledges_alone(&s->w->site[s->idx + (s->second ? 0 : 2)]))
+	if (on && acknowledges_alone(s) && acknowledges_alone(sim_at(s->w, s->gateway ^ 2, s->worker)))
 		s->w->two_served = true;
 }
 
@@ -121,8 +121,17 @@ static bool note(void *ctx, unsigned worker, const struct eng_note *n)
 	return sim_note_send(ctx, worker, n);
 }
 
-static const struct eng_ops eng_ops = {
-    .lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_line, .serves = serves, .note = note};
+static void board_changed(void *ctx)
+{
+	sim_workers_wake(ctx);
+}
+
+static const struct eng_ops eng_ops = {.lan_tx = lan_tx,
+    .wan_tx = wan_tx,
+    .log = log_line,
+    .serves = serves,
+    .board_changed = board_changed,
+    .note = note};
 
 /* --- tenants ---------------------------------------------------------------------------------- */
 
@@ -206,12 +215,13 @@ void sim_steer(struct world *w, unsigned site, const struct eng_steer_cfg *v, un
 
 /* --- start, turns, stop ----------------------------------------------------------------------- */
 
-static void pair_cfg(struct eng_cfg *c, rwy_dur beat)
+static void pair_cfg(struct eng_cfg *c, struct eng_board *board, rwy_dur beat)
 {
 	struct wan_cfg *wan = &c->tunnel[CABLE].wan;
 
 	c->tunnels = CABLE + 1;
-	c->standby = (struct eng_standby_cfg){.on = true, .tunnel = CABLE, .wait = SIM_PAIR_WAIT};
+	c->standby =
+	    (struct eng_standby_cfg){.on = true, .tunnel = CABLE, .wait = SIM_PAIR_WAIT, .board = board};
 	snprintf(c->tunnel[CABLE].name, ENG_NAME_MAX, "pair");
 	wan_cfg_default(wan);
 	wan->cc = cc_find("fixed");
@@ -284,7 +294,7 @@ void sim_gateway_start(struct site *s)
 	c->worker = (uint8_t)s->worker;
 	c->workers = (uint8_t)w->cfg.workers;
 	if (w->cfg.pairs)
-		pair_cfg(c, w->cfg.beat);
+		pair_cfg(c, w->board[s->gateway], w->cfg.beat);
 	if (w->cfg.buffers)
 		sim_bound_memory(c, w->cfg.buffers, w->cfg.buf_cost);
 	new_engine(s, c);
@@ -308,8 +318,7 @@ static bool promised_anything(const struct site *s)
 	return false;
 }
 
-/* The engine ends; another one begins `after` later. */
-void sim_gateway_stop(struct site *s, rwy_dur after)
+static void stop_worker(struct site *s, rwy_dur after)
 {
 	sim_states_add(eng_states_seen(s->e));
 	eng_free(s->e);
@@ -318,6 +327,26 @@ void sim_gateway_stop(struct site *s, rwy_dur after)
 	sim_worker_stopped(s);
 	s->journal_whole &= promised_anything(s); /* gw_jfile_close: else the file goes */
 	sim_links_at(&s->w->links, s->w->now + after, SIM_START + (uint32_t)(s - s->w->site), NULL);
+}
+
+void sim_gateway_stop(struct world *w, unsigned gateway, rwy_dur after)
+{
+	for (unsigned k = 0; k < sim_workers(w); k++)
+		if (sim_at(w, gateway, k)->e)
+			stop_worker(sim_at(w, gateway, k), after);
+}
+
+/* gw_jfile_close: the other gateway knows better than its journal. */
+static void replaced(struct site *s)
+{
+	sim_gateway_stop(s->w, s->gateway, RESTART);
+	for (unsigned k = 0; k < sim_workers(s->w); k++) {
+		struct site *one = sim_at(s->w, s->gateway, k);
+
+		memset(one->journal, 0, sizeof(one->journal));
+		one->journal_whole = false;
+		one->term = 0;
+	}
 }
 
 void sim_gateway_poll(struct site *s, rwy_time now)
@@ -335,10 +364,7 @@ void sim_gateway_poll(struct site *s, rwy_time now)
 	if (w->steering[s->idx] && !w->accounts)
 		w->accounts = sim_rates_after(s->e, &s->rates, now);
 	if (s->replaced) {
-		sim_gateway_stop(s, RESTART);
-		memset(s->journal, 0, sizeof(s->journal)); /* gw_jfile_close: the other one knows better */
-		s->journal_whole = false;
-		s->term = 0;
+		replaced(s);
 		return;
 	}
 	s->next = eng_next(s->e);

@@ -63,8 +63,9 @@ static bool handshake(struct world *w, struct sim_exchange *x)
 	for (unsigned i = 0; i < 2; i++) {
 		struct wan_secrets s = {.tx = way[i], .rx = way[!i]};
 
-		if (eng_tunnel_keys_offer(w->site[x->of[i]].e, 0, &s, w->now) != 0)
-			return false; /* the id is taken: another handshake */
+		for (unsigned k = 0; k < sim_workers(w); k++)
+			if (eng_tunnel_keys_offer(sim_at(w, x->of[i], k)->e, 0, &s, w->now) != 0)
+				return false; /* the id is taken: another handshake */
 	}
 	x->sets++;
 	return true;
@@ -90,6 +91,23 @@ static bool can_reserve(struct world *w, const struct sim_exchange *x, unsigned 
 	       !w->links.link[sim_link_id(SIM_CABLE, s->idx)].down;
 }
 
+/* All workers of the peer, and of the standby. False: one of them cannot. */
+static bool reserve_of(struct world *w, unsigned gateway, const struct wan_secrets *s)
+{
+	for (unsigned k = 0; k < sim_workers(w); k++)
+		if (eng_tunnel_keys_reserve(sim_at(w, gateway, k)->e, 0, s, w->now) != 0)
+			return false;
+	return true;
+}
+
+static bool keep_at(struct world *w, unsigned gateway, const struct wan_secrets *s)
+{
+	for (unsigned k = 0; k < sim_workers(w); k++)
+		if (eng_tunnel_keys_keep(sim_at(w, gateway, k)->e, 0, s, w->now) != 0)
+			return false;
+	return true;
+}
+
 /* The standby may not get what was exchanged for it; then there is another exchange. */
 static void reserve(struct world *w, struct sim_exchange *x, unsigned end)
 {
@@ -102,11 +120,12 @@ static void reserve(struct world *w, struct sim_exchange *x, unsigned end)
 	secret(w, &k.tx);
 	secret(w, &k.rx);
 	of_other = (struct wan_secrets){.tx = k.rx, .rx = k.tx};
-	if (eng_tunnel_keys_reserve(other->e, 0, &of_other, w->now) != 0 || sim_chance(&w->key_rng, .1) ||
-	    eng_tunnel_keys_keep(s->e, 0, &k, w->now) != 0)
+	if (!reserve_of(w, other->gateway, &of_other) || sim_chance(&w->key_rng, .1) ||
+	    !keep_at(w, s->gateway, &k))
 		return;
 	if (sim_chance(&w->key_rng, .9)) /* its READY arrives */
-		eng_tunnel_keys_kept(other->e, 0);
+		for (unsigned i = 0; i < sim_workers(w); i++)
+			eng_tunnel_keys_kept(sim_at(w, other->gateway, i)->e, 0);
 	x->reserved[end] = needs(w, x, end);
 }
 
@@ -133,13 +152,15 @@ static void look_reserve(struct world *w, struct sim_exchange *x)
 
 static void use(struct world *w, struct sim_exchange *x, unsigned end)
 {
-	struct site *s = &w->site[x->of[end]];
-
 	x->use_at[end] = RWY_NEVER;
-	if (!s->e)
-		return;
-	eng_tunnel_keys_use(s->e, 0, w->now);
-	s->next = w->now;
+	for (unsigned k = 0; k < sim_workers(w); k++) {
+		struct site *s = sim_at(w, x->of[end], k);
+
+		if (!s->e)
+			return;
+		eng_tunnel_keys_use(s->e, 0, w->now);
+		s->next = w->now;
+	}
 }
 
 static unsigned exchanges(const struct world *w)

@@ -69,6 +69,11 @@ static const uint64_t pair_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN
     F_TENANTS | F_CHANGES, F_TOLD, F_CRASH_BOTH, F_PATHS, F_HOSTILE | F_TENANTS, F_SQUEEZE, F_BOTH_DIE,
     F_BOTH_DIE | F_NIC, F_BOTH_DIE | F_TENANTS};
 
+/* Pairs of gateways with several workers */
+static const uint64_t follower_kinds[] = {0, F_PAUSE, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS,
+    F_NIC | F_CRASH_NEAR, F_OUTAGE, F_MASS, F_TENANTS, F_REUSE, F_RNR, F_TOLD, F_CRASH_BOTH, F_PATHS,
+    F_SQUEEZE, F_BOTH_DIE, F_HEAP, F_BOTH_DIE | F_TENANTS};
+
 /* Reservations */
 static const uint64_t rate_kinds[] = {0, F_LAN_LOSS, F_REUSE, F_OUTAGE, F_CRASH_FAR, F_TENANTS, F_CRASH_NEAR,
     F_TENANTS | F_CHANGES, F_MOVES, F_PATHS, F_POOL, F_MASS, F_PAUSE, F_CAUSAL, F_SLOW, F_BOUNDS, F_DRAIN,
@@ -125,6 +130,7 @@ static const struct further {
     {LIST(machine_kinds), 9, F_MACHINE, F_KEYS, 2, 1},
     {LIST(worker_kinds), 4, F_WORKERS, F_LAN_LOSS, 2, 1},
     {LIST(heap_kinds), 9, F_HEAP, F_KEYS, 2, 1},
+    {LIST(follower_kinds), 5, F_STANDBY | F_FOLLOWERS, F_KEYS, 2, 1},
 };
 
 bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)

@@ -45,12 +45,16 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 	sim_links_init(&w->links, &w->rng);
 	if (cfg->hash)
 		w->links.hash = &w->hash;
-	w->gateways = w->engines = cfg->pairs ? SIM_GATEWAYS : 2;
-	if (cfg->workers > 1)
-		w->engines = 2 * cfg->workers;
+	w->gateways = cfg->pairs ? SIM_GATEWAYS : 2;
+	w->engines = w->gateways * (cfg->workers > 1 ? cfg->workers : 1);
 	for (unsigned i = 0; i < w->engines; i++) {
-		w->site[i].w = w;
-		w->site[i].idx = i % 2;
+		struct site *s = &w->site[i];
+
+		s->w = w;
+		s->idx = i % 2;
+		s->gateway = i % w->gateways;
+		s->second = s->gateway > 1;
+		s->worker = i / w->gateways;
 	}
 	sim_workers_init(w);
 	for (unsigned i = 0; i < 2; i++) {
@@ -63,8 +67,6 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 		sim_link_set(&w->links, sim_link_id(SIM_CABLE_BACK, i), &cfg->lan);
 	}
 	for (unsigned i = 0; i < w->engines; i++) {
-		w->site[i].second = cfg->pairs && i > 1;
-		w->site[i].worker = cfg->pairs ? 0 : i / 2;
 		sim_tenants_init(&w->site[i]);
 		sim_gateway_start(&w->site[i]);
 	}
@@ -120,6 +122,17 @@ static void to_host(struct world *w, unsigned site, const struct due *d)
 	sim_buf_free(m);
 }
 
+/* A packet for the worker of a gateway to which its NIC gives it. */
+static void to_worker(struct world *w, unsigned gateway, const struct due *d)
+{
+	const struct sim_buf *m = d->what;
+
+	if (d->where / 2 == SIM_LAN_UP)
+		sim_to_gateway(w, sim_worker_of(w, gateway, m), d);
+	else
+		sim_to_gateway(w, sim_at(w, gateway, m->b.w2), d);
+}
+
 /* A packet for the site: of a pair both have it, for they have one address. */
 static void to_site(struct world *w, unsigned site, const struct due *d)
 {
@@ -132,20 +145,16 @@ static void to_site(struct world *w, unsigned site, const struct due *d)
 		sim_to_gateway(w, &w->site[only - 1], d);
 		return;
 	}
-	if (w->gateways > 2 && w->site[site + 2].e) {
+	if (w->gateways > 2 && sim_at(w, site + 2, 0)->e) {
 		struct sim_buf *c = sim_buf_new(SIM_ROOM, m->b.len);
 
 		memcpy(c->b.data, m->b.data, m->b.len);
 		c->b.w0 = m->b.w0;
+		c->b.w2 = m->b.w2;
 		twin.what = c;
-		sim_to_gateway(w, &w->site[site + 2], &twin);
+		to_worker(w, site + 2, &twin);
 	}
-	if (w->engines == w->gateways)
-		sim_to_gateway(w, &w->site[site], d);
-	else if (d->where / 2 == SIM_LAN_UP)
-		sim_to_gateway(w, sim_worker_of(w, site, m), d);
-	else
-		sim_to_gateway(w, &w->site[site + 2 * m->b.w2], d);
+	to_worker(w, site, d);
 }
 
 static void deliver(struct world *w, const struct due *d)
@@ -169,10 +178,10 @@ static void deliver(struct world *w, const struct due *d)
 		to_site(w, site, d);
 		return;
 	case SIM_CABLE:
-		sim_to_gateway(w, &w->site[site + 2], d);
+		to_worker(w, site + 2, d);
 		return;
 	case SIM_CABLE_BACK:
-		sim_to_gateway(w, &w->site[site], d);
+		to_worker(w, site, d);
 		return;
 	case SIM_STREAM / 2:
 		sim_carrier_deliver(w, site, d);

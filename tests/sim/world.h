@@ -17,9 +17,10 @@
 #define SIM_HOSTS 2 /* per site */
 /* Tenants of the world are 0 (the plain LAN) to SIM_TENANTS. Each site has another index for a
  * tenant. All have the same addresses. */
-#define SIM_WORKERS    4
-#define SIM_TENANTS    2
-#define SIM_TENANT_IDX 8
+#define SIM_WORKERS      4
+#define SIM_PAIR_WORKERS 3 /* of gateways of pairs */
+#define SIM_TENANTS      2
+#define SIM_TENANT_IDX   8
 
 struct world;
 
@@ -44,7 +45,8 @@ struct sim_cfg {
 	rwy_dur beat; /* of them; 0: 5 ms */
 	/*
 	 * Workers of each gateway, 1 .. SIM_WORKERS; more than one: they steer by queue pair
-	 * (engine/directory.h). 0 counts as 1. Not with pairs.
+	 * (engine/directory.h). Those of pairs, 1 .. SIM_PAIR_WORKERS, steer by address pair (engine/board.h). 0
+	 * counts as 1.
 	 */
 	unsigned workers;
 	bool tenants;      /* SIM_TENANTS tenants besides the plain LAN */
@@ -120,7 +122,7 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after);
 void sim_crash_standby(struct world *w, unsigned site, rwy_dur after);
 /* An operator's order to the serving gateway. Returns the standby's index; < 0: there is none. */
 int sim_hand_over(struct world *w, unsigned site);
-void sim_crash_gateway(struct world *w, unsigned idx, rwy_dur after);
+void sim_crash_gateway(struct world *w, unsigned gateway, rwy_dur after);
 void sim_cable_down(struct world *w, unsigned site, bool down);
 /* A gateway serves the site, as one without a pair always does. */
 bool sim_served(const struct world *w, unsigned site);

@@ -8,10 +8,10 @@
 #include "tests/sim/rates.h"
 #include "tests/sim/world.h"
 
-#define SIM_GATEWAYS      4                 /* of sites 0 and 1; the second ones of pairs there */
-#define SIM_ENGINES       (2 * SIM_WORKERS) /* of pairs, or of workers */
-#define SIM_PAIR_WAIT     (500 * RWY_MS)    /* of a gateway of a pair that starts */
-#define SIM_START         SIM_LINKS         /* an event: the start of gateway 0; + 1: gateway 1, and so on */
+#define SIM_GATEWAYS      4 /* of sites 0 and 1; the second ones of pairs there */
+#define SIM_ENGINES       (SIM_GATEWAYS * SIM_PAIR_WORKERS) /* of pairs with workers: the most */
+#define SIM_PAIR_WAIT     (500 * RWY_MS)                    /* of a gateway of a pair that starts */
+#define SIM_START         SIM_LINKS /* an event: the start of gateway 0; + 1: gateway 1, and so on */
 #define SIM_STREAM        (SIM_START + SIM_ENGINES) /* a datagram from that site over the reliable carrier */
 #define SIM_BROKEN        (SIM_STREAM + 2)          /* the gateway learns that the carrier broke */
 #define SIM_CARRIER_CONNS 3
@@ -25,6 +25,7 @@ struct site {
 	struct eng *e;
 	struct world *w;
 	unsigned idx;           /* the site */
+	unsigned gateway;       /* its number: that of its worker 0 in w->site */
 	unsigned worker;        /* its number */
 	struct eng_note *notes; /* of other workers, SIM_NOTES; NULL: it is the only one */
 	unsigned notes_n;
@@ -70,11 +71,12 @@ struct world {
 	void *ctx;
 	rwy_time now;
 	struct sim_rng rng;
-	/* by site; then the second ones of pairs, or the other workers */
+	/* by site; then the second ones of pairs; then the same of the other workers */
 	struct site site[SIM_ENGINES];
-	unsigned gateways;                  /* 2, or 4 with pairs */
-	unsigned engines;                   /* the same, or with all workers */
-	struct eng_directory *directory[2]; /* of each site; NULL: one worker */
+	unsigned gateways;                     /* 2, or 4 with pairs */
+	unsigned engines;                      /* the same, or with all workers */
+	struct eng_directory *directory[2];    /* of each site; NULL: one worker, or pairs */
+	struct eng_board *board[SIM_GATEWAYS]; /* of each gateway; NULL: one worker, or no pairs */
 	struct sim_links links;
 	uint64_t hash, streamed, no_buffer;
 	bool two_served;
@@ -86,6 +88,12 @@ struct world {
 	struct sim_rng key_rng;
 };
 
+/* A worker of a gateway. */
+static inline struct site *sim_at(struct world *w, unsigned gateway, unsigned worker)
+{
+	return &w->site[gateway + w->gateways * worker];
+}
+
 /* keys.c */
 void sim_keys_cfg(const struct world *w, struct wan_cfg *c);
 void sim_keys_start(struct world *w);     /* both gateways run, and have keys */
@@ -96,18 +104,25 @@ void sim_keys_tick(struct world *w);
 /* gateway.c */
 void sim_tenants_init(struct site *s); /* the tenants at the beginning */
 void sim_gateway_start(struct site *s);
-/* The engine ends; another one begins `after` later. */
-void sim_gateway_stop(struct site *s, rwy_dur after);
+/* The gateway's engines end, if it is there; others begin `after` later. */
+void sim_gateway_stop(struct world *w, unsigned gateway, rwy_dur after);
 void sim_gateway_poll(struct site *s, rwy_time now); /* one turn */
+/* faults.c: the number of the site's gateway that serves, or of one that is there. */
+unsigned sim_serving(const struct world *w, unsigned site);
 /* workers.c: several workers. */
-void sim_workers_init(struct world *w); /* their directories, before engines start */
+void sim_workers_init(struct world *w); /* directories or boards, before engines start */
 void sim_workers_fini(struct world *w);
-/* The worker for a packet of a host of the site, by its addresses and its queue pair. */
-struct site *sim_worker_of(struct world *w, unsigned site, const struct sim_buf *m);
+/* The gateway's worker for a packet of a host, by its addresses and its queue pair. */
+struct site *sim_worker_of(struct world *w, unsigned gateway, const struct sim_buf *m);
+/* Other workers of the gateway have a turn. */
+void sim_workers_wake(struct site *s);
 bool sim_note_send(struct site *s, unsigned worker, const struct eng_note *n);
 /* The engine gets the notes that wait for it. */
 void sim_notes_take(struct site *s);
-/* The engine of s has ended: its notes go, and the site's directory with the last engine. */
+/*
+ * The engine of s has ended: its notes go, and with the last engine of the gateway what its workers
+ * shared.
+ */
 void sim_worker_stopped(struct site *s);
 void sim_gateway_turn(struct site *s, rwy_time now); /* one for a timer of its own */
 
