@@ -145,12 +145,6 @@ static int check_gateway(const struct ctx *x, unsigned s)
 	if (c->relay.addrs)
 		return conf_fail_at(x->err, at(x, s, "standby"),
 		    "expected no `standby` beside `relay`: a relay is not one of a pair");
-	if (c->workers > 1)
-		return conf_fail_at(x->err, at_top(x, "gateway", "workers"),
-		    "expected 1 for `workers` with tunnel `%s` of a pair: several workers of a pair would "
-		    "have "
-		    "to decide together, found `%u`",
-		    c->tunnel[s].name, c->workers);
 	return 0;
 }
 

@@ -61,6 +61,7 @@ static inline bool gw_pair_hides(int pair)
 
 enum gw_state { GW_STARTING, GW_RUNNING, GW_DRAINING, GW_STOPPING };
 
+struct eng_board;
 struct eng_directory;
 struct wan_leases;
 
@@ -96,6 +97,7 @@ struct gw_app {
 	struct gw_ctrl *ctrl;            /* NULL: no control center */
 	struct gw_jfile *jfile;          /* NULL: none */
 	struct eng_directory *directory; /* workers steer by queue pair; NULL: by address pair */
+	struct eng_board *board;         /* several workers of one of a pair; NULL: else */
 	struct gw_recorders *recorders;  /* the file of the flight recorders; NULL: none */
 	/* Control thread: numbers of the recorders' entries up to which failures are logged. */
 	uint32_t recorder_told[GW_WORKERS_MAX];

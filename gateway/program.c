@@ -123,6 +123,8 @@ static int start(
 	if (!rc)
 		rc = gw_directory_new(app);
 	if (!rc)
+		rc = gw_board_new(app);
+	if (!rc)
 		gw_recorder_open(app);
 	if (!rc)
 		rc = gw_tenants_new(app);
@@ -197,6 +199,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_siblings_free(app);
 	gw_reservations_free(app);
 	gw_recorder_close(app);
+	gw_board_free(app);
 	gw_directory_free(app);
 	gw_jfile_close(app);
 	gw_drain_free(app);

@@ -68,6 +68,11 @@ int gw_jfile_dir(const struct gw_app *app);
 RWY_MUST_CHECK int gw_directory_new(struct gw_app *app);
 void gw_directory_free(struct gw_app *app);
 
+/* datapath/standby.c: what the workers of one of a pair share, if there are several. Call new
+ * before the workers, free after them. */
+RWY_MUST_CHECK int gw_board_new(struct gw_app *app);
+void gw_board_free(struct gw_app *app);
+
 /* control/recorder_log.c: logs what came before connections failed; called once a second. */
 void gw_recorder_log(struct gw_app *app);
 

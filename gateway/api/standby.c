@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /v1/standby: this gateway as one of a pair (docs/standby.md); the same for the status, for health
- * and for Prometheus. A pair has one worker, which is asked.
+ * and for Prometheus. Worker 0 is asked, which leads the others (engine/board.h).
  */
 #include "gateway/api/api.h"
 
@@ -52,6 +52,12 @@ static enum pair pair_ask(struct gw_app *app, struct eng_standby_info *out)
 	if (gw_call(app, 0, ask, &a) != 0 || !a.is)
 		return PAIR_SILENT;
 	*out = a.i;
+	for (unsigned w = 1; w < app->workers; w++) {
+		if (gw_call(app, w, ask, &a) != 0 || !a.is)
+			return PAIR_SILENT;
+		out->flows += a.i.flows;
+		out->bytes += a.i.bytes;
+	}
 	return PAIR_IS;
 }
 

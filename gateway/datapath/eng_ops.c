@@ -52,7 +52,8 @@ static void session(void *ctx, bool open, const struct eng_session *s)
 #define OPS                                                                                                  \
 	.lan_tx = gw_tx_engine_lan, .wan_tx = gw_tx_engine_wan, .log = log_event,                            \
 	.path_congested = path_congested, .tunnel_state = tunnel_state, .serves = gw_standby_serves,         \
-	.standby_note = gw_standby_note, .session = session, .note = gw_note_send
+	.board_changed = gw_standby_changed, .standby_note = gw_standby_note, .session = session,            \
+	.note = gw_note_send
 
 const struct eng_ops gw_eng_ops = {OPS};
 const struct eng_ops gw_relay_eng_ops = {OPS, .lan_ahead = gw_edge_out_ahead};

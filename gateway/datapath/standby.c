@@ -14,8 +14,11 @@
 #include <rte_ethdev.h>
 #include <stdlib.h>
 
+#include "base/log.h"
+#include "engine/board.h"
 #include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
+#include "gateway/setup.h"
 
 #define LATE    3  /* beats without a turn, after which the other gateway may have taken over */
 #define DRAINED 64 /* bursts at most that are read first then: more than a queue holds */
@@ -68,13 +71,35 @@ int gw_standby_new(struct gw_worker *w)
 	w->standby = s;
 	w->gated = true;
 	w->gate = GW_PAIR_HIDES;
-	gw_pair_set(w->app, w->gate);
+	if (!w->idx)
+		gw_pair_set(w->app, w->gate);
 	return 0;
+}
+
+int gw_board_new(struct gw_app *app)
+{
+	if (conf_standby(app->conf) < 0 || app->workers < 2)
+		return 0;
+	if (eng_board_new(&app->board) == 0)
+		return 0;
+	gw_log(GW_LOG_ERROR, "main", "no memory for what the workers of the pair's gateway share");
+	return RWY_ENOMEM;
+}
+
+void gw_board_free(struct gw_app *app)
+{
+	eng_board_free(app->board);
+	app->board = NULL;
 }
 
 void gw_standby_free(struct gw_worker *w)
 {
 	free(w->standby);
+}
+
+static bool leads(const struct gw_worker *w)
+{
+	return !w->idx;
 }
 
 static void gate_set(struct gw_worker *w, enum gw_pair gate)
@@ -83,8 +108,19 @@ static void gate_set(struct gw_worker *w, enum gw_pair gate)
 		return;
 	w->gate = gate;
 	w->gated = gate != GW_PAIR_SERVES;
+	if (!leads(w))
+		return;
 	gw_pair_set(w->app, gate);
 	gw_kernel_wake(w->app->kernel); /* the control thread tells the others */
+}
+
+void gw_standby_changed(void *ctx)
+{
+	const struct gw_worker *w = ctx;
+
+	for (unsigned i = 0; i < w->app->workers; i++)
+		if (i != w->idx && w->app->worker[i])
+			gw_worker_wake(w->app->worker[i]);
 }
 
 void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now)
@@ -92,7 +128,8 @@ void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now)
 	struct gw_worker *w = ctx;
 	struct gw_standby *s = w->standby;
 
-	gate_set(w, replaced ? GW_PAIR_REPLACED : serves ? GW_PAIR_SERVES : GW_PAIR_HIDES);
+	if (leads(w))
+		gate_set(w, replaced ? GW_PAIR_REPLACED : serves ? GW_PAIR_SERVES : GW_PAIR_HIDES);
 	s->served = now;
 	s->said = serves ? 0 : SAYS;
 	s->finding = serves;
@@ -113,11 +150,28 @@ static enum gw_pair gate_wanted(const struct gw_worker *w)
 {
 	struct eng_standby_info i;
 
+	if (!leads(w))
+		return (enum gw_pair)atomic_load_explicit(&w->app->pair, memory_order_relaxed);
+	if (w->gate == GW_PAIR_SERVES || w->gate == GW_PAIR_REPLACED)
+		return w->gate; /* until the engine says another thing */
+
 	return eng_standby_info(w->eng, &i) && i.asks ? GW_PAIR_ASKS : GW_PAIR_HIDES;
+}
+
+static void find_hosts(struct gw_worker *w, struct gw_standby *s)
+{
+	if (!s->finding)
+		return;
+	gw_standby_find_hosts(w, &s->cursor);
+	s->finding = s->cursor != 0;
 }
 
 static void say(struct gw_worker *w, struct gw_standby *s)
 {
+	if (!leads(w)) {
+		find_hosts(w, s);
+		return;
+	}
 	if (s->said < SAYS && w->now >= s->served + say_after[s->said] * RWY_MS) {
 		gw_standby_announce(w, true);
 		s->said++;
@@ -126,10 +180,7 @@ static void say(struct gw_worker *w, struct gw_standby *s)
 		gw_standby_announce(w, false);
 		s->say_at = w->now + (w->now < s->since + OFTEN_FOR ? SAY_OFTEN : SAY_SELDOM);
 	}
-	if (s->finding) {
-		gw_standby_find_hosts(w, &s->cursor);
-		s->finding = s->cursor != 0;
-	}
+	find_hosts(w, s);
 	if (!s->silent)
 		gw_standby_neigh_say(w, &s->neigh);
 }
@@ -138,7 +189,7 @@ void gw_standby_note(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now
 {
 	struct gw_worker *w = ctx;
 
-	if (w->gate == GW_PAIR_HIDES) /* else what the kernel finds out itself is newer */
+	if (leads(w) && w->gate == GW_PAIR_HIDES) /* else what the kernel finds out is newer */
 		gw_standby_neigh_hear(w, &w->standby->neigh, bytes, len);
 }
 
@@ -185,8 +236,7 @@ void gw_standby_turn(struct gw_worker *w)
 	if (rwy_since(s->turn, w->now) > LATE * s->beat && !w->gated)
 		catch_up(w);
 	s->turn = w->now;
+	gate_set(w, gate_wanted(w));
 	if (w->gate == GW_PAIR_SERVES)
 		say(w, s);
-	else if (w->gate != GW_PAIR_REPLACED)
-		gate_set(w, gate_wanted(w));
 }

@@ -4,6 +4,10 @@
  * this one does not serve, nothing may leave its LAN and WAN ports, of the engine or of the kernel,
  * and nothing that comes there may reach the kernel: it would answer. When it begins to serve, it
  * announces its addresses, so that switches send to it. Worker's thread only.
+ *
+ * Of several workers, worker 0 leads (engine/board.h): the ports of the others are open when its
+ * ports are, and it alone announces addresses and tells neighbours. Engines say for themselves when
+ * they do not serve.
  */
 #ifndef GATEWAY_DATAPATH_STANDBY_H
 #define GATEWAY_DATAPATH_STANDBY_H
@@ -21,7 +25,10 @@ void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up);
 /* eng_ops.serves */
 void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now);
 
-/* eng_ops.standby_note */
+/* eng_ops.board_changed: wakes the other workers. */
+void gw_standby_changed(void *ctx);
+
+/* eng_ops.standby_note: worker 0's */
 void gw_standby_note(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now);
 
 /* A neighbour that the active gateway knows. */

@@ -339,6 +339,7 @@ static int engine_new(struct gw_worker *w)
 	if (cfg && !rc) {
 		cfg->lan_Bps = lan_rate(w->app);
 		cfg->directory = w->app->directory;
+		cfg->standby.board = w->app->board;
 		cfg->worker = (uint8_t)w->idx;
 		cfg->workers = (uint8_t)w->app->workers;
 		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);

@@ -56,13 +56,14 @@ class Wan:
 
 
 class Load:
-    def __init__(self, *options):
+    def __init__(self, *options, hosts=(2,)):
+        """`hosts`: the last byte of each address of the hosts."""
         macs = []
         for host, n in ((lab.HA, 1), (lab.HB, 2)):
             assert lab.ping(host, "10.%d.0.1" % n)
             text = subprocess.run(("ip", "-j", "-n", host, "neigh", "show", "10.%d.0.1" % n), capture_output=True, text=True).stdout
             macs.append(json.loads(text)[0]["lladdr"])
-        self.proc = subprocess.Popen((RC, lab.HA, macs[0], lab.HB, macs[1], str(QPS)) + options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.proc = subprocess.Popen((RC, "--hosts", ",".join(map(str, hosts)), lab.HA, macs[0], lab.HB, macs[1], str(QPS)) + options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.done = self.stall = 0
 
     def read(self):

@@ -16,7 +16,7 @@
 
 /* Line numbers matter below. */
 static const char good[] =
-    "gateway: {name: a, workers: 1}\n"                                                           /* 1 */
+    "gateway: {name: a, workers: 2}\n"                                                           /* 1 */
     "ports:\n"                                                                                   /* 2 */
     "  - {name: lan, device: net_null0, role: lan, addresses: [10.1.0.1/24],\n"                  /* 3 */
     "     mac: 02:00:00:00:00:01}\n"                                                             /* 4 */
@@ -34,7 +34,6 @@ static const char good[] =
 
 static const struct conf_bad bad[] = {
     {1, "gateway: {name: a, steering: qp}", 0, "expected `pair` for `steering` with a standby, found `qp`"},
-    {1, "gateway: {name: a, workers: 2}", 0, "expected 1 for `workers` with tunnel `pair` of a pair"},
     {4, "     }", 3, "expected `mac` of port `lan`, the same at both gateways"},
     {6, "     }", 5, "expected `mac` of port `wan`"},
     {6, "     mac: 02:00:00:00:00:01}", 0, "expected a MAC address of its own, found that of port `lan`"},

@@ -10,7 +10,11 @@
  * With relays, the hosts know their relay's address alone: queue pairs are set up by CM at a port of relay A.
  * A REJ is said (`rejected REASON`), and ends it with status 3.
  *
- *   rc_veth [--relays RELAY_A RELAY_B PORT] NETNS_A GATEWAY_MAC_A NETNS_B GATEWAY_MAC_B QUEUE_PAIRS [TIMEOUT_MS]
+ * With --hosts, queue pairs are spread over several addresses of each side: 10.1.0.N and 10.2.0.N for each N
+ * of the list. By default there is one, 2.
+ *
+ *   rc_veth [--relays RELAY_A RELAY_B PORT | --hosts N,N...] NETNS_A GATEWAY_MAC_A NETNS_B GATEWAY_MAC_B
+ *           QUEUE_PAIRS [TIMEOUT_MS]
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -36,6 +40,7 @@
 #define DEPTH   8 /* outstanding operations: a multiple of SLOTS */
 #define WAIT    (40 * RWY_SEC)
 #define STALL   (20 * RWY_MS)
+#define HOSTS   8
 
 struct end {
 	struct rc_host h;
@@ -49,6 +54,8 @@ struct end {
 static struct end ends[QPS_MAX][2];
 static struct lan lan[2];
 static unsigned qps;
+static uint8_t hosts[HOSTS] = {2}; /* the last byte of addresses */
+static unsigned hosts_n = 1;
 static bool failed;
 static rwy_dur stall; /* the longest since it was told */
 
@@ -193,8 +200,8 @@ static void connect_qp(unsigned i, rwy_dur timeout, const struct cm_side *cm)
 		struct rc_host_cfg c;
 
 		rc_host_cfg_default(&c);
-		memcpy(c.ip, (uint8_t[]){10, (uint8_t)(j + 1), 0, 2}, 4);
-		memcpy(c.peer_ip, (uint8_t[]){10, (uint8_t)(2 - j), 0, 2}, 4);
+		memcpy(c.ip, (uint8_t[]){10, (uint8_t)(j + 1), 0, hosts[i % hosts_n]}, 4);
+		memcpy(c.peer_ip, (uint8_t[]){10, (uint8_t)(2 - j), 0, hosts[i % hosts_n]}, 4);
 		c.peer_qpn = 0x100 + i;
 		if (cm) {
 			memcpy(c.peer_ip, cm[j].relay.b + 12, 4);
@@ -241,6 +248,17 @@ static uint64_t all_done(void)
 	return n;
 }
 
+static void read_hosts(char *list)
+{
+	char *rest = NULL;
+
+	hosts_n = 0;
+	for (char *one = strtok_r(list, ",", &rest); one && hosts_n < HOSTS; one = strtok_r(NULL, ",", &rest))
+		hosts[hosts_n++] = (uint8_t)strtoul(one, NULL, 10);
+	if (!hosts_n)
+		exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	/* by default as NCCL's: it waits half a minute, here in steps of a second */
@@ -257,6 +275,10 @@ int main(int argc, char **argv)
 		port = (uint16_t)strtoul(argv[4], NULL, 10);
 		argc -= 4;
 		argv += 4;
+	} else if (argc > 3 && !strcmp(argv[1], "--hosts")) {
+		read_hosts(argv[2]);
+		argc -= 2;
+		argv += 2;
 	}
 	if (argc < 6 || argc > 7 || (qps = (unsigned)strtoul(argv[5], NULL, 10)) < 1 || qps > QPS_MAX)
 		return 2;
