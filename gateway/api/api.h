@@ -95,6 +95,10 @@ void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
 void api_fail_body(struct api_reply *reply, const struct conf_error *err);
 /* Returns a parameter's value, or NULL. */
 const char *api_param(const struct api_req *req, const char *name);
+/* The parameter of this name, NULL when absent. The reply fails with 404 if there is no such
+ * tunnel, or tenant. "" is of those without one, and GW_TENANT_REMOVED is a tenant. */
+const char *api_tunnel_param(const struct api_req *req, struct api_reply *reply);
+const char *api_tenant_param(const struct api_req *req, struct api_reply *reply);
 /* Returns true for ?name and ?name=1, false when absent or ?name=0; any other value fails the
  * reply. */
 bool api_flag(const struct api_req *req, struct api_reply *reply, const char *name);

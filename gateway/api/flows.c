@@ -65,8 +65,8 @@ static void read_filter(const struct api_req *req, struct api_reply *reply, stru
 	f->by_remote = api_ip(req, reply, "remote", &f->remote);
 	f->by_qpn = api_param(req, "qpn");
 	f->qpn = (uint32_t)api_number(req, reply, "qpn", 0, QPN_MAX);
-	f->tunnel = api_param(req, "tunnel");
-	f->tenant = api_param(req, "tenant");
+	f->tunnel = api_tunnel_param(req, reply);
+	f->tenant = api_tenant_param(req, reply);
 	f->state = api_param(req, "state");
 	for (unsigned i = 0; f->state && i < sizeof(states) / sizeof(states[0]); i++)
 		known = known || !strcmp(states[i], f->state);

@@ -88,7 +88,7 @@ static void names_read(struct gw_app *app, struct page *page)
 
 void api_offload(const struct api_req *req, struct api_reply *reply)
 {
-	struct page page = {.only = api_param(req, "tenant")};
+	struct page page = {.only = api_tenant_param(req, reply)};
 
 	page.summary = api_flag(req, reply, "summary");
 	if (reply->status != 200)

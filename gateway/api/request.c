@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gateway/control/tenants.h"
+#include "gateway/control/tunnels.h"
+
 /* A client's words in it may be no UTF-8, or be cut within a letter. */
 static json_t *words_json(char *text)
 {
@@ -67,6 +70,24 @@ bool api_ip(const struct api_req *req, struct api_reply *reply, const char *name
 	else if (inet_pton(AF_INET6, s, out->b) != 1)
 		api_fail(reply, 400, "parameter %s: expected an IP address", name);
 	return true;
+}
+
+const char *api_tunnel_param(const struct api_req *req, struct api_reply *reply)
+{
+	const char *name = api_param(req, "tunnel");
+
+	if (name && *name && gw_tunnel_find(req->app, name) < 0)
+		api_fail(reply, 404, "no tunnel %.64s", name);
+	return name;
+}
+
+const char *api_tenant_param(const struct api_req *req, struct api_reply *reply)
+{
+	const char *name = api_param(req, "tenant");
+
+	if (name && *name && strcmp(name, GW_TENANT_REMOVED) != 0 && !gw_tenant_exists(req->app, name))
+		api_fail(reply, 404, "no tenant %.64s", name);
+	return name;
 }
 
 bool api_flag(const struct api_req *req, struct api_reply *reply, const char *name)

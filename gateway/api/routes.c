@@ -84,7 +84,8 @@ const struct api_route *api_route_find(const char *url, const char **name)
 		const size_t n = at ? (size_t)(at - path) : 0;
 
 		*name = at ? url + n : "";
-		if (at ? !strncmp(path, url, n) && url[n] && !strchr(url + n, '/') : !strcmp(path, url))
+		/* a name may have any letter, also a slash: the page says that nothing has it */
+		if (at ? !strncmp(path, url, n) && url[n] : !strcmp(path, url))
 			return &routes[i];
 	}
 	return NULL;

@@ -85,7 +85,9 @@ struct gw_tenant_info {
 unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_info *out, unsigned max);
 /* Returns one tenant by its name. RWY_ENOENT. */
 RWY_MUST_CHECK int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out);
-/* Fills in names by index: "" for 0, "(removed)" when there is no such tenant. */
+bool gw_tenant_exists(struct gw_app *app, const char *name);
+#define GW_TENANT_REMOVED "(removed)"
+/* Fills in names by index: "" for 0, GW_TENANT_REMOVED when there is no such tenant. */
 void gw_tenant_names(struct gw_app *app, const uint32_t *index, unsigned n, char (*name)[TENANT_NAME_MAX]);
 /* The generation published, and the last one that every worker was seen to run. */
 void gw_tenants_generation(struct gw_app *app, uint64_t *published, uint64_t *running);

@@ -24,6 +24,17 @@ int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
 	return rc;
 }
 
+bool gw_tenant_exists(struct gw_app *app, const char *name)
+{
+	struct gw_tenants *g = app->tenants;
+	bool there;
+
+	pthread_mutex_lock(&g->lock);
+	there = tenant_by_name(tenant_db_current(g->db), name);
+	pthread_mutex_unlock(&g->lock);
+	return there;
+}
+
 /* --- all tenants ----------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
@@ -108,7 +119,7 @@ void gw_tenant_names(struct gw_app *app, const uint32_t *index, unsigned n, char
 	for (unsigned i = 0; i < n; i++) {
 		const struct tenant *t = tenant_by_index(tenant_db_current(g->db), index[i]);
 
-		snprintf(name[i], sizeof(name[i]), "%s", t ? t->cfg.name : index[i] ? "(removed)" : "");
+		snprintf(name[i], sizeof(name[i]), "%s", t ? t->cfg.name : index[i] ? GW_TENANT_REMOVED : "");
 	}
 	pthread_mutex_unlock(&g->lock);
 }

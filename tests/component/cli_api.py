@@ -284,7 +284,9 @@ def test_flow_filters():
         assert s.get("/v1/flows?local=10.1.0.7&remote=10.2.0.8")["flows"] == []
         v6 = ":".join(["fdfd"] * 8)
         assert len(s.get(f"/v1/flows?local={v6}&limit=1000")["flows"]) == 60
-        assert s.get("/v1/flows?tunnel=none")["flows"] == []
+        assert len(s.get("/v1/flows?tunnel=site-b&limit=1000")["flows"]) == 300
+        assert s.get("/v1/flows?tunnel=")["flows"] == []  # those without a tunnel
+        assert len(s.get("/v1/flows?tenant=&limit=1000")["flows"]) == 300 and s.get("/v1/flows?tenant=(removed)")["flows"] == []
 
 
 def test_many_flows_in_bounded_requests():
@@ -637,7 +639,7 @@ def test_offload():
         assert re.search(r"^lan0 +tc +enp1s0f0np0 rwy-vxlan +2 +2 +2", text, re.M), text
         assert "acl 3" in text and "kernel (stale)" in text, text
         assert "MATCH" not in s.cli("offload --summary").stdout
-        assert s.get("/v1/offload?tenant=nobody")["rules"] == []
+        assert s.get("/v1/offload?tenant=nobody", 404)["error"] == "no tenant nobody"
 
 
 def test_flow_options():
@@ -648,8 +650,32 @@ def test_flow_options():
         assert "\n9 of 84 shown" in s.cli("flows --state idle --limit 9").stdout
         assert "1 shown" in s.cli("flows --qpn 0x14").stdout
         assert "1 shown" in s.cli("flows --local 10.1.0.7 --remote=10.2.0.7").stdout
-        assert "0 shown" in s.cli("flows --tunnel a&b=c").stdout
         assert "expected learning" in s.cli("flows --state odd", 1).stderr
+
+
+def test_names_that_nothing_has():
+    """One line, a status that is not 0, and nothing on standard output; a name may have any letter."""
+    with Server("flows=20", "offload=1") as s:
+        for name in "nope", "a/b", "a&b=c", "a b?x#y", "a%2Fb", "..", ".", "../status", "x" * 64:
+            for words, want in ((["flows", "--tunnel", name], "the gateway answers: no tunnel "), (["flows", "--tunnel", name, "--limit", "all"], "the gateway answers: no tunnel "),
+                                (["flows", "--tenant", name], "the gateway answers: no tenant "), (["offload", "--tenant", name], "the gateway answers: no tenant "),
+                                (["why", "10.1.0.7", "10.2.0.7", "--tenant", name], "the gateway answers: no tenant "),
+                                (["tunnel", "del", name], "no tunnel "), (["tunnel", "set", name, "rate=5Gbps"], "no tunnel "),
+                                (["tenant", "show", name], "the gateway answers: no tenant "), (["tenant", "show", name, "--yaml"], "the gateway answers: no tenant "),
+                                (["tenant", "del", name], "no tenant "), (["tenant", "set", name, "limit=5Gbps"], "no tenant ")):
+                if "=" in name and words[0] in ("tunnel", "tenant") and words[1] != "show":
+                    continue  # KEY=VALUE is no name
+                r = cli(["--socket", s.path, *words], 1)
+                assert r.stdout == "" and r.stderr == f"roceway: {want}{name}\n", (words, r)
+        for words in ["tunnel", "add", "a/b", "rate=5Gbps"], ["tenant", "add", "a/b", "vni=5"]:
+            r = cli(["--socket", s.path, *words], 1)
+            assert r.stderr.count("\n") == 1 and "letters, digits, `.`, `_`, `-`" in r.stderr, r
+        r = cli(["--socket", s.path, "capture", "-w", "/dev/null", "tenant", "nope"], 1)
+        assert "no tenant has this name" in r.stderr, r
+        r = cli(["--socket", s.path, "map", "del", "a/b"], 1)
+        assert r.stderr == "roceway: this is no relay: see roceway-proxy\n", r
+        for page in "/v1/tunnels/", "/v1/tenants/", "/v1/map/":
+            assert s.request(page, "DELETE")[0] == 404, page
 
 
 def test_watch():

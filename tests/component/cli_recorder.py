@@ -139,6 +139,8 @@ def test_file():
             assert len(json.loads(cli(["recorder", "--file", path, "--json", *words]).stdout)["entries"]) == n, words
         for words in ["--local", "x"], ["--qpn", "16777216"], ["--vni", "x"], ["--kind", "odd"], ["--worker", "-1"]:
             assert cli(["recorder", "--file", path, *words], 2).stderr.startswith("roceway: --"), words
+        r = cli(["recorder", "--file", path, "--worker", "2"], 1)
+        assert r.stdout == "" and r.stderr == f"roceway: --worker: {path} has workers 0 to 1\n", r
 
 
 def test_damaged_files():

@@ -205,7 +205,7 @@ def test_command_errors():
              ("tenant del a b", "one word too many"), ("tenant del a --file x", "one word too many"),
              ("tenant show --file x", "--file is not for tenant show"), ("tenant add a --yaml", "--yaml is not for tenant add"),
              ("tenant --limit 5", "no option --limit"), ("reload now", "one word too many for reload"), ("tenat", "did you mean tenant?")]
-    said = [("tenant show green", "the gateway answers: no tenant green"), ("tenant show gre/en", "no page"), ("tenant del green", "no tenant green"),
+    said = [("tenant show green", "the gateway answers: no tenant green"), ("tenant show gre/en", "the gateway answers: no tenant gre/en"), ("tenant del green", "no tenant green"),
             ("tenant set green limit=5Gbps", "no tenant green"), ("tenant set red limt=5Gbps", "expected `limit` or another known key"),
             ("tenant set red limit=5", "expected a rate from 8kbps to 1Tbps, or `none` for `limit`, found `5`"),
             ("tenant set red rule={action:deny", "expected YAML"), ("tenant add blue vni=5001 prefix=10.1.0.0/24@vtep", "another tenant has this VNI: red"),

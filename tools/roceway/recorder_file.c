@@ -189,7 +189,9 @@ json_t *recorder_file_read(const char *path, const struct recorder_filter *f, in
 	if (!h)
 		return NULL;
 	v = malloc(((size_t)h->workers * h->entries + 1) * sizeof(*v));
-	if (v)
+	if (w.worker >= (long)h->workers)
+		cli_error("--worker: %s has workers 0 to %u", path, h->workers - 1);
+	else if (v)
 		j = entries_of(h, &w, f->limit, v);
 	else
 		cli_error("out of memory");
