@@ -283,6 +283,8 @@ void conf_tenant_fini(struct conf_tenant *t);
 RWY_MUST_CHECK int conf_tenant_copy(struct conf_tenant *out, const struct conf_tenant *t);
 
 #define CONF_TENANT_MAX (1u << 20) /* bytes of one tenant's text */
+/* Assignments of a document of the controller, and as many permits. */
+#define CONF_DOCUMENT_PAIRS_MAX 100000u
 /* Parses the keys of one tenant, as a client of the local API sends them, in YAML or JSON (which is
  * YAML's flow style). The tunnels of c are places for prefixes. name: the tenant's name, which the
  * text may repeat but not contradict; NULL: the text has the name. base: keys that the text omits

@@ -81,6 +81,11 @@ void ctlr_tunnels_tick(struct ctlr *c, rwy_time now);
 json_t *ctlr_tenant_for(struct ctlr *c, const struct ctlr_tenant *t, const struct ctlr_gateway *g);
 /* permit.c: checks the `permits` of a tenant; NULL: it has none. False: the reply says why. */
 bool ctlr_permits_acceptable(struct ctlr_req *r, const json_t *list);
+/*
+ * At each site of the tenant `own` the gateways' documents have room for its permits beside those
+ * of the other tenants. False: the reply says where not.
+ */
+bool ctlr_permits_fit(struct ctlr *c, struct ctlr_req *r, const json_t *tenant, const char *own);
 /* Appends the tenant's permits, as a document has them. */
 void ctlr_permits_add(const struct ctlr_tenant *t, json_t *list);
 /*

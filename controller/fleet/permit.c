@@ -9,7 +9,7 @@
 #include "controller/fleet/fleet.h"
 #include "controller/server/req.h"
 
-#define PERMITS_MAX 4096 /* of a tenant; a gateway's document has 100000 at most */
+#define PERMITS_MAX 4096 /* of a tenant */
 #define QPN_MAX     0xffffff
 
 static bool is_address(const json_t *p, const char *key)
@@ -82,6 +82,43 @@ bool ctlr_permits_acceptable(struct ctlr_req *r, const json_t *list)
 			continue;
 		snprintf(field, sizeof(field), "permits[%zu]%s%.40s", i, *key ? "." : "", key);
 		ctlr_req_fail(r, 400, field, "%s: %s", field, wrong);
+		return false;
+	}
+	return true;
+}
+
+/* How many permits the gateways of a site get of a tenant; NULL: it does not exist. */
+static size_t permits_at(const json_t *tenant, const char *site)
+{
+	return json_object_get(json_object_get(tenant, "sites"), site)
+	           ? json_array_size(json_object_get(tenant, "permits"))
+	           : 0;
+}
+
+bool ctlr_permits_fit(struct ctlr *c, struct ctlr_req *r, const json_t *tenant, const char *own)
+{
+	const struct ctlr_tenant *before = ctlr_map_find(&c->tenants, own), *t;
+	const char *site;
+	json_t *v;
+
+	json_object_foreach(json_object_get(tenant, "sites"), site, v)
+	{
+		const size_t mine = permits_at(tenant, site);
+		size_t others = 0;
+
+		/* no more than before: a store of an older version may have too many */
+		if (mine <= permits_at(before ? before->json : NULL, site))
+			continue;
+		CTLR_MAP_EACH(&c->tenants, t)
+		{
+			others += t != before ? permits_at(t->json, site) : 0;
+		}
+		if (mine + others <= CONF_DOCUMENT_PAIRS_MAX)
+			continue;
+		ctlr_req_fail(r, 409, "permits",
+		    "permits: the gateways of site %s take %u of all tenants: others have %zu there, and %s "
+		    "has %zu",
+		    site, CONF_DOCUMENT_PAIRS_MAX, others, own, mine);
 		return false;
 	}
 	return true;

@@ -324,7 +324,7 @@ static bool tenant_acceptable(struct ctlr *c, struct ctlr_req *r, json_t *j)
 		if (!site_ok(r, j, r->arg[0], site))
 			return false;
 	}
-	return !ctlr_tenant_clashes(c, r, j, r->arg[0]);
+	return !ctlr_tenant_clashes(c, r, j, r->arg[0]) && ctlr_permits_fit(c, r, j, r->arg[0]);
 }
 
 enum ctlr_outcome ctlr_api_tenant_put(struct ctlr *c, struct ctlr_req *r)

@@ -12,7 +12,7 @@
 #include "base/random.h"
 
 #define ANSWER_MAX    (1u << 20)
-#define DOCUMENT_MAX  (32u << 20) /* a document with DOCUMENT_ASSIGNMENTS_MAX has 20 MB */
+#define DOCUMENT_MAX  (32u << 20) /* a document with CONF_DOCUMENT_PAIRS_MAX has 20 MB */
 #define REQUEST_MS    5000
 #define POLL_GRACE_MS 10000
 #define SESSIONS_MS   200 /* least interval of session reports */

@@ -279,12 +279,12 @@ static int assignments(struct document *d, const json_t *doc, struct conf_error 
 	const size_t n = json_array_size(list), more = json_array_size(permits);
 	int rc = 0;
 
-	if (!json_is_array(list) || n > DOCUMENT_ASSIGNMENTS_MAX)
+	if (!json_is_array(list) || n > CONF_DOCUMENT_PAIRS_MAX)
 		return document_fail(
-		    err, "expected a list of at most %d for `assignments`", DOCUMENT_ASSIGNMENTS_MAX);
-	if (permits && (!json_is_array(permits) || more > DOCUMENT_ASSIGNMENTS_MAX))
+		    err, "expected a list of at most %u for `assignments`", CONF_DOCUMENT_PAIRS_MAX);
+	if (permits && (!json_is_array(permits) || more > CONF_DOCUMENT_PAIRS_MAX))
 		return document_fail(
-		    err, "expected a list of at most %d for `permits`", DOCUMENT_ASSIGNMENTS_MAX);
+		    err, "expected a list of at most %u for `permits`", CONF_DOCUMENT_PAIRS_MAX);
 	d->assignment = calloc(n + more + 1, sizeof(*d->assignment));
 	if (!d->assignment)
 		return document_fail(err, "out of memory");
@@ -415,9 +415,9 @@ static int siblings(struct document *d, const json_t *doc, struct conf_error *er
 		return document_fail(err, "expected a list of at most %d for `siblings`", CONF_SIBLINGS_MAX);
 	for (size_t i = 0; i < n; i++)
 		pairs += json_array_size(json_object_get(json_array_get(list, i), "pairs"));
-	if (pairs > DOCUMENT_ASSIGNMENTS_MAX)
+	if (pairs > CONF_DOCUMENT_PAIRS_MAX)
 		return document_fail(
-		    err, "expected at most %d assigned pairs at a site", DOCUMENT_ASSIGNMENTS_MAX);
+		    err, "expected at most %u assigned pairs at a site", CONF_DOCUMENT_PAIRS_MAX);
 	d->sibling = calloc(n + 1, sizeof(*d->sibling));
 	d->pair = calloc(pairs + 1, sizeof(*d->pair));
 	if (!d->sibling || !d->pair)

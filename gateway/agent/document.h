@@ -13,8 +13,6 @@
 #include "conf/conf.h"
 #include "gateway/control/siblings.h"
 
-#define DOCUMENT_ASSIGNMENTS_MAX 100000
-
 /* A flow of an address pair (and, where they are not 0, of these queue pairs) uses a tunnel of its
  * own. source and destination are as seen by one end; both directions are meant. */
 struct document_assignment {

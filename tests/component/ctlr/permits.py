@@ -5,10 +5,13 @@ PAIR = {"source": "10.1.0.5", "destination": "10.2.0.5"}
 QPS = {"source": "10.1.0.6", "destination": "10.2.0.6", "source_qpn": 17, "destination_qpn": 0xffffff}
 
 
-def tenant(**more):
-    return {"vni": 5001, "admission": "controller", "ack_timeout_min": "20ms", "ack_timeout_max": "3s", "retry": 30, "rnr_retry": 6, **more,
-            "sites": {"a": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "vlan"}], "vlan": 101},
-                      "b": {"prefixes": [{"prefix": "10.2.0.0/24", "at": "vlan"}], "vlan": 101}}}
+TENANT_MAX, SITE_MAX = 4096, 100000
+
+
+def tenant(vlan=101, **more):
+    return {"vni": 5001, "admission": "controller", "ack_timeout_min": "20ms", "ack_timeout_max": "3s", "retry": 30, "rnr_retry": 6,
+            "sites": {"a": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "vlan"}], "vlan": vlan},
+                      "b": {"prefixes": [{"prefix": "10.2.0.0/24", "at": "vlan"}], "vlan": vlan}}, **more}
 
 
 def test_permits_go_to_the_gateways_of_both_sites(w):
@@ -42,3 +45,29 @@ def test_wrong_permits_are_refused(w):
         said = w.op.put("/v1/tenants/red", {**tenant(), key: bad}, 400)
         assert said["field"].startswith("sites."), said
     w.op.get("/v1/tenants/red", 404)
+
+
+def test_permits_of_all_tenants_fit_a_document(w):
+    """A gateway takes 100,000 of them: the tenant that would make more is refused, and nothing changes."""
+    w.sites()
+
+    def put(i, n, want, **more):
+        return w.op.put(f"/v1/tenants/t{i}", tenant(vlan=101 + i, vni=6000 + i, permits=[PAIR] * n, **more), want)
+    full, left = divmod(SITE_MAX, TENANT_MAX)
+    for i in range(full):
+        put(i, TENANT_MAX, 201)
+    before = w.op.get("/v1/tenants")
+    said = put(full, left + 1, 409)
+    assert said["field"] == "permits", said
+    assert f"site a take {SITE_MAX} of all tenants: others have {full * TENANT_MAX} there, and t{full} has {left + 1}" in said["error"], said
+    assert w.op.get("/v1/tenants") == before
+    put(full, left, 201)
+    elsewhere = {"c": {"prefixes": [{"prefix": "10.3.0.0/24", "at": "vlan"}], "vlan": 300}}
+    w.op.put("/v1/sites/c", {"prefixes": []}, 201)
+    put(full + 1, TENANT_MAX, 201, sites=elsewhere)
+    said = put(full + 1, TENANT_MAX, 409, sites={**elsewhere, "b": {"prefixes": [{"prefix": "10.4.0.0/24", "at": "vlan"}], "vlan": 301}})
+    assert "site b take" in said["error"], said
+    put(full + 2, 0, 201)
+    put(full, left - 1, 200)
+    put(full + 2, 2, 409)
+    put(full + 2, 1, 200)
