@@ -88,9 +88,10 @@ class FakeLab:
     wan = use = counters_mark = describe = capture_start = capture_stop = settle = nothing
 
 
-def run(hangs, fails, twice=False):
+def run(hangs, fails, twice=False, gateways=()):
     """(the counts, the lab) of one test that fails in the attempts `fails`."""
     fake = FakeLab(hangs)
+    fake.gateways = gateways
 
     def func(_lab):
         assert fake.attempts not in fails, "as told"
@@ -122,6 +123,15 @@ def test_twice():
     for fails, verdict, attempts in ((set(), "passed", 1), ({0}, "passed", 2), ({0, 1}, "failed", 2)):
         counts, fake = run(hangs=set(), fails=fails, twice=True)
         assert counts == {"passed": 0, "failed": 0, "skipped": 0, verdict: 1} and fake.attempts == attempts - 1, (fails, counts, fake.attempts)
+
+
+def test_gateways_after_a_failure():
+    """The next test, or the same one again, begins with new gateways that know no connection of before."""
+    for fails, want in ((set(), []), ({0, 1}, ["kill", "forget"] * 2)):
+        calls = []
+        gateway = types.SimpleNamespace(died=lambda: False, kill=lambda: calls.append("kill"), forget=lambda: calls.append("forget"))
+        counts, _ = run(hangs=set(), fails=fails, gateways=(gateway,))
+        assert calls == want, (fails, calls, counts)
 
 
 def test_case_options():

@@ -216,7 +216,8 @@ class Runner:
         self.lab.settle()
         if verdict == "failed" and self.mode == "gateway":
             for g in self.lab.gateways:
-                g.kill()  # the next test begins with new ones
+                g.kill()  # the next test begins with new ones,
+                g.forget()  # which ask no queue pair that is gone
 
     def report(self, test, verdict, seconds, why=""):
         self.counts[verdict] += 1
