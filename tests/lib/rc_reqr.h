@@ -86,6 +86,12 @@ static inline void rq_push(struct rq *q, uint8_t opcode, uint32_t cnt)
 		__builtin_trap();
 }
 
+static inline void rq_push_sends(struct rq *q, unsigned n)
+{
+	while (n--)
+		rq_push(q, ROCE_RC_SEND_ONLY, 1);
+}
+
 static inline unsigned rq_send(struct rq *q)
 {
 	q->ntx = roce_reqr_send(&q->r, q->tx, RQ_TX, q->now);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RC requester: queue, window, AckReq, ACKs, NAKs, RNR, timeouts. READ and ATOMIC: test_roce_reqr_read.c. */
+/* RC requester: queue, window, AckReq, ACKs, NAKs. RNR NAKs and timeouts: test_roce_reqr_wait.c; READ
+ * and ATOMIC: test_roce_reqr_read.c. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,19 +15,13 @@
 #define P(n)   roce_psn_add(START, n)
 #define str(s) ((s) ? (s) : "")
 
-static void push_sends(struct rq *q, unsigned n)
-{
-	while (n--)
-		rq_push(q, ROCE_RC_SEND_ONLY, 1);
-}
-
 static void test_push(void **state)
 {
 	struct rwy_buf *b;
 	struct rq q;
 
 	rq_init(&q, START, 1024);
-	push_sends(&q, 2);
+	rq_push_sends(&q, 2);
 	q.next = START;
 	assert_int_equal(rq_push_len(&q, ROCE_RC_SEND_ONLY, 1, 4), ROCE_REQR_OLD);
 	q.next = P(3);
@@ -43,7 +38,7 @@ static void test_send_and_ack(void **state)
 	struct rq q;
 
 	rq_init(&q, START, 1024);
-	push_sends(&q, 20);
+	rq_push_sends(&q, 20);
 	assert_int_equal(rq_send(&q), 20);
 	for (unsigned i = 0; i < 20; i++) {
 		assert_int_equal(q.tx[i].b->psn, P(i));
@@ -77,7 +72,7 @@ static void test_window(void **state)
 	struct rq q;
 
 	rq_init(&q, START, 1024);
-	push_sends(&q, 2000);
+	rq_push_sends(&q, 2000);
 	assert_int_equal(rq_send(&q), 32);
 	assert_true(q.tx[31].ack_req);
 	rq_ack(&q, P(0));
@@ -93,7 +88,7 @@ static void test_window(void **state)
 
 	rq_init(&q, START, 1024);
 	q.r.cfg.window_max = 33;
-	push_sends(&q, 500);
+	rq_push_sends(&q, 500);
 	for (unsigned i = 0; i < 500; i++) {
 		rq_send(&q);
 		rq_ack(&q, P(i));
@@ -169,7 +164,7 @@ static void test_ackreq_at_most_16_apart(void **state)
 
 	rq_init(&q, START, 1024);
 	q.r.cfg.window_max = q.r.window = 1024;
-	push_sends(&q, 1000);
+	rq_push_sends(&q, 1000);
 	assert_int_equal(rq_send(&q), 1000);
 	for (unsigned i = 0; i < 1000; i++) {
 		since = q.tx[i].ack_req ? 0 : since + 1;
@@ -185,11 +180,11 @@ static void test_one_ack_for_a_burst(void **state)
 	struct rq q;
 
 	rq_init(&q, START, 1024);
-	push_sends(&q, 20);
+	rq_push_sends(&q, 20);
 	assert_int_equal(rq_send(&q), 20); /* window 32 */
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(q.tx[i].ack_less, !q.tx[i].ack_req);
-	push_sends(&q, 12); /* up to the window's end */
+	rq_push_sends(&q, 12); /* up to the window's end */
 	assert_int_equal(rq_send(&q), 12);
 	assert_true(q.tx[11].ack_req && !q.tx[11].ack_less);
 	rq_fini(&q);
@@ -202,7 +197,7 @@ static void test_last_packets_keep_ackreq(void **state)
 	struct rq q;
 
 	rq_init(&q, START, 1024);
-	push_sends(&q, 20);
+	rq_push_sends(&q, 20);
 	assert_int_equal(roce_reqr_send(&q.r, tx, 6, q.now), 6);
 	for (unsigned i = 0; i < 6; i++)
 		assert_false(tx[i].ack_req || tx[i].ack_less);
@@ -211,9 +206,9 @@ static void test_last_packets_keep_ackreq(void **state)
 		assert_int_equal(tx[i].ack_less, i < 1);
 	rq_fini(&q);
 	rq_init(&q, START, 1024);
-	push_sends(&q, 1);
+	rq_push_sends(&q, 1);
 	rq_push(&q, ROCE_RC_READ_REQ, 1);
-	push_sends(&q, 1);
+	rq_push_sends(&q, 1);
 	assert_int_equal(rq_send(&q), 3);
 	assert_true(q.tx[0].ack_less && !q.tx[1].ack_less && q.tx[2].ack_req);
 	rq_fini(&q);
@@ -225,7 +220,7 @@ static void test_probe(void **state)
 
 	rq_init(&q, START, 1024);
 	q.r.probe = true;
-	push_sends(&q, 10);
+	rq_push_sends(&q, 10);
 	assert_int_equal(rq_send(&q), 1);
 	assert_true(q.tx[0].ack_req);
 	assert_int_equal(rq_send(&q), 0);
@@ -240,7 +235,7 @@ static void test_seq_nak(void **state)
 	struct rq q;
 
 	rq_init(&q, START, 1024);
-	push_sends(&q, 30);
+	rq_push_sends(&q, 30);
 	rq_send(&q);
 	rq_nak(&q, P(10), SEQ);
 	assert_int_equal(q.done, 10); /* the packets before were received */
@@ -257,7 +252,7 @@ static void test_seq_nak(void **state)
 	rq_ack(&q, P(29));
 	assert_int_equal(q.done, 30);
 	assert_int_equal(rq_send(&q), 0);
-	push_sends(&q, 1);
+	rq_push_sends(&q, 1);
 	assert_int_equal(rq_send(&q), 1);
 	assert_false(q.tx[0].again);
 	assert_int_equal(q.r.nxt, P(31));
@@ -269,7 +264,7 @@ static void test_window_cut_once_a_window(void **state)
 	struct rq q;
 
 	rq_init(&q, START, 1024);
-	push_sends(&q, 60);
+	rq_push_sends(&q, 60);
 	rq_send(&q);
 	rq_nak(&q, P(5), SEQ);
 	assert_int_equal(q.r.window, 16);
@@ -291,243 +286,13 @@ static void test_last_of_retransmission_asks(void **state)
 
 	rq_init(&q, START, 1024);
 	q.r.window = 128;
-	push_sends(&q, 5);
+	rq_push_sends(&q, 5);
 	rq_send(&q);
-	push_sends(&q, 20);
+	rq_push_sends(&q, 20);
 	rq_nak(&q, P(0), SEQ);
 	assert_int_equal(rq_send(&q), 25);
 	assert_true(q.tx[4].again && q.tx[4].ack_req);
 	assert_false(q.tx[5].again);
-	rq_fini(&q);
-}
-
-static void test_rnr(void **state)
-{
-	struct rq q;
-
-	rq_init(&q, START, 1024);
-	push_sends(&q, 10);
-	rq_send(&q);
-	rq_nak(&q, P(4), 0x20 | 14);
-	assert_int_equal(q.done, 4);
-	assert_int_equal(q.r.rnr_naks, 1);
-	assert_int_equal(roce_reqr_next(&q.r), q.now + roce_rnr_time(14));
-	assert_int_equal(rq_send(&q), 0);
-	rq_nak(&q, P(4), SEQ); /* for the packets after it */
-	assert_string_equal(str(q.act.drop), "nak_while_rnr");
-	rq_nak(&q, P(4), 0x20 | 14);
-	assert_string_equal(str(q.act.drop), "repeated_nak");
-	q.now += roce_rnr_time(14) - 1;
-	rq_tick(&q);
-	assert_int_equal(rq_send(&q), 0);
-	q.now++;
-	rq_tick(&q);
-	assert_int_equal(rq_send(&q), 1); /* one packet, until it is ready */
-	assert_true(q.tx[0].ack_req);
-	assert_int_equal(q.tx[0].b->psn, P(4));
-	rq_ack(&q, P(4));
-	assert_int_equal(q.r.rnr_count, 0);
-	assert_int_equal(rq_send(&q), 5);
-	assert_int_equal(q.r.window, 32); /* not a loss */
-	rq_fini(&q);
-}
-
-static void test_rnr_limit(void **state)
-{
-	struct rq q;
-
-	for (uint8_t limit = 0; limit < 7; limit++) {
-		rq_init(&q, START, 1024);
-		q.r.cfg.rnr_retry = limit;
-		push_sends(&q, 1);
-		for (unsigned i = 0; i < limit; i++) {
-			assert_int_equal(rq_send(&q), 1);
-			rq_nak(&q, START, 0x20);
-			assert_false(q.act.failed);
-			q.now += 656 * RWY_MS;
-		}
-		rq_send(&q);
-		rq_nak(&q, START, 0x20);
-		assert_true(q.act.failed);
-		assert_int_equal(q.act.end, ROCE_REQR_NOT_READY);
-		assert_int_equal(q.act.fail_syndrome, 0x63);
-		assert_int_equal(q.act.fail_psn, START);
-		rq_fini(&q);
-	}
-	rq_init(&q, START, 1024); /* 7: without limit */
-	push_sends(&q, 1);
-	for (unsigned i = 0; i < 1000; i++) {
-		assert_int_equal(rq_send(&q), 1);
-		rq_nak(&q, START, 0x21);
-		assert_false(q.act.failed);
-		q.now += RWY_SEC;
-	}
-	rq_fini(&q);
-}
-
-/* A host that gives credits is waited for: its real peer would not have sent more than they allow. */
-static void test_rnr_credits(void **state)
-{
-	struct rq q;
-
-	for (uint8_t limit = 0; limit < 7; limit++) {
-		rq_init(&q, START, 1024);
-		q.r.cfg.rnr_retry = limit;
-		push_sends(&q, 2);
-		/* One packet, which asks: with credits, its peer would not have sent more before. */
-		assert_int_equal(rq_send(&q), 1);
-		assert_true(q.tx[0].ack_req);
-		rq_nak(&q, START, 0x02); /* an ACK with credits for two messages */
-		assert_int_equal(q.done, 1);
-		assert_int_equal(rq_send(&q), 1);
-		for (unsigned i = 0; i < 100; i++) {
-			rq_nak(&q, P(1), 0x21);
-			assert_false(q.act.failed);
-			q.now += RWY_SEC;
-			assert_int_equal(rq_send(&q), 1);
-			assert_int_equal(q.tx[0].b->psn, P(1));
-		}
-		rq_ack(&q, P(1));
-		assert_int_equal(q.done, 2);
-		rq_fini(&q);
-	}
-}
-
-/* A requester that begins anew after a restart of its gateway has not heard the host's credits. */
-static void test_rnr_resumed(void **state)
-{
-	for (unsigned credits = 0; credits < 2; credits++) {
-		struct rq q;
-
-		rq_init(&q, START, 1024);
-		q.r.cfg.rnr_retry = 0;
-		q.r.resumed = true;
-		push_sends(&q, 3);
-		assert_int_equal(rq_send(&q), 1);
-		rq_nak(&q, START, 0x21);
-		assert_false(q.act.failed);
-		q.now += RWY_SEC;
-		assert_int_equal(rq_send(&q), 1);
-		rq_nak(&q, START, credits ? 0x02 : ROCE_AETH_CREDIT_INVALID);
-		assert_int_equal(q.done, 1);
-		assert_int_equal(rq_send(&q), 2);
-		rq_nak(&q, P(1), 0x21);
-		assert_int_equal(q.act.failed, !credits);
-		rq_fini(&q);
-	}
-}
-
-static void test_timeout(void **state)
-{
-	rwy_dur rto = 50 * RWY_MS;
-	struct rq q;
-
-	rq_init(&q, START, 1024);
-	push_sends(&q, 40);
-	for (unsigned i = 0; i < 7; i++) {
-		rq_send(&q);
-		/* cut once: no packet has passed since */
-		assert_int_equal(q.ntx, i ? 32 >> 1 : 32);
-		assert_int_equal(roce_reqr_next(&q.r), q.now + rto);
-		q.now += rto - 1;
-		rq_tick(&q);
-		assert_int_equal(rq_send(&q), 0);
-		q.now++;
-		rq_tick(&q);
-		assert_false(q.act.failed);
-		rto = rto * 2 > RWY_SEC ? RWY_SEC : rto * 2;
-	}
-	rq_send(&q);
-	q.now += rto;
-	rq_tick(&q);
-	assert_true(q.act.failed);
-	assert_int_equal(q.act.end, ROCE_REQR_SILENT);
-	assert_int_equal(q.act.fail_psn, START);
-	assert_int_equal(q.r.timeouts, 8);
-	assert_int_equal(rq_send(&q), 0);
-	assert_int_equal(roce_reqr_next(&q.r), RWY_NEVER);
-	rq_ack(&q, START);
-	assert_string_equal(q.act.drop, "after_error");
-	rq_fini(&q);
-}
-
-/* Ticks until it gives up or `end` is reached; returns the number of timeouts. */
-static uint64_t silence(struct rq *q, rwy_time end)
-{
-	do {
-		rq_send(q);
-		q->now = rwy_time_min(roce_reqr_next(&q->r), end);
-		rq_tick(q);
-	} while (!q->act.failed && q->now < end);
-	return q->r.timeouts;
-}
-
-/* The count is used up after 350 ms, but the host's peer would have waited for 10 s. */
-static void test_patience(void **state)
-{
-	struct rq q;
-
-	rq_init(&q, START, 1024);
-	q.r.cfg.retry = 2;
-	q.r.cfg.patience = 10 * RWY_SEC;
-	push_sends(&q, 4);
-	assert_int_equal(silence(&q, RWY_SEC + 10 * RWY_SEC - 1), 13);
-	assert_false(q.act.failed);
-	/* Progress begins it anew. */
-	rq_send(&q);
-	rq_ack(&q, START);
-	silence(&q, q.now + 10 * RWY_SEC - 1);
-	assert_false(q.act.failed);
-	silence(&q, q.now + 2 * RWY_SEC);
-	assert_true(q.act.failed);
-	assert_int_equal(q.act.end, ROCE_REQR_SILENT);
-	rq_fini(&q);
-}
-
-/* Without a retry the first timeout is the end, once the peer would not have waited longer. */
-static void test_no_retry(void **state)
-{
-	struct rq q;
-
-	rq_init(&q, START, 1024);
-	q.r.cfg.retry = 0;
-	q.r.cfg.patience = 40 * RWY_MS;
-	push_sends(&q, 1);
-	assert_int_equal(silence(&q, 2 * RWY_SEC), 1);
-	assert_true(q.act.failed);
-	assert_int_equal(q.now, RWY_SEC + 50 * RWY_MS);
-	rq_fini(&q);
-}
-
-/* A peer without a timer waits for ever; the count of timeouts must not wrap. */
-static void test_never_gives_up(void **state)
-{
-	struct rq q;
-
-	rq_init(&q, START, 1024);
-	q.r.cfg.patience = RWY_NEVER;
-	push_sends(&q, 1);
-	assert_in_range(silence(&q, RWY_SEC + 1000 * RWY_SEC), 1000, 1004);
-	assert_false(q.act.failed);
-	assert_true(roce_reqr_next(&q.r) - q.now <= RWY_SEC);
-	rq_fini(&q);
-}
-
-static void test_timeout_count_resets(void **state)
-{
-	struct rq q;
-
-	rq_init(&q, START, 1024);
-	push_sends(&q, 100);
-	for (unsigned i = 0; i < 50; i++) {
-		rq_send(&q);
-		q.now += RWY_SEC;
-		rq_tick(&q);
-		rq_send(&q);
-		assert_false(q.act.failed);
-		rq_ack(&q, P(i));
-		assert_int_equal(q.r.retry_count, 0);
-	}
 	rq_fini(&q);
 }
 
@@ -539,7 +304,7 @@ static void test_fatal(void **state)
 		struct rq q;
 
 		rq_init(&q, START, 1024);
-		push_sends(&q, 20);
+		rq_push_sends(&q, 20);
 		rq_send(&q);
 		rq_nak(&q, P(17), syndrome[i]);
 		assert_int_equal(q.done, 17);
@@ -556,7 +321,7 @@ static void test_reserved_syndromes(void **state)
 	struct rq q;
 
 	rq_init(&q, START, 1024);
-	push_sends(&q, 2);
+	rq_push_sends(&q, 2);
 	rq_send(&q);
 	rq_nak(&q, START, 0x64); /* invalid RD request */
 	assert_string_equal(str(q.act.drop), "bad_syndrome");
@@ -577,7 +342,7 @@ static void test_resumed(void **state)
 
 	rq_init(&q, START, 1024);
 	q.r.resumed = true;
-	push_sends(&q, 10);
+	rq_push_sends(&q, 10);
 	q.tx[0].b = NULL;
 	roce_reqr_send(&q.r, q.tx, 4, q.now);
 	rq_ack(&q, P(30)); /* the host saw those before our restart */
@@ -591,35 +356,10 @@ static void test_resumed(void **state)
 	rq_send(&q);
 	rq_ack(&q, P(9)); /* caught up: others are ghosts again */
 	assert_int_equal(q.done, 10);
-	push_sends(&q, 1);
+	rq_push_sends(&q, 1);
 	rq_send(&q);
 	rq_ack(&q, P(30));
 	assert_string_equal(str(q.act.drop), "ghost_ack");
-	rq_fini(&q);
-}
-
-static void test_rtt(void **state)
-{
-	struct rq q;
-
-	rq_init(&q, START, 1024);
-	q.r.cfg.rto_min = RWY_MS;
-	for (unsigned i = 0; i < 50; i++) {
-		push_sends(&q, 1);
-		rq_send(&q);
-		q.now += 2 * RWY_MS;
-		rq_ack(&q, P(i));
-	}
-	assert_in_range(q.r.srtt, 1900 * RWY_US, 2100 * RWY_US);
-	push_sends(&q, 1);
-	rq_send(&q);
-	assert_in_range(roce_reqr_next(&q.r) - q.now, 2 * RWY_MS, 3 * RWY_MS);
-	q.now += 10 * RWY_MS;
-	rq_tick(&q);
-	rq_send(&q);
-	q.now += RWY_SEC;
-	rq_ack(&q, P(50)); /* sent twice: no sample (Karn) */
-	assert_in_range(q.r.srtt, 1900 * RWY_US, 2100 * RWY_US);
 	rq_fini(&q);
 }
 
@@ -637,19 +377,9 @@ int main(void)
 	    cmocka_unit_test(test_seq_nak),
 	    cmocka_unit_test(test_window_cut_once_a_window),
 	    cmocka_unit_test(test_last_of_retransmission_asks),
-	    cmocka_unit_test(test_rnr),
-	    cmocka_unit_test(test_rnr_limit),
-	    cmocka_unit_test(test_rnr_credits),
-	    cmocka_unit_test(test_rnr_resumed),
-	    cmocka_unit_test(test_timeout),
-	    cmocka_unit_test(test_patience),
-	    cmocka_unit_test(test_no_retry),
-	    cmocka_unit_test(test_never_gives_up),
-	    cmocka_unit_test(test_timeout_count_resets),
 	    cmocka_unit_test(test_fatal),
 	    cmocka_unit_test(test_reserved_syndromes),
 	    cmocka_unit_test(test_resumed),
-	    cmocka_unit_test(test_rtt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
