@@ -337,7 +337,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(PROXY_LIB) $
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
 $(BUILD)/tests/bench/bench_quic: $(call obj,tests/lib/link.c)
-$(filter $(BUILD)/tests/component/test_gw_carrier%,$(GWTEST_BIN)): $(call obj,tests/component/carrier/lab.c tests/lib/cert/cert.c tests/lib/rdma/fake.c)
+$(filter $(BUILD)/tests/component/test_gw_carrier%,$(GWTEST_BIN)): $(call obj,tests/component/carrier/lab.c tests/lib/cert/cert.c $(wildcard tests/lib/rdma/*.c))
 $(filter $(BUILD)/tests/component/test_gw_sibling%,$(GWTEST_BIN)): $(call obj,tests/component/sibling/lab.c)
 # A device with rte_flow, which no memory-only port has.
 FLOW_WRAP := rte_flow_validate rte_flow_create rte_flow_destroy rte_eth_dev_info_get rte_eth_dev_callback_register rte_eth_dev_callback_unregister
