@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <infiniband/verbs.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -31,9 +30,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/pattern.h"
+#include "lib/tcp.h"
+
 #define DEPTH     8 /* steps outstanding on a QP: NCCL_STEPS */
 #define QPS_MAX   1024
-#define POISON    0xa7
 #define WRS_STEP  3 /* most work requests of a step */
 #define EXIT_QP   3
 #define EXIT_BAD  4
@@ -118,116 +119,23 @@ static void fail(struct run *r, int status, const char *format, ...)
 	va_end(ap);
 }
 
-/* --- the pattern -------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
+/* --- the steps ---------------------------------------------------------------------------------- */
 
 static uint64_t step_seed(const struct run *r, unsigned int qp, unsigned int step)
 {
-	return mix(((uint64_t)r->opt.seed << 48) ^ ((uint64_t)qp << 32) ^ step);
+	return pattern_mix(((uint64_t)r->opt.seed << 48) ^ ((uint64_t)qp << 32) ^ step);
 }
 
 /* Most steps are full; some are short and odd, a few have one byte or only the immediate. */
 static uint32_t step_size(const struct run *r, unsigned int qp, unsigned int step)
 {
-	uint64_t h = mix(step_seed(r, qp, step));
+	uint64_t h = pattern_mix(step_seed(r, qp, step));
 
 	if (h % 8 < 5)
 		return r->opt.chunk;
 	if (h % 8 == 7)
 		return (h >> 8) % 4 ? 1 : 0;
 	return 1 + (uint32_t)((h >> 16) % r->opt.chunk);
-}
-
-static uint8_t pattern_byte(uint64_t seed, size_t i)
-{
-	return (uint8_t)((seed + (i / 8) * 0x9e3779b97f4a7c15u) >> (8 * (i % 8)));
-}
-
-static void pattern_fill(uint8_t *to, uint64_t seed, uint32_t size)
-{
-	uint64_t word = seed;
-	uint32_t i = 0;
-
-	for (; i + 8 <= size; i += 8, word += 0x9e3779b97f4a7c15u) {
-		uint64_t le = htole64(word);
-
-		memcpy(to + i, &le, 8);
-	}
-	for (; i < size; i++)
-		to[i] = pattern_byte(seed, i);
-}
-
-/* Counts the bytes that differ from the pattern, or from the poison after it. */
-static uint64_t pattern_check(const uint8_t *at, uint64_t seed, uint32_t size, size_t slot)
-{
-	uint64_t word = seed, bad = 0;
-	uint32_t i = 0;
-
-	for (; i + 8 <= size; i += 8, word += 0x9e3779b97f4a7c15u) {
-		uint64_t le = htole64(word);
-
-		if (memcmp(at + i, &le, 8) != 0)
-			for (uint32_t k = i; k < i + 8; k++)
-				bad += at[k] != pattern_byte(seed, k);
-	}
-	for (; i < size; i++)
-		bad += at[i] != pattern_byte(seed, i);
-	for (size_t k = size; k < slot; k++)
-		bad += at[k] != POISON;
-	return bad;
-}
-
-/* --- bootstrap ---------------------------------------------------------------------------------- */
-
-static int tcp_open(struct run *r)
-{
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *ai;
-	int one = 1, fd;
-
-	if (r->server) {
-		struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
-		int lfd = socket(AF_INET6, SOCK_STREAM, 0);
-
-		any.sin6_port = htons((uint16_t)strtoul(r->opt.port, NULL, 10));
-		setsockopt(lfd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-		if (lfd < 0 || bind(lfd, (struct sockaddr *)&any, sizeof(any)) || listen(lfd, 1))
-			return -1;
-		fd = accept(lfd, NULL, NULL);
-		close(lfd);
-		return fd;
-	}
-	if (getaddrinfo(r->opt.host, r->opt.port, &hints, &ai))
-		return -1;
-	fd = socket(ai->ai_family, SOCK_STREAM, 0);
-	if (fd >= 0 && connect(fd, ai->ai_addr, ai->ai_addrlen)) {
-		close(fd);
-		fd = -1;
-	}
-	freeaddrinfo(ai);
-	return fd;
-}
-
-static int tcp_swap(struct run *r, const void *mine, void *theirs, size_t size)
-{
-	size_t got = 0;
-
-	if (send(r->tcp, mine, size, MSG_NOSIGNAL) != (ssize_t)size)
-		return -1;
-	while (got < size) {
-		ssize_t n = recv(r->tcp, (char *)theirs + got, size - got, 0);
-
-		if (n <= 0)
-			return -1;
-		got += (size_t)n;
-	}
-	return 0;
 }
 
 /* --- verbs -------------------------------------------------------------------------------------- */
@@ -270,7 +178,7 @@ static int memory_make(struct run *r)
 		f->fifo = (struct cts *)(void *)(f->slots + DEPTH * r->slot);
 		f->staging = f->fifo + DEPTH;
 		f->sender = r->opt.bidir && i % 2 ? r->server : !r->server;
-		memset(f->slots, POISON, DEPTH * r->slot);
+		memset(f->slots, PATTERN_POISON, DEPTH * r->slot);
 	}
 	r->mr = ibv_reg_mr(r->pd, mem, size, access);
 	return r->mr ? 0 : -1;
@@ -341,7 +249,7 @@ static int peers_meet(struct run *r)
 	int rc = -1;
 
 	memcpy(me.gid, r->gid.raw, 16);
-	if (!mine || !far || tcp_swap(r, &me, &r->far, sizeof(me)))
+	if (!mine || !far || tcp_swap(r->tcp, &me, &r->far, sizeof(me)))
 		goto out;
 	if (memcmp(&me, &r->far, offsetof(struct hello, mtu)) != 0) {
 		fprintf(stderr, "rwy_ncclish: the two sides were given different options\n");
@@ -356,7 +264,7 @@ static int peers_meet(struct run *r)
 		    .rkey = htonl(r->mr->rkey),
 		    .fifo = htobe64((uintptr_t)f->fifo)};
 	}
-	if (tcp_swap(r, mine, far, size))
+	if (tcp_swap(r->tcp, mine, far, size))
 		goto out;
 	for (unsigned int i = 0; i < r->opt.qps; i++) {
 		r->flows[i].far = (struct qp_hello){.qpn = ntohl(far[i].qpn),
@@ -412,7 +320,7 @@ static void cts_post(struct run *r, struct flow *f)
 	    .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
 	    .wr.rdma = {f->far.fifo + at * sizeof(struct cts), f->far.rkey}};
 
-	memset(slot, POISON, r->slot);
+	memset(slot, PATTERN_POISON, r->slot);
 	recv_post(r, f);
 	f->staging[at] = (struct cts){.addr = htobe64((uintptr_t)slot),
 	    .rkey = htonl(r->mr->rkey),
@@ -616,7 +524,7 @@ static int options_read(struct options *o, int argc, char **argv)
 
 static int start(struct run *r)
 {
-	r->tcp = tcp_open(r);
+	r->tcp = tcp_open(r->server ? NULL : r->opt.host, r->opt.port);
 	if (r->tcp < 0) {
 		perror("rwy_ncclish: TCP bootstrap");
 		return -1;
@@ -655,7 +563,7 @@ int main(int argc, char **argv)
 	r.slot = ((size_t)r.opt.chunk + 64 + 63) & ~(size_t)63;
 	r.flows = calloc(r.opt.qps, sizeof(*r.flows));
 	srand((unsigned int)time(NULL) ^ (unsigned int)getpid());
-	if (!r.flows || start(&r) || tcp_swap(&r, &mine, &theirs, 1)) {
+	if (!r.flows || start(&r) || tcp_swap(r.tcp, &mine, &theirs, 1)) {
 		free(r.flows);
 		return 1;
 	}
@@ -665,7 +573,7 @@ int main(int argc, char **argv)
 	double seconds = now() - begin;
 
 	/* The other side's last acknowledgements need this side's QPs: both end together. */
-	if (!r.status && tcp_swap(&r, &mine, &theirs, 1))
+	if (!r.status && tcp_swap(r.tcp, &mine, &theirs, 1))
 		fail(&r, EXIT_QP, "the peer ended with an error");
 	printf("{\"role\": \"%s\", \"qps\": %u, \"steps\": %u, \"chunk\": %u, \"bytes\": %llu, \"seconds\": "
 	       "%.3f, \"MBps\": %.2f, "
