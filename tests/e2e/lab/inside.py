@@ -14,8 +14,10 @@ from .net import IP, MTU_MAX, QUEUE
 from .proc import LabError, sh
 from .wan import Wan
 
-_MEMORY = "memory: {buffers: 8192, custody_per_connection: 8MiB, custody_total: 16MiB}\n"  # starts in seconds
+MEMORY = "memory: {buffers: 8192, custody_per_connection: 8MiB, custody_total: 16MiB}\n"  # starts in seconds
 ASIDE = {"a": "192.168.1.1", "b": "192.168.2.1"}
+# What DPDK wants: its run folder, a root folder that not all may write, and taps. {}: the run folder.
+ROOM = "mkdir -p /dev/net /var/run {0}; chmod 755 /; chmod 700 {0}; [ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200"
 BOOT_MAX = 180  # s: its archive is ten times a host's
 
 
@@ -33,12 +35,10 @@ class RelayGuest(Guest):
         return image.relay_initramfs(kdir)
 
     def setup(self):
-        """Names, the driver of the relay's taps, and the RDMA device of `mid`, with a plain queue as the hosts'. DPDK wants a root
-        folder that not all may write."""
+        """Names, the driver of the relay's taps, and the RDMA device of `mid`, with a plain queue as the hosts'."""
         self.run(f"""set -e; ip link set eth0 name tap{self.side}; ip link set eth1 name wan{self.side}; ip link set eth2 name mid
             for d in tap{self.side} wan{self.side} mid; do ip link set $d mtu 1500 up; done
-            while read -r m; do insmod $m; done </etc/modules.relay; mkdir -p /dev/net /var/run {self.rundir}; chmod 755 /; chmod 700 {self.rundir}
-            [ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200
+            while read -r m; do insmod $m; done </etc/modules.relay; {ROOM.format(self.rundir)}
             tc qdisc replace dev mid root pfifo limit 20000; ip addr add 203.0.113.{self.site}/24 dev mid
             rdma link add rxe0 type rxe netdev mid""")
 
@@ -103,7 +103,7 @@ class Inside:
     def __init__(self, lab, **options):
         self.lab, self.net, self.log = lab, lab.net, lab.log
         self.mid = Wan(lab.net, lab.log, devs=("w2a", "w2b"), name="wanem-mid")
-        options = {**DEFAULTS, "relay": lab.gwa.options["relay"], "security": "none", "rdma": True, "eal_mb": 128, "memory": _MEMORY, **options}
+        options = {**DEFAULTS, "relay": lab.gwa.options["relay"], "security": "none", "rdma": True, "eal_mb": 128, "memory": MEMORY, **options}
         self.guests = [RelayGuest(side, lab.net, lab.log) for side in "ab"]
         self.a, self.b = self.relays = [InsideGateway(g.side, lab.net, lab.log, g, options) for g in self.guests]
 
