@@ -4,35 +4,26 @@
  * and nobody waits for ever. The explorer's fault `heap` has the moments that nobody thought of.
  */
 #include "engine/requester.h"
-#include "engine/responder.h"
-#include "engine/table.h"
-#include "tests/lib/eng_pair.h"
+#include "tests/lib/eng_two_hosts.h"
 #include "wan/tunnel.h"
 
-#define QPN_A 0x51
-#define QPN_B 0x50
-#define A                                                                                                    \
-	{                                                                                                    \
-		10, 1, 0, 3                                                                                  \
-	}
-#define B                                                                                                    \
-	{                                                                                                    \
-		10, 2, 0, 3                                                                                  \
-	}
-
-static const struct rc_mk send_a = {
-    .opcode = ROCE_RC_SEND_ONLY, .dqpn = QPN_B, .ack_req = true, .payload_len = 64, .src = A, .dst = B};
+static const struct rc_mk send_a = {.opcode = ROCE_RC_SEND_ONLY,
+    .dqpn = QPN_B,
+    .ack_req = true,
+    .payload_len = 64,
+    .src = HOST_A,
+    .dst = HOST_B};
 static const struct rc_mk read_a = {
-    .opcode = ROCE_RC_READ_REQ, .dqpn = QPN_B, .va = 0x1000, .len = 64, .src = A, .dst = B};
+    .opcode = ROCE_RC_READ_REQ, .dqpn = QPN_B, .va = 0x1000, .len = 64, .src = HOST_A, .dst = HOST_B};
 static const struct rc_mk ack_b = {
-    .opcode = ROCE_RC_ACK, .dqpn = QPN_A, .syndrome = 0x1f, .msn = 1, .src = B, .dst = A};
+    .opcode = ROCE_RC_ACK, .dqpn = QPN_A, .syndrome = 0x1f, .msn = 1, .src = HOST_B, .dst = HOST_A};
 static const struct rc_mk answer_b = {.opcode = ROCE_RC_READ_RESP_ONLY,
     .dqpn = QPN_A,
     .syndrome = 0x1f,
     .msn = 2,
     .payload_len = 64,
-    .src = B,
-    .dst = A};
+    .src = HOST_B,
+    .dst = HOST_A};
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
@@ -85,16 +76,6 @@ static void send_of(const struct rc_mk *m, roce_psn psn)
 	eng_host_sends(one.src[1] == 2, &one, 0);
 }
 
-static struct eng_responder *side_of_a(void)
-{
-	const struct eng_key k = {
-	    .src = rwy_ip_from4((uint8_t[4])A), .dst = rwy_ip_from4((uint8_t[4])B), .qpn = QPN_B};
-	struct eng_side *s = eng_find(site[0].e, &k, false);
-
-	assert_non_null(s);
-	return (struct eng_responder *)s;
-}
-
 /* Host A has sent to B, and B has answered. Then the flow of A's requests ends: it was idle. */
 static void connect_and_rest(void)
 {
@@ -103,7 +84,7 @@ static void connect_and_rest(void)
 	send_of(&ack_b, 0);
 	eng_pair_run(20 * RWY_MS);
 	assert_int_equal(site[0].of[0].ack_psn, 0);
-	eng_responder_abort(side_of_a(), eng_now);
+	eng_responder_abort(eng_side_of_a(), eng_now);
 	eng_pair_run(100 * RWY_MS);
 }
 
@@ -131,7 +112,7 @@ static void test_request(void **state)
 		assert_true(site[0].of[0].acks > before);
 		if (first)
 			break;
-		eng_responder_abort(side_of_a(), eng_now);
+		eng_responder_abort(eng_side_of_a(), eng_now);
 		eng_pair_run(100 * RWY_MS);
 	}
 	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
@@ -176,7 +157,7 @@ static void test_response(void **state)
 	connect_and_rest();
 	send_of(&read_a, 1);
 	eng_pair_run(20 * RWY_MS);
-	rs = side_of_a();
+	rs = eng_side_of_a();
 	wan_rx_reset(rs->responses, eng_now);
 	rs->responses = NULL;
 	eng_pair_run(20 * RWY_MS);
@@ -239,8 +220,7 @@ static void test_more_requests(void **state)
  */
 static void test_report_start(void **state)
 {
-	const struct eng_key k = {
-	    .src = rwy_ip_from4((uint8_t[4])A), .dst = rwy_ip_from4((uint8_t[4])B), .qpn = QPN_B};
+	const struct eng_key k = eng_key_of_a();
 	const struct eng_requester *rq;
 
 	send_of(&send_a, 0);

@@ -5,38 +5,38 @@
  */
 #include "engine/peer.h"
 #include "engine/requester.h"
-#include "engine/responder.h"
-#include "engine/table.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
-#include "tests/lib/eng_pair.h"
+#include "tests/lib/eng_two_hosts.h"
 #include "tests/lib/heap_buf.h"
 
-#define QPN_A 0x51
-#define QPN_B 0x50
-#define A                                                                                                    \
-	{                                                                                                    \
-		10, 1, 0, 3                                                                                  \
-	}
-#define B                                                                                                    \
-	{                                                                                                    \
-		10, 2, 0, 3                                                                                  \
-	}
-
-static const struct rc_mk send_a = {
-    .opcode = ROCE_RC_SEND_ONLY, .dqpn = QPN_B, .ack_req = true, .payload_len = 64, .src = A, .dst = B};
-static const struct rc_mk send_b = {
-    .opcode = ROCE_RC_SEND_ONLY, .dqpn = QPN_A, .ack_req = true, .payload_len = 64, .src = B, .dst = A};
-static const struct rc_mk read_a = {
-    .opcode = ROCE_RC_READ_REQ, .psn = 1, .dqpn = QPN_B, .va = 0x1000, .len = 64, .src = A, .dst = B};
+static const struct rc_mk send_a = {.opcode = ROCE_RC_SEND_ONLY,
+    .dqpn = QPN_B,
+    .ack_req = true,
+    .payload_len = 64,
+    .src = HOST_A,
+    .dst = HOST_B};
+static const struct rc_mk send_b = {.opcode = ROCE_RC_SEND_ONLY,
+    .dqpn = QPN_A,
+    .ack_req = true,
+    .payload_len = 64,
+    .src = HOST_B,
+    .dst = HOST_A};
+static const struct rc_mk read_a = {.opcode = ROCE_RC_READ_REQ,
+    .psn = 1,
+    .dqpn = QPN_B,
+    .va = 0x1000,
+    .len = 64,
+    .src = HOST_A,
+    .dst = HOST_B};
 static const struct rc_mk answer_b = {.opcode = ROCE_RC_READ_RESP_ONLY,
     .psn = 1,
     .dqpn = QPN_A,
     .syndrome = 0x1f,
     .msn = 2,
     .payload_len = 64,
-    .src = B,
-    .dst = A};
+    .src = HOST_B,
+    .dst = HOST_A};
 
 static void send_of(const struct rc_mk *m, roce_psn psn)
 {
@@ -54,25 +54,15 @@ static void ack_of(unsigned from, uint8_t syndrome, roce_psn psn)
 	    .dqpn = from ? QPN_A : QPN_B,
 	    .syndrome = syndrome,
 	    .msn = 1,
-	    .src = A,
-	    .dst = B};
+	    .src = HOST_A,
+	    .dst = HOST_B};
 
 	if (from) {
-		memcpy(m.src, (uint8_t[4])B, 4);
-		memcpy(m.dst, (uint8_t[4])A, 4);
+		memcpy(m.src, (uint8_t[4])HOST_B, 4);
+		memcpy(m.dst, (uint8_t[4])HOST_A, 4);
 	}
 	eng_host_sends(from, &m, 0);
 	eng_pair_run(20 * RWY_MS);
-}
-
-static struct eng_responder *side_of_a(void)
-{
-	const struct eng_key k = {
-	    .src = rwy_ip_from4((uint8_t[4])A), .dst = rwy_ip_from4((uint8_t[4])B), .qpn = QPN_B};
-	struct eng_side *s = eng_find(site[0].e, &k, false);
-
-	assert_non_null(s);
-	return (struct eng_responder *)s;
 }
 
 /* Host A has sent to B, and B has answered. */
@@ -120,11 +110,11 @@ static void test_told_after_rnr(void **state)
 	send_of(&send_b, 1);
 	ack_of(0, 0x21, 1);
 	ack_of(0, 0x21, 1);
-	assert_int_equal(side_of_a()->requester->side.state, ENG_Q_FAILED);
+	assert_int_equal(eng_side_of_a()->requester->side.state, ENG_Q_FAILED);
 	asked = site[0].requests;
 	for (unsigned i = 0; i < 600 && site[0].requests == asked; i++)
 		eng_pair_run(50 * RWY_MS); /* B answers nothing more */
-	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
+	assert_int_equal(eng_side_of_a()->side.state, ENG_R_FAILED);
 	assert_true(site[0].requests > asked);
 	ack_of(0, 0x60, 1); /* A says which PSN it expects */
 	assert_true(fatal);
@@ -148,7 +138,7 @@ static void resume_unanswered(void)
 	eng_pair_restart(0);
 	site[0].heard = hear_fatal;
 	eng_pair_run(RWY_SEC);
-	assert_int_equal(side_of_a()->side.state, ENG_R_RESUMING);
+	assert_int_equal(eng_side_of_a()->side.state, ENG_R_RESUMING);
 }
 
 /* The gateway asks A which PSN it expects; then A's QP ends. */
@@ -169,7 +159,7 @@ static void test_told_without_tunnel(void **state)
 		eng_pair_run(RWY_MS);
 	eng_tunnel_gone(old);
 	answer_the_question();
-	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
+	assert_int_equal(eng_side_of_a()->side.state, ENG_R_FAILED);
 }
 
 static void test_told_when_refused(void **state)
@@ -181,7 +171,7 @@ static void test_told_when_refused(void **state)
 	assert_int_equal(eng_prefixes_set(site[1].e, &none, 0), 0); /* it refuses the flow */
 	eng_pair_cut(false);
 	answer_the_question();
-	assert_int_equal(side_of_a()->side.state, ENG_R_FAILED);
+	assert_int_equal(eng_side_of_a()->side.state, ENG_R_FAILED);
 }
 
 /* The last response of a READ acknowledges it: the next process goes on behind it. */
@@ -233,7 +223,7 @@ static void test_flow_opened_again(void **state)
 	struct rc_mk m = send_a;
 
 	connect_a();
-	rs = side_of_a();
+	rs = eng_side_of_a();
 	m.payload_len = 900;
 	for (unsigned round = 0; round < 8; round++) {
 		for (unsigned i = 0; i < 200; i++) {
@@ -255,11 +245,7 @@ static void test_lost_in_masses(void **state)
 {
 	const struct eng_peer_msg lost = {.type = ENG_PEER_LOST,
 	    .psn = 1,
-	    .open = {.type = ENG_OPEN_REQ,
-	        .incarnation = 1,
-	        .peer_qpn = QPN_A,
-	        .key = {
-	            .src = rwy_ip_from4((uint8_t[4])A), .dst = rwy_ip_from4((uint8_t[4])B), .qpn = QPN_B}}};
+	    .open = {.type = ENG_OPEN_REQ, .incarnation = 1, .peer_qpn = QPN_A, .key = eng_key_of_a()}};
 	uint64_t bufs;
 
 	connect_a();
@@ -283,8 +269,10 @@ static void test_account_without_tunnel(void **state)
 		struct rc_mk sa = send_a, sb = send_b, rd = read_a, rr = answer_b;
 		struct eng_tunnel_old *old;
 		struct rc_mk *const to_b[] = {&sa, &rd}, *const to_a[] = {&sb, &rr};
-		struct rc_mk ack_b = {.opcode = ROCE_RC_ACK, .syndrome = 0x1f, .msn = 1, .src = B, .dst = A};
-		struct rc_mk ack_a = {.opcode = ROCE_RC_ACK, .syndrome = 0x1f, .msn = 1, .src = A, .dst = B};
+		struct rc_mk ack_b = {
+		    .opcode = ROCE_RC_ACK, .syndrome = 0x1f, .msn = 1, .src = HOST_B, .dst = HOST_A};
+		struct rc_mk ack_a = {
+		    .opcode = ROCE_RC_ACK, .syndrome = 0x1f, .msn = 1, .src = HOST_A, .dst = HOST_B};
 
 		if (k)
 			assert_int_equal(eng_pair_set_up(state), 0);

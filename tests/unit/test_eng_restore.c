@@ -1,19 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections of the journal for which there is no memory, or no place, when a gateway starts. */
-#include "engine/responder.h"
-#include "engine/table.h"
-#include "tests/lib/eng_pair.h"
-
-#define QPN_A 0x51
-#define QPN_B 0x50
-#define A                                                                                                    \
-	{                                                                                                    \
-		10, 1, 0, 3                                                                                  \
-	}
-#define B                                                                                                    \
-	{                                                                                                    \
-		10, 2, 0, 3                                                                                  \
-	}
+#include "tests/lib/eng_two_hosts.h"
 
 static void starved(struct eng_cfg *c)
 {
@@ -35,8 +22,8 @@ static void send_a(roce_psn psn)
 	    .dqpn = QPN_B,
 	    .ack_req = true,
 	    .payload_len = 64,
-	    .src = A,
-	    .dst = B};
+	    .src = HOST_A,
+	    .dst = HOST_B};
 
 	eng_host_sends(0, &m, 0);
 	eng_pair_run(20 * RWY_MS);
@@ -46,7 +33,7 @@ static void send_a(roce_psn psn)
 static void connect_a(void)
 {
 	const struct rc_mk ack = {
-	    .opcode = ROCE_RC_ACK, .dqpn = QPN_A, .syndrome = 0x1f, .msn = 1, .src = B, .dst = A};
+	    .opcode = ROCE_RC_ACK, .dqpn = QPN_A, .syndrome = 0x1f, .msn = 1, .src = HOST_B, .dst = HOST_A};
 
 	send_a(0);
 	eng_host_sends(1, &ack, 0);
@@ -59,7 +46,7 @@ static void connect_a(void)
  */
 static void test_restored_later(void **state)
 {
-	const struct eng_key k = {rwy_ip_from4((uint8_t[4])A), rwy_ip_from4((uint8_t[4])B), QPN_B, 0};
+	const struct eng_key k = eng_key_of_a();
 	const struct eng_side *side;
 
 	connect_a();
@@ -117,8 +104,8 @@ static void test_restored_when_room(void **state)
 		    .qpn = QPN_B + i,
 		    .lqpn = QPN_A + i,
 		    .vni = FULL_VNI,
-		    .src = rwy_ip_from4((uint8_t[4])A),
-		    .dst = rwy_ip_from4((uint8_t[4])B)};
+		    .src = rwy_ip_from4((uint8_t[4])HOST_A),
+		    .dst = rwy_ip_from4((uint8_t[4])HOST_B)};
 	eng_pair_restart(0);
 	c.vni = FULL_VNI;
 	c.flows_max = 1;
