@@ -53,6 +53,8 @@ class Api:
             if "kind" in q:
                 return {"entries": [e for e in self.tunnels if e["kind"] == q["kind"]]}
             return {"entries": [e for e in self.entries if (e["local"], e["remote"]) == (q["local"], q["remote"])]}
+        if at.path.startswith("/v1/tenants/"):
+            return {"name": at.path.rsplit("/", 1)[1], "vni": 5001}
         return {"/v1/tunnels": {"tunnels": [self.tunnel] if self.tunnel else []}, "/v1/reservations": {"reservations": self.reservations}}[at.path]
 
 
@@ -259,6 +261,12 @@ def test_which():
     assert "of red" in out and "plain" not in out, out
     assert "10.1.0.2 (QPN 18) and 10.2.0.2" in why(Api([flow()]), B, A)
     assert "no connection of 10.1.0.2 and 10.9.9.9, and no entry" in why(Api([flow()]), A, "10.9.9.9", want=1).stderr
+    # Forgotten: the recorder has VNIs.
+    gone = [entry("fail", "of the plain LAN"), entry("fail", "of red", vni=5001)]
+    for tenant, has, not_has in ("red", "of red", "of the plain LAN"), ("", "of the plain LAN", "of red"):
+        out = why(Api([], gone), A, B, "--tenant", tenant)
+        assert has in out and not_has not in out, (tenant, out)
+    assert "and no entry of one" in why(Api([], gone[:1]), A, B, "--tenant", "red", want=1).stderr
     # Forgotten, and named the wrong way round.
     assert "It failed at" in why(Api([], [entry("fail", "requester failed: x")]), B, A)
     with Server() as s:

@@ -30,6 +30,7 @@ struct wanted {
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
 	long long qpn;      /* 0: any */
 	const char *tenant; /* NULL: any */
+	long long vni;      /* of the tenant, for what the recorder has; -1: any */
 	const char *other;  /* NULL: it is not asked */
 	double interval;
 	unsigned long entries;
@@ -53,7 +54,8 @@ static bool read_wanted(const struct cli *cli, struct wanted *w)
 	const char *interval = cli_value(cli, "interval"), *entries = cli_value(cli, "entries");
 	char *end = "";
 
-	*w = (struct wanted){.tenant = cli_value(cli, "tenant"), .interval = 1, .entries = ENTRIES};
+	*w =
+	    (struct wanted){.tenant = cli_value(cli, "tenant"), .vni = -1, .interval = 1, .entries = ENTRIES};
 	w->other = cli_value(cli, "other") ? cli_value(cli, "other") : getenv("ROCEWAY_OTHER");
 	if (w->other && !*w->other)
 		w->other = NULL;
@@ -128,13 +130,13 @@ static bool qpn_fits(long long a, long long b)
 	return a == b || !a || !b;
 }
 
-/* An entry about this flow, or without one about the QPN that was asked for. */
-static bool is_about(const json_t *entry, const json_t *flow, long long qpn)
+/* An entry about this flow, or without one about the tenant and the QPN that were asked for. */
+static bool is_about(const json_t *entry, const json_t *flow, const struct wanted *w)
 {
 	const long long l = ji(entry, "local_qpn"), r = ji(entry, "remote_qpn");
 
 	if (!flow)
-		return !qpn || l == qpn || r == qpn;
+		return (w->vni < 0 || ji(entry, "vni") == w->vni) && (!w->qpn || l == w->qpn || r == w->qpn);
 	return ji(entry, "vni") == ji(flow, "vni") && qpn_fits(l, ji(flow, "local_qpn")) &&
 	       qpn_fits(r, ji(flow, "remote_qpn")) && (l || r);
 }
@@ -148,9 +150,27 @@ static json_t *get_entries(const struct cli *cli, const struct wanted *w, const 
 	page_of(page, sizeof(page), "/v1/recorder", w);
 	api_query(page, sizeof(page), "limit", "10000");
 	all = get_list(cli, page, "entries");
-	json_array_foreach(all, i, o) if (is_about(o, flow, w->qpn)) json_array_append(mine, o);
+	json_array_foreach(all, i, o) if (is_about(o, flow, w)) json_array_append(mine, o);
 	json_decref(all);
 	return mine;
+}
+
+/* Entries have the tenant's VNI, not its name. False, after cli_error(). */
+static bool get_vni(const struct cli *cli, struct wanted *w)
+{
+	char page[256];
+	json_t *j;
+	bool there;
+
+	w->vni = 0;
+	if (!*w->tenant)
+		return true; /* the plain LAN */
+	api_page_of(page, sizeof(page), "/v1/tenants/", w->tenant);
+	j = api_get_json(cli, page, NULL);
+	there = j;
+	w->vni = ji(j, "vni");
+	json_decref(j);
+	return there;
 }
 
 /* The entries of both kinds that a tunnel has. */
@@ -371,7 +391,7 @@ static int explain(const struct cli *cli, struct wanted *w, struct why *y)
 {
 	json_t *sentences;
 
-	if (y->flow && !watch(cli, w, y))
+	if (y->flow ? !watch(cli, w, y) : w->tenant && !get_vni(cli, w))
 		return EXIT_ERROR;
 	y->entries = get_entries(cli, w, y->flow);
 	/* Forgotten, and named the wrong way round. */
