@@ -26,7 +26,7 @@ const char *const eng_sb_names[ENG_SB_STATE_COUNT] = {
 
 /*
  * The claim on a tunnel in this state. In TAKING only the witness's tunnel is claimed. In LOSING
- * only the witness is asked; a standby that it lets take over may have the others.
+ * only the witness is asked, by the leader; a standby that it lets take over may have the others.
  */
 static enum wan_claim claim_of(const struct eng *e, unsigned tunnel)
 {
@@ -37,7 +37,7 @@ static enum wan_claim claim_of(const struct eng *e, unsigned tunnel)
 	case ENG_SB_COPYING:
 		return WAN_CLAIM_KEEP;
 	case ENG_SB_LOSING:
-		return tunnel == eng_sb_witness(e) ? WAN_CLAIM_KEEP : WAN_CLAIM_HOLD;
+		return !eng_sb_follows(e) && tunnel == eng_sb_witness(e) ? WAN_CLAIM_KEEP : WAN_CLAIM_HOLD;
 	case ENG_SB_PAIRING:
 		return e->sb.whole ? WAN_CLAIM_HOLD : WAN_CLAIM_KEEP;
 	case ENG_SB_PAIRED:

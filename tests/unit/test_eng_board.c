@@ -309,6 +309,7 @@ static void test_stands_still(void **state)
 	assert_int_equal(atomic_load(&board->of[1].stood_still), 1);
 	assert_false(eng_sb_speaks(e));
 	leads_to(ENG_SB_LOSING, "losing");
+	assert_int_equal(claim(), WAN_CLAIM_HOLD); /* the leader's witness decides */
 	leads_to(ENG_SB_ALONE, "alone");
 	assert_false(eng_sb_speaks(e));
 	atomic_store(&board->of[1].confirmed, 1);

@@ -34,6 +34,7 @@ static const struct word keys[] = {
     K(beat, W_TIME, 1e6, 1e9),
     K(timeout, W_TIME, 1e6, 1e12),
     K(keys, W_WHOLE, 0, 2),
+    K(workers, W_WHOLE, 1, SIM_PAIR_WORKERS),
     K(nic, W_WHOLE, 0, 1),
     K(both, W_WHOLE, 0, 1),
     K(trace, W_WHOLE, 0, 1),
@@ -49,6 +50,7 @@ static const struct stall_scen defaults = {.seed = 1,
     .depth = 16,
     .gap = 1e6,
     .beat = 10e6,
+    .workers = 1,
     .timeout = 67e6};
 
 static int by_time(const void *a, const void *b)

@@ -198,6 +198,7 @@ static void world_begin(struct run *r, uint64_t seed)
 	c.pairs = true;
 	c.ack_mode = ENG_ACK_SITE;
 	c.beat = (rwy_dur)s->beat;
+	c.workers = (unsigned)s->workers;
 	c.keys = s->keys != 0;
 	c.standby_keys = s->keys > 1;
 	c.rekey = RWY_SEC;

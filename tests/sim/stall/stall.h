@@ -12,7 +12,7 @@ enum stall_event { STALL_NOTHING, STALL_KILL, STALL_HAND_OVER, STALL_STILL, STAL
 
 /* What the command line says: numbers as tests/sim/dc/words.h stores them; times in ns. */
 struct stall_scen {
-	double seed, rounds, rtt, loss, qps, size, depth, gap, beat, timeout, keys, nic, both, trace;
+	double seed, rounds, rtt, loss, qps, size, depth, gap, beat, timeout, keys, workers, nic, both, trace;
 	unsigned event; /* enum stall_event */
 };
 
