@@ -22,7 +22,7 @@
  *   tenants  steer  mgmt   |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
- *   table  wheel  states  vni  msg  place  board   indices and messages
+ *   table  wheel  states  vni  msg  place  board  lanes   indices and messages
  *   carrier  config  timers  open_info             calls passed to wan/, defaults, patience
  *   recorder  why                                  the flight recorder
  *
@@ -34,6 +34,7 @@
 #include "engine/board.h"
 #include "engine/connection.h"
 #include "engine/engine.h"
+#include "engine/lanes.h"
 #include "engine/msg.h"
 #include "engine/states.h"
 #include "roce/build.h"
@@ -271,6 +272,7 @@ struct eng {
 	struct eng_side *dirty_head, *dirty_tail;
 	struct rwy_slab responder_slab, requester_slab, pair_slab, host_slab, copy_slab, stored_slab;
 	struct eng_sb sb;
+	uint32_t lanes_seen; /* eng_lanes.changes */
 	struct eng_pair *pairs[256];
 	struct eng_host *hosts[256];
 	struct eng_pair *pair_list;
@@ -410,5 +412,11 @@ static inline struct wan_tunnel *eng_wan(const struct eng_side *side)
 {
 	return side->e->tunnel[side->tunnel].wan;
 }
+
+/* --- lanes.c, if there are several workers --- */
+/* Worker 0: the tunnel's peer may be another process. */
+void eng_lanes_tell(struct eng_tunnel *t);
+/* Another worker, once a turn: its tunnels go with those of worker 0. */
+void eng_lanes_look(struct eng *e, rwy_time now);
 
 #endif

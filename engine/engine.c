@@ -210,6 +210,8 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 
 	eng_sb_clock(e, now);
 	e->now = now;
+	if (e->cfg.lanes)
+		eng_lanes_look(e, now);
 	if (e->cfg.standby.on)
 		eng_sb_tick(e, now);
 	if (!eng_sb_speaks(e)) /* what it may have to do for hosts waits until it serves */

@@ -89,6 +89,8 @@ struct eng_timers {
  * This gateway is one of a pair (standby.h). Both have the same addresses and tunnels, and one
  * tunnel of their own; its keepalive is the time after which silence is noticed, divided by four.
  */
+struct eng_board;
+struct eng_lanes;
 struct eng_standby_cfg {
 	bool on;
 	uint8_t tunnel; /* number of the pair's own tunnel; eng_sb_witness(): the witness's */
@@ -183,6 +185,8 @@ struct eng_cfg {
 	 */
 	struct eng_directory *directory;
 	uint8_t worker, workers;
+	/* What all workers know of tunnels (lanes.h); it outlives the engine. NULL: one worker. */
+	struct eng_lanes *lanes;
 	/*
 	 * The flight recorder (recorder.h): its entries, a power of two; 0: ENG_RECORDER_ENTRIES.
 	 * Its memory is the caller's, for as long as the engine lives; NULL: the engine's own.
@@ -246,8 +250,8 @@ struct eng_ops {
 	 */
 	void (*serves)(void *ctx, bool serves, bool replaced, rwy_time now);
 	/*
-	 * One of a pair with several workers: the board has news for the other workers. They should
-	 * have a turn soon. NULL only without a board.
+	 * There is news on the board, or for other lanes, which workers share: the others should
+	 * have a turn soon. NULL only without either.
 	 */
 	void (*board_changed)(void *ctx);
 	/* One of a pair: a note of the other gateway (eng_standby_note). May be NULL. */

@@ -382,6 +382,7 @@ static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 	struct eng *e = t->e;
 
 	t->up = up;
+	eng_lanes_tell(t);
 	eng_record_engine(e,
 	    &(struct eng_record){.kind = ENG_REC_TUNNEL,
 	        .to = restarted ? ENG_TUNNEL_RESTARTED

@@ -57,11 +57,8 @@ static enum wan_claim claim_of(const struct eng *e, unsigned tunnel)
 
 void eng_sb_claim(struct eng *e, unsigned tunnel, enum wan_claim c, rwy_time now)
 {
-	if (wan_claimed(e->tunnel[tunnel].wan) == c)
-		return;
-	wan_claim(e->tunnel[tunnel].wan, c, now);
-	if (c == WAN_CLAIM_TAKE && eng_sb_follows(e))
-		wan_claim_decided(e->tunnel[tunnel].wan);
+	if (wan_claimed(e->tunnel[tunnel].wan) != c)
+		wan_claim(e->tunnel[tunnel].wan, c, now);
 }
 
 void eng_sb_claim_own(struct eng *e, unsigned tunnel, rwy_time now)
@@ -396,10 +393,9 @@ void eng_sb_change(struct eng *e, enum eng_sb_event ev, rwy_time now)
 	table[e->sb.state][ev](e, now);
 }
 
-/* A follower that may take its tunnels learns itself that its witness has granted that. */
 void eng_sb_event(struct eng *e, enum eng_sb_event ev, rwy_time now)
 {
-	if (!eng_sb_follows(e) || (e->sb.state == ENG_SB_TAKING && ev == ENG_SBE_GRANTED))
+	if (!eng_sb_follows(e))
 		eng_sb_change(e, ev, now);
 	else
 		eng_sb_report(e, ev);

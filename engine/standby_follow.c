@@ -3,10 +3,9 @@
  * One of a pair of gateways with several workers: how a follower gets to the state that its leader
  * has, by the same table (states.h), and what the leader does about its followers' reports.
  *
- * Three states of the leader ask a follower for something else. While the leader asks the witness
- * whether it may take over (TAKING), a follower goes on storing: it stays READY. When the leader
- * serves then, the follower takes its own tunnels, and serves when its witness has granted that. A
- * leader that starts without a standby's copies (ASKING, ALONE) has asked the witness for all.
+ * While the leader asks the witness whether it may take over (TAKING), its followers claim their
+ * tunnels, too. The witness's worker 0 decides for all (lanes.h), so theirs are granted when the
+ * leader's is. A follower serves when both are.
  */
 #include "engine/board.h"
 #include "engine/standby.h"
@@ -59,9 +58,16 @@ static uint8_t wanted(const struct eng *e)
 {
 	const uint8_t lead = e->sb.lead.state;
 
-	if (lead == ENG_SB_TAKING)
-		return ENG_SB_READY;
 	return has_copies(e) && served_by(lead) ? ENG_SB_TAKING : lead;
+}
+
+/* Its witness has agreed, and the leader serves. */
+static bool has_taken(const struct eng *e)
+{
+	const unsigned w = eng_sb_witness(e);
+
+	return e->sb.state == ENG_SB_TAKING && served_by(e->sb.lead.state) && w != ENG_SB_NO_WITNESS &&
+	       wan_claim_granted(e->tunnel[w].wan);
 }
 
 static void go(struct eng *e, uint8_t to, rwy_time now)
@@ -96,6 +102,8 @@ void eng_sb_follow(struct eng *e, rwy_time now)
 
 	if (lead.serial != e->sb.lead.serial || lead.whole != e->sb.lead.whole)
 		follow(e, &lead, now);
+	if (has_taken(e))
+		eng_sb_change(e, ENG_SBE_GRANTED, now);
 	if (e->sb.still && atomic_load(&b->of[e->cfg.worker].confirmed) == e->sb.stood_still) {
 		e->sb.still = false;
 		if (eng_sb_speaks(e))

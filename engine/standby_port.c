@@ -117,6 +117,7 @@ static void state(void *ctx, bool up, bool restarted, rwy_time now)
 	if (restarted)
 		eng_sb_link(t->e, false, now);
 	t->up = up;
+	eng_lanes_tell(t);
 	eng_sb_link(t->e, up, now);
 	if (t->e->ops->tunnel_state)
 		t->e->ops->tunnel_state(t->e->ctx, t->idx, up, now);

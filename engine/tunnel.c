@@ -26,6 +26,8 @@ int eng_tunnel_make(struct eng_tunnel_new **out, struct eng *e, unsigned tunnel,
 	if (!n)
 		return RWY_ENOMEM;
 	n->cfg = *cfg;
+	if (e->cfg.lanes)
+		n->cfg.wan.epoch = atomic_load(&e->cfg.lanes->tunnel[tunnel].epoch);
 	n->cfg.wan.ctx = &e->tunnel[tunnel];
 	n->cfg.wan.ops = eng_sb_is_pair(e, tunnel) ? &eng_standby_ops : &eng_wan_ops;
 	n->cfg.wan.bufs = e->bufs;
@@ -59,6 +61,8 @@ int eng_tunnel_add(struct eng *e, unsigned tunnel, struct eng_tunnel_new *n)
 	if (e->cfg.tunnels <= tunnel)
 		e->cfg.tunnels = tunnel + 1;
 	free(n);
+	if (e->cfg.lanes && e->cfg.worker)
+		e->lanes_seen = atomic_load(&e->cfg.lanes->changes) - 1; /* looks next turn */
 	eng_sb_tunnel_made(e, tunnel, e->now);
 	return 0;
 }

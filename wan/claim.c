@@ -194,7 +194,7 @@ bool wan_claim_avoids(const struct wan_tunnel *t, const struct wan_f_hello *f, r
 	/* One that answers us does not seek: it hands over. */
 	bool answers = f->echo && f->echo == t->hs.nonce;
 
-	return c->n && !c->granted && !c->decided && !answers && rwy_since(c->since, now) < SEEKERS_MEET &&
+	return c->n && !c->granted && !answers && rwy_since(c->since, now) < SEEKERS_MEET &&
 	       (seeks(c->own) || c->own == WAN_CLAIM_START) && hello_seeks(f, seeks(c->own));
 }
 
@@ -205,7 +205,7 @@ bool wan_claim_set(struct wan_tunnel *t, enum wan_claim own, rwy_time now)
 
 	c->own = own;
 	c->since = now;
-	c->granted = c->doubt = c->decided = false;
+	c->granted = c->doubt = false;
 	c->next = RWY_NEVER;
 	if (own == WAN_CLAIM_SILENT)
 		t->hs.reply = c->refuse = false;
@@ -233,11 +233,6 @@ void wan_proof_use(struct wan_tunnel *t, const struct wan_proof *p)
 {
 	t->hs.peer_epoch = p->epoch;
 	t->hs.peer_nonce = p->nonce;
-}
-
-void wan_claim_decided(struct wan_tunnel *t)
-{
-	t->claim.decided = true;
 }
 
 enum wan_claim wan_claimed(const struct wan_tunnel *t)

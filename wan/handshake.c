@@ -318,10 +318,42 @@ static void lose(struct wan_tunnel *t, rwy_time now)
 		t->cfg.ops->replaced(t->cfg.ctx, now);
 }
 
+static void hear(struct wan_tunnel *t, struct wan_path *p, const struct wan_f_hello *f, rwy_time now)
+{
+	struct wan_claims *c = &t->claim;
+
+	if (wan_witness_waits(t, f)) {
+		c->waits = true;
+		c->waits_path = p->id;
+		c->waiting = *f;
+	} else if (wan_witness_abstains(t, f) || (!c->led && wan_claim_avoids(t, f, now))) {
+		t->c.drop_refused++;
+	} else if (wan_witness_refuses(t, f)) {
+		wan_witness_refuse(t, p, f);
+	} else {
+		take(t, &(struct wan_hs_what){.p = p, .f = f, .now = now});
+	}
+}
+
+void wan_claim_led(struct wan_tunnel *t, uint64_t epoch, rwy_time now)
+{
+	struct wan_claims *c = &t->claim;
+	const struct wan_f_hello f = c->waiting;
+	struct wan_path *p = wan_path_of(t, c->waits_path);
+
+	wan_stir(t);
+	c->led = true;
+	c->lead = epoch;
+	if (!c->waits || f.epoch != epoch)
+		return;
+	c->waits = false;
+	if (p && c->own != WAN_CLAIM_SILENT)
+		hear(t, p, &f, now);
+}
+
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now)
 {
 	struct wan_f_hello f;
-	const struct wan_hs_what what = {.p = p, .f = &f, .now = now};
 
 	if (!wan_f_hello_get(body, len, &f)) {
 		t->c.drop_bad_frame++;
@@ -341,11 +373,7 @@ void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, 
 			t->claim.over |= f.flags & WAN_HELLO_HELD;
 			lose(t, now);
 		}
-	} else if (wan_claim_avoids(t, &f, now)) {
-		t->c.drop_refused++;
-	} else if (wan_witness_refuses(t, &f)) {
-		wan_witness_refuse(t, p, &f);
 	} else {
-		take(t, &what);
+		hear(t, p, &f, now);
 	}
 }

@@ -60,7 +60,6 @@ struct wan_claims {
 	uint8_t n;      /* its number in HELLOs; 0: none was ever made */
 	bool granted;
 	bool doubt;    /* it may be granted no longer: the next HELLO asks */
-	bool decided;  /* wan_claim_decided */
 	rwy_time next; /* when it is repeated; RWY_NEVER: it need not be */
 	rwy_time asked;
 	rwy_dur interval;
@@ -73,7 +72,13 @@ struct wan_claims {
 	 * no other answer may echo these. A nonce of 0: it answers a datagram that is no HELLO. */
 	bool refuse, refuse_native;
 	bool refuse_over; /* for good */
-	bool over;        /* the witness refused this process for good */
+	/* wan_claim_led: another tunnel decides, for this process; a HELLO of another one waits. */
+	bool led;
+	uint64_t lead;
+	bool waits;
+	uint8_t waits_path;
+	struct wan_f_hello waiting;
+	bool over; /* the witness refused this process for good */
 	uint8_t refuse_path;
 	uint64_t refuse_nonce, refuse_epoch;
 	rwy_time hinted; /* time of the latest answer to such a datagram */

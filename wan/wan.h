@@ -464,10 +464,11 @@ enum wan_claim {
  */
 void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now);
 /*
- * After wan_claim with TAKE: that this gateway takes over is decided, by the witness of another
- * tunnel. So where both ends take over, they do not wait for each other.
+ * This tunnel is one of several between the same two gateways, and another one of them decides
+ * which process of the peer's pair has them all: `epoch`; 0: it does not know yet. HELLOs of
+ * another process of a pair wait until it is named. May call wan_ops.
  */
-void wan_claim_decided(struct wan_tunnel *t);
+void wan_claim_led(struct wan_tunnel *t, uint64_t epoch, rwy_time now);
 /* The present claim. */
 enum wan_claim wan_claimed(const struct wan_tunnel *t);
 /*

@@ -15,6 +15,13 @@
  * own kind, since an ordinary one with the asker's nonce would say that it is believed. Frames of a
  * replaced epoch are answered, too: that gateway may not know yet.
  *
+ * A witness that may itself have been replaced, since it hands over or asks who serves, abstains:
+ * the other gateway of its pair may have decided already, and otherwise. The asker repeats its
+ * HELLO.
+ *
+ * Where another tunnel decides (wan_claim_led), a HELLO of another epoch than the one that it names
+ * waits until it names that one. It is then believed as any other one.
+ *
  * A claim has a number. A HELLO of the believed epoch without proof of freshness changes the claim
  * only if its number is newer: an old HELLO that comes late, or again, does not. With proof it may
  * have any number: the numbers come round while nothing arrives.
@@ -38,12 +45,31 @@ static bool believed(const struct wan_tunnel *t, uint64_t epoch)
 	return wan_hs_session(t) && t->peer.epoch == epoch;
 }
 
+bool wan_witness_waits(const struct wan_tunnel *t, const struct wan_f_hello *f)
+{
+	const struct wan_claims *c = &t->claim;
+
+	return c->led && f->claim & WAN_HELLO_NUMBER && f->epoch != c->lead && !believed(t, f->epoch) &&
+	       !lost_for_good(c, f->epoch);
+}
+
+bool wan_witness_abstains(const struct wan_tunnel *t, const struct wan_f_hello *f)
+{
+	const struct wan_claims *c = &t->claim;
+	bool disputed = c->own == WAN_CLAIM_YIELD || (c->own == WAN_CLAIM_KEEP && !c->granted);
+
+	return disputed && f->claim & WAN_HELLO_NUMBER && wan_hs_up(t) && !believed(t, f->epoch) &&
+	       !lost_for_good(c, f->epoch);
+}
+
 bool wan_witness_refuses(const struct wan_tunnel *t, const struct wan_f_hello *f)
 {
 	if (believed(t, f->epoch))
 		return false;
 	if (lost_for_good(&t->claim, f->epoch))
 		return true;
+	if (t->claim.led && f->epoch == t->claim.lead)
+		return false;
 	if (!wan_hs_up(t) || t->peer.claim == WAN_HELLO_NO_CLAIM)
 		return false;
 	return t->peer.claim == WAN_HELLO_KEEP || wan_f_hello_claim(f) != WAN_HELLO_TAKE;

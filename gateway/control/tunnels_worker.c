@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/datapath/engcfg.h"
@@ -49,8 +50,10 @@ int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, u
 
 	if (!e || !w)
 		goto out;
-	if (worker == 0) /* the first one that gets it: nobody has the number now */
+	if (worker == 0) { /* the first one that gets it: nobody has the number now */
 		gw_leases_reset(app, i);
+		eng_lanes_begin(&app->lanes, i, base_random64() | 1);
+	}
 	rc = gw_eng_tunnel_cfg(e, c, i, worker);
 	if (rc)
 		goto out;

@@ -340,6 +340,7 @@ static int engine_new(struct gw_worker *w)
 		cfg->lan_Bps = lan_rate(w->app);
 		cfg->directory = w->app->directory;
 		cfg->standby.board = w->app->board;
+		cfg->lanes = w->app->workers > 1 ? &w->app->lanes : NULL;
 		cfg->worker = (uint8_t)w->idx;
 		cfg->workers = (uint8_t)w->app->workers;
 		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);

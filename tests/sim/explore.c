@@ -101,7 +101,7 @@ static void run_world(struct run *r, const struct how *how)
 
 	r->change_at = r->move_at = r->drain_at = r->recv_at = r->cm_at = r->bad_at = r->path_at =
 	    r->detour_at = r->begin_at = r->pair_at = r->cable_at = r->dies_at = r->mute_at = r->both_at =
-	        r->rate_at = RWY_NEVER;
+	        r->mend_at = r->rate_at = RWY_NEVER;
 	if (faults & F_PATHS)
 		sim_paths_draw(r);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
@@ -186,7 +186,7 @@ static uint64_t complete_faults(uint64_t faults)
 	if (faults & F_STANDBY) /* hosts may give up before the one that would refuse is there */
 		faults &= ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND | F_UNCARRIED);
 	else
-		faults &= ~F_BOTH_DIE;
+		faults &= ~(F_BOTH_DIE | F_CROSS);
 	/* Not drawn with pairs yet, nor where both sites lose theirs, or order matters. */
 	if (faults & F_STANDBY)
 		faults &= ~F_MACHINE;
@@ -207,7 +207,7 @@ static uint64_t complete_faults(uint64_t faults)
 	 */
 	if (faults & F_WORKERS)
 		faults &=
-		    ~(F_STANDBY | F_BOTH_DIE | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
+		    ~(F_STANDBY | F_BOTH_DIE | F_CROSS | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
 		        F_DRAIN_CUT | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_NIC | F_RESETS);
 	if (!(faults & F_STANDBY))
 		faults &= ~F_FOLLOWERS;

@@ -88,6 +88,8 @@ enum faults {
 #define F_WORKERS ((uint64_t)1 << 38)
 /* Allocations of the gateways fail by chance. */
 #define F_HEAP ((uint64_t)1 << 39)
+/* At both sites, within some ms, the cable of the pair is cut, or its active gateway hands over. */
+#define F_CROSS ((uint64_t)1 << 41)
 /* Gateways of pairs have three workers, which steer by address pair: one leads, two follow. */
 #define F_FOLLOWERS ((uint64_t)1 << 40)
 /* Faults that may cost no connection, and no host a wrong packet. */
@@ -192,7 +194,9 @@ struct run {
 	unsigned pair_steps, cable_site;
 	int heir; /* the gateway to which another one handed over */
 	rwy_time pair_at, cable_at, dies_at, mute_at;
-	rwy_time both_at; /* F_BOTH_DIE: the active gateway of both_site dies, and how often yet */
+	/* F_BOTH_DIE, F_CROSS: when it happens to both_site, and how often yet */
+	rwy_time both_at;
+	rwy_time mend_at; /* F_CROSS: both cables come back */
 	unsigned both_site, both_n;
 	unsigned mute_site;
 	bool pair_hit, pair_bare;

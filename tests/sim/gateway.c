@@ -231,6 +231,16 @@ static void pair_cfg(struct eng_cfg *c, struct eng_board *board, rwy_dur beat)
 	wan->tunnel_id = 8;
 }
 
+/* Worker 0 starts first. */
+static void lanes_cfg(const struct site *s, struct eng_cfg *c)
+{
+	struct eng_lanes *l = &s->w->lanes[s->gateway];
+
+	for (unsigned i = 0; i < c->tunnels && !s->worker; i++)
+		eng_lanes_begin(l, i, sim_next(&s->w->rng) | 1);
+	c->lanes = l;
+}
+
 /* A process that finds no memory to start is started again. */
 static void new_engine(struct site *s, const struct eng_cfg *c)
 {
@@ -297,6 +307,8 @@ void sim_gateway_start(struct site *s)
 		pair_cfg(c, w->board[s->gateway], w->cfg.beat);
 	if (w->cfg.buffers)
 		sim_bound_memory(c, w->cfg.buffers, w->cfg.buf_cost);
+	if (w->engines > w->gateways)
+		lanes_cfg(s, c);
 	new_engine(s, c);
 	memset(s->world_of, 0, sizeof(s->world_of));
 	for (unsigned t = 1; w->cfg.tenants && t <= SIM_TENANTS; t++) {

@@ -267,6 +267,7 @@ static rwy_time next(void *ctx)
 	at = rwy_time_min(at, rwy_time_min(r->cm_at, r->bad_at));
 	at = rwy_time_min(at, rwy_time_min(r->path_at, r->begin_at));
 	at = rwy_time_min(at, rwy_time_min(r->pair_at, rwy_time_min(r->cable_at, r->both_at)));
+	at = rwy_time_min(at, r->mend_at);
 	at = rwy_time_min(at, rwy_time_min(r->dies_at, r->mute_at));
 	at = rwy_time_min(at, r->rate_at);
 	return r->silent ? at : rwy_time_min(at, rwy_time_min(r->change_at, r->recv_at));

@@ -320,6 +320,9 @@ const struct sim_regression sim_regressions[] = {
     {200172, F_STANDBY | F_NIC | F_HEAP},
     {200736, F_IDLE | F_CM | F_HEAP},
     {200961, F_IDLE | F_CM | F_HEAP},
+    /* a gateway that hands over gives its peer's tunnel away, which its standby has confirmed */
+    {350080005, F_STANDBY | F_FOLLOWERS | F_HOST | F_TENANTS},
+    {350090810, F_STANDBY | F_CROSS},
 };
 
 /*

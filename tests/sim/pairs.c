@@ -16,7 +16,7 @@ void sim_pairs_draw(struct run *r)
 	r->pair_steps = 1 + sim_below(&r->pair_rng, 3);
 	r->pair_at = r->fault_at + RWY_MS * sim_below(&r->pair_rng, 100);
 	r->cable_at = r->dies_at = RWY_NEVER;
-	if (r->faults & F_BOTH_DIE) {
+	if (r->faults & (F_BOTH_DIE | F_CROSS)) {
 		r->both_site = sim_below(&r->pair_rng, 2);
 		r->both_at = r->fault_at + RWY_MS * sim_below(&r->pair_rng, 1000);
 	}
@@ -95,6 +95,32 @@ static void both_die(struct run *r, rwy_time now)
 	r->both_at = r->both_n++ ? RWY_NEVER : now + RWY_US * sim_below(g, sim_chance(g, .5) ? 5000 : 50000);
 }
 
+/* Each gateway may ask for a word of one that is itself in question. */
+static void cross(struct run *r, rwy_time now)
+{
+	struct sim_rng *g = &r->pair_rng;
+
+	sim_pairs_note(r, r->both_site);
+	if (sim_chance(g, .5))
+		(void)sim_hand_over(r->w, r->both_site);
+	else
+		sim_cable_down(r->w, r->both_site, true);
+	r->both_site = !r->both_site;
+	if (!r->both_n++) {
+		r->both_at = now + RWY_US * sim_below(g, sim_chance(g, .5) ? 5000 : 150000);
+		return;
+	}
+	r->both_at = RWY_NEVER;
+	r->mend_at = now + RWY_MS * (1 + sim_below(g, 3000));
+}
+
+static void mend(struct run *r)
+{
+	sim_cable_down(r->w, 0, false);
+	sim_cable_down(r->w, 1, false);
+	r->mend_at = RWY_NEVER;
+}
+
 void sim_pairs_tick(struct run *r, rwy_time now)
 {
 	if (!(r->faults & F_STANDBY))
@@ -114,8 +140,12 @@ void sim_pairs_tick(struct run *r, rwy_time now)
 		sim_crash_gateway(r->w, (unsigned)r->heir, RWY_SEC / 2);
 		r->dies_at = RWY_NEVER;
 	}
-	if (now >= r->both_at)
+	if (now >= r->both_at && r->faults & F_CROSS)
+		cross(r, now);
+	else if (now >= r->both_at)
 		both_die(r, now);
+	if (now >= r->mend_at)
+		mend(r);
 	if (now < r->pair_at)
 		return;
 	r->pair_at = RWY_NEVER;

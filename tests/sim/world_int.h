@@ -3,6 +3,7 @@
 #ifndef TESTS_SIM_WORLD_INT_H
 #define TESTS_SIM_WORLD_INT_H
 
+#include "engine/lanes.h"
 #include "engine/note.h"
 #include "tests/sim/accounts.h"
 #include "tests/sim/rates.h"
@@ -76,6 +77,7 @@ struct world {
 	unsigned gateways;                     /* 2, or 4 with pairs */
 	unsigned engines;                      /* the same, or with all workers */
 	struct eng_directory *directory[2];    /* of each site; NULL: one worker, or pairs */
+	struct eng_lanes lanes[SIM_GATEWAYS];  /* of each gateway, if it has several workers */
 	struct eng_board *board[SIM_GATEWAYS]; /* of each gateway; NULL: one worker, or no pairs */
 	struct sim_links links;
 	uint64_t hash, streamed, no_buffer;

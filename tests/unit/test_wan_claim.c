@@ -171,18 +171,76 @@ static void test_yield(void **state)
 	assert_true(wan_sites_free(s));
 }
 
-/* It still is the witness of its peer: one of a pair that restarts is believed, or refused. */
+/*
+ * One that hands over believes its peer as before. It gives the tunnel to no other one, for the
+ * gateway that takes over at its site may have confirmed the peer.
+ */
 static void test_yield_witness(void **state)
 {
 	struct wan_sites *s = wan_sites_begin(WAN_CLAIM_HOLD);
 
 	wan_sites_claim(s, W, WAN_CLAIM_YIELD);
-	wan_sites_start(s, S, WAN_CLAIM_HOLD);
-	assert_true(wan_sites_reach(s, 2 * SITES_RTT, s->g[S].replaced));
-	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
-	assert_true(wan_sites_reach(s, 3 * SITES_RTT, wan_sites_granted(s, S)));
+	wan_sites_start(s, S, WAN_CLAIM_TAKE);
+	wan_sites_run(s, RWY_SEC);
+	assert_true(wan_sites_believes(s, W, A));
+	assert_false(wan_sites_granted(s, S) || s->g[S].replaced || s->g[A].replaced);
+	wan_sites_claim(s, W, WAN_CLAIM_HOLD);
+	assert_true(wan_sites_reach(s, 2 * RWY_SEC, wan_sites_granted(s, S)));
 	assert_true(wan_sites_believes(s, W, S));
 	assert_true(wan_sites_free(s));
+}
+
+/* Nor does one that asks who serves at its own site, until it knows. */
+static void test_question_witness(void **state)
+{
+	struct wan_sites *s = wan_sites_begin(WAN_CLAIM_HOLD);
+	bool knew = false;
+
+	wan_sites_claim(s, W, WAN_CLAIM_KEEP);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	for (rwy_time end = s->now + 2 * RWY_SEC; !wan_sites_believes(s, W, S) && wan_sites_step(s, end);)
+		knew |= wan_sites_granted(s, W);
+	assert_true(knew && wan_sites_believes(s, W, S));
+	assert_true(wan_sites_counters(s, W)->drop_refused);
+	assert_true(wan_sites_free(s));
+}
+
+/* --- another tunnel decides ------------------------------------------------------------------- */
+
+/* One that takes waits, whatever the other one claims, until it is named; then that one is out. */
+static void test_led(void **state)
+{
+	struct wan_sites *s = wan_sites_begin(WAN_CLAIM_KEEP);
+
+	s->flood = true;
+	wan_claim_led(s->g[W].t, s->g[A].cfg.epoch, s->now);
+	wan_sites_claim(s, S, WAN_CLAIM_TAKE);
+	wan_sites_run(s, RWY_SEC);
+	assert_true(wan_sites_believes(s, W, A));
+	assert_false(s->g[S].replaced || wan_sites_granted(s, S));
+	wan_claim_led(s->g[W].t, s->g[S].cfg.epoch, s->now);
+	assert_true(wan_sites_reach(s, 3 * SITES_RTT, wan_sites_granted(s, S)));
+	assert_true(wan_sites_believes(s, W, S));
+	assert_true(wan_sites_reach(s, RWY_SEC, s->g[A].replaced));
+	assert_true(wan_claim_over(s->g[A].t));
+	assert_true(wan_sites_free(s));
+}
+
+/* The first one of a pair waits, too. One that is not of a pair does not. */
+static void test_led_first(void **state)
+{
+	for (unsigned pair = 0; pair < 2; pair++) {
+		struct wan_sites *s = wan_sites_new();
+
+		wan_sites_start(s, W, WAN_CLAIM_NONE);
+		wan_claim_led(s->g[W].t, 0, s->now);
+		wan_sites_start(s, A, pair ? WAN_CLAIM_KEEP : WAN_CLAIM_NONE);
+		wan_sites_run(s, RWY_SEC);
+		assert_int_equal(wan_sites_believes(s, W, A), !pair);
+		wan_claim_led(s->g[W].t, s->g[A].cfg.epoch, s->now);
+		assert_true(wan_sites_reach(s, 2 * SITES_RTT, wan_sites_believes(s, W, A)));
+		assert_true(wan_sites_free(s));
+	}
 }
 
 /* --- others ------------------------------------------------------------------------------------- */
@@ -264,6 +322,9 @@ int main(void)
 	    cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_yield),
 	    cmocka_unit_test(test_yield_witness),
+	    cmocka_unit_test(test_question_witness),
+	    cmocka_unit_test(test_led),
+	    cmocka_unit_test(test_led_first),
 	    cmocka_unit_test(test_older_peer),
 	    cmocka_unit_test(test_stream),
 	    cmocka_unit_test(test_keys),
