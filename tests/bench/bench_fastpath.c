@@ -30,7 +30,8 @@
  * batch that does not count warms the caches again.
  *
  * `state`: bytes that a gateway holds by malloc for the tunnel and its queue pairs, in the end, when
- * nothing is under way. Of one queue pair more: the difference of two runs.
+ * nothing is under way. Of one queue pair more: the difference of two runs. `quiet`, with --rest:
+ * the same some seconds later, when quiet connections have given memory back.
  *
  * With --workers each gateway has several, and its ports as many queues (fp_workers.h): LAN ports
  * spread frames over them by RSS, and so does the WAN port, or gives each worker its datagrams, as a
@@ -58,7 +59,10 @@
 
 #define SLICES_MAX 32768
 #define BURST      32
+#define REST       8 /* seconds */
 #define REFERENCES 4
+
+static bool rest; /* --rest */
 
 struct run {
 	struct fp_run f;
@@ -274,6 +278,19 @@ static size_t heap(void)
 	return m.uordblks + m.hblkhd;
 }
 
+/* What is left of it after a rest: the gateways' sweep comes to each connection in that time. */
+static size_t quiet(struct run *r, size_t before)
+{
+	const unsigned full = r->f.lab.cfg.batch;
+	const uint64_t end = rte_rdtsc() + REST * rte_get_tsc_hz();
+
+	r->f.lab.cfg.batch = 0;
+	while (fp_before(end))
+		fp_run_batch(&r->f);
+	r->f.lab.cfg.batch = full;
+	return heap() - before;
+}
+
 /* The busiest worker sets the rate of a gateway. */
 static void print_workers(const struct run *r)
 {
@@ -292,12 +309,12 @@ static int run(struct run *r, double seconds)
 {
 	const struct fp_stats *st;
 	uint64_t hz = rte_get_tsc_hz(), custody, end;
-	size_t held;
+	size_t held, before;
 
 	fp_reference_init();
 	r->f.hosts = fp_hosts_new(&r->f.lab);
 	st = fp_hosts_stats(r->f.hosts);
-	held = heap();
+	before = heap();
 	fp_run_warm_up(&r->f);
 	end = rte_rdtsc() + (uint64_t)(seconds * (double)hz);
 	for (uint64_t next = 0; r->most ? counted < r->most : fp_before(end);) {
@@ -309,7 +326,7 @@ static int run(struct run *r, double seconds)
 	}
 	custody = fp_run_custody(&r->f, FP_A);
 	fp_run_drain(&r->f);
-	held = heap() - held;
+	held = heap() - before;
 	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->f.lab.cfg.payload, r->f.lab.cfg.qps,
 	    hz);
 	print_series("near", &near);
@@ -320,6 +337,8 @@ static int run(struct run *r, double seconds)
 	print_series("both", &both);
 	print_series("reference", &reference);
 	printf(", \"state\": %zu", held / FP_SITES);
+	if (rest)
+		printf(", \"quiet\": %zu", quiet(r, before) / FP_SITES);
 	if (r->f.lab.cfg.hostile) {
 		print_harms(r, hz);
 		fp_run_drain(&r->f);
@@ -416,7 +435,7 @@ static void sibling_hop(struct fp_gw *g, enum fp_site s)
  *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling] [--idle-tunnels N]
  *                                   [--hostile] (not plain) [--keys]
  *                                   [--capture near|far [--snap N] [--filter TEXT]]
- *                                   [--relay] (plain)
+ *                                   [--relay] (plain) [--rest]
  *                                   [--workers N [--steered]] (plain, as many lcores) */
 int main(int argc, char **argv)
 {
@@ -428,7 +447,8 @@ int main(int argc, char **argv)
 	    {"packets", required_argument, NULL, 'n'}, {"idle-tunnels", required_argument, NULL, 'i'},
 	    {"capture", required_argument, NULL, 'c'}, {"snap", required_argument, NULL, 'S'},
 	    {"filter", required_argument, NULL, 'f'}, {"relay", no_argument, NULL, 'r'},
-	    {"workers", required_argument, NULL, 'w'}, {"steered", no_argument, NULL, 'W'}, {0}};
+	    {"rest", no_argument, NULL, 'R'}, {"workers", required_argument, NULL, 'w'},
+	    {"steered", no_argument, NULL, 'W'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -460,6 +480,8 @@ int main(int argc, char **argv)
 			capture.filter = optarg;
 		else if (o == 'r')
 			cfg.relay = true;
+		else if (o == 'R')
+			rest = true;
 		else if (o == 'W')
 			cfg.steered = true;
 		else if (o == 'w')
