@@ -166,10 +166,10 @@ static void close_here(struct eng *e, const struct eng_key *kn, const struct eng
 
 	if ((side = eng_find(e, kn, false))) {
 		eng_record_side(side, &(struct eng_record){.kind = ENG_REC_DISCONNECT}, now);
-		side->close_at = now + CLOSE_WAIT;
+		eng_side_cold(side)->close_at = now + CLOSE_WAIT;
 	}
 	if ((side = eng_find(e, kf, true))) {
-		side->close_at = now + CLOSE_WAIT;
+		eng_side_cold(side)->close_at = now + CLOSE_WAIT;
 		/* The remote host has disconnected: it waits no longer than our own count. */
 		((struct eng_requester *)side)->reqr.cfg.patience = 0;
 	}

@@ -59,7 +59,8 @@ struct eng_record_window {
 
 /*
  * The first member of either side, so that the table and the sweep treat both alike. A packet
- * touches its cache lines 0 and 2: with many queue pairs a gateway waits for memory most.
+ * touches all of it: with many queue pairs a gateway waits for memory most. What no packet needs is
+ * in struct eng_side_cold.
  */
 struct eng_side {
 	struct eng_key key;
@@ -71,7 +72,17 @@ struct eng_side {
 	uint8_t learned;        /* enum eng_learned */
 	struct eng_side *chain; /* in its bucket of the table */
 	rwy_time last;          /* last packet */
-	/* --- line 1: what no packet needs --- */
+	/* --- line 1 --- */
+	struct eng *e;               /* NULL: freed while in the dirty list */
+	struct eng_tenant *tenant;   /* of key.tenant; it outlives its sides */
+	struct eng_host *host;       /* the local host; it outlives its sides, too */
+	struct eng_side *dirty_next; /* in the list of sides with work at the end of the turn */
+	uint64_t most;               /* most bytes that it ever held (memory.h) */
+};
+static_assert(offsetof(struct eng_side, e) == RWY_CACHE_LINE, "line 0 is what a look-up needs");
+
+/* The part of either side that no packet needs: eng_side_cold() of a side. */
+struct eng_side_cold {
 	rwy_time close_at; /* disconnected: when it is forgotten; else RWY_NEVER */
 	const char *error; /* why it failed, or ""; static text */
 	uint64_t entry;    /* its hash in the directory */
@@ -79,31 +90,21 @@ struct eng_side {
 	struct eng_side *wait_next, *wait_prev;
 	uint32_t steering_gen; /* of the set that its class was chosen by (reservation.c) */
 	struct eng_record_window recorded;
-	uint8_t unused[18]; /* so that the next one begins a line */
-	/* --- line 2 --- */
-	struct eng *e;               /* NULL: freed while in the dirty list */
-	struct eng_tenant *tenant;   /* of key.tenant; it outlives its sides */
-	struct eng_host *host;       /* the local host; it outlives its sides, too */
-	struct eng_side *dirty_next; /* in the list of sides with work at the end of the turn */
-	uint64_t most;               /* most bytes that it ever held (memory.h) */
 };
-static_assert(offsetof(struct eng_side, close_at) == RWY_CACHE_LINE, "line 0 is what a look-up needs");
-static_assert(offsetof(struct eng_side, e) == 2 * RWY_CACHE_LINE, "line 1 is what no packet needs");
 
 /*
- * Cache lines of a side, from its line ENG_SIDE_HOT on, that a packet touches besides line 0: a
- * request with its delivery and its ACK those of a responder side or of a requester side; an ACK of
- * the host only the first of its responder side, which leads on to the requester side.
+ * Cache lines of a side that a packet touches: a request with its delivery and its ACK those of a
+ * responder side or of a requester side; an ACK of the host only the first two of its responder
+ * side, which leads on to the requester side.
  */
-#define ENG_SIDE_HOT        2
-#define ENG_RESPONDER_LINES 5
-#define ENG_REQUESTER_LINES 8
+#define ENG_SIDE_LINES      2
+#define ENG_RESPONDER_LINES 6
+#define ENG_REQUESTER_LINES 9
 
-/* Prefetches line 0 and `lines` hot ones of a side, which may be freed, or NULL. */
+/* Prefetches the first `lines` of a side, which may be freed, or NULL. */
 RWY_PREFETCHER void eng_prefetch_side(const void *side, unsigned lines)
 {
-	__builtin_prefetch(side);
-	rwy_prefetch((const uint8_t *)side + ENG_SIDE_HOT * RWY_CACHE_LINE, lines);
+	rwy_prefetch(side, lines);
 }
 
 #define ENG_READS 4
@@ -153,7 +154,7 @@ struct eng_responder {
 	struct eng_requester *requester; /* the same connection's; NULL: not paired */
 	struct wan_txflow *requests;
 	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
-	struct eng_nexthop nh;             /* line 3 */
+	struct eng_nexthop nh;             /* line 2 */
 	/*
 	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member. Its places in
 	 * the record's lists are below.
@@ -165,7 +166,7 @@ struct eng_responder {
 	uint64_t custody;
 	uint32_t custody_bufs;
 	uint32_t naks;      /* sent for nak_psn while the host did not go back to it */
-	roce_psn nak_psn;   /* line 4: of the latest PSN sequence NAK */
+	roce_psn nak_psn;   /* line 3: of the latest PSN sequence NAK */
 	uint32_t local_qpn; /* QPN of the local host, where ACKs go; 0: not known */
 	uint32_t mode_set;
 	uint16_t pkey, sport;
@@ -192,13 +193,14 @@ struct eng_responder {
 	 * may belong to a new connection whose requests were lost.
 	 */
 	rwy_time asked_at;
-	/* Line 5. Duplicates are dropped until then (reuse.c); 0: none are. */
+	/* Line 4. Duplicates are dropped until then (reuse.c); 0: none are. */
 	rwy_time suppress_until;
 	rwy_time acked_at; /* the latest ACK or NAK that told the host of progress */
 	struct eng_leaving leaving;
 	rwy_time cnp_at;       /* no CNP before this */
-	struct roce_resp resp; /* line 6: its packet-path part */
+	struct roce_resp resp; /* line 5: its packet-path part */
 	/* --- the rest --- */
+	struct eng_side_cold cold;
 	rwy_time refused_at; /* nak_psn was dropped for lack of memory then; 0: it was not */
 	rwy_time np_at;      /* when np_bytes was equal to `bytes` */
 	uint64_t np_bytes;
@@ -261,11 +263,11 @@ struct eng_responder {
 	uint32_t withheld_times;
 	uint64_t naks_sent;
 };
-static_assert(offsetof(struct eng_responder, nh) == 3 * RWY_CACHE_LINE &&
-                  offsetof(struct eng_responder, nak_psn) == 4 * RWY_CACHE_LINE &&
-                  offsetof(struct eng_responder, suppress_until) == 5 * RWY_CACHE_LINE &&
-                  offsetof(struct eng_responder, resp) + ROCE_RESP_HOT ==
-                      (ENG_SIDE_HOT + ENG_RESPONDER_LINES) * RWY_CACHE_LINE,
+static_assert(
+    offsetof(struct eng_responder, nh) == 2 * RWY_CACHE_LINE &&
+        offsetof(struct eng_responder, nak_psn) == 3 * RWY_CACHE_LINE &&
+        offsetof(struct eng_responder, suppress_until) == 4 * RWY_CACHE_LINE &&
+        offsetof(struct eng_responder, resp) + ROCE_RESP_HOT == ENG_RESPONDER_LINES * RWY_CACHE_LINE,
     "what a packet touches is in the lines that are prefetched");
 
 /* Sequence of a request that came by an earlier flow, or that this gateway made itself. */
@@ -313,14 +315,14 @@ struct eng_requester {
 	bool reads;            /* a READ came once */
 	bool owes_control;     /* `owed` waits for a buffer */
 	uint32_t wait_n;       /* length of the ring `wait` */
-	rwy_time last_tx;      /* line 3: the latest packet to the local host, of any incarnation */
+	rwy_time last_tx;      /* line 2: the latest packet to the local host, of any incarnation */
 	uint64_t acked_seq;    /* one more than the last request that the host acknowledged */
 	uint64_t reported_seq; /* one more than the last that was reported delivered */
 	/* The PSN behind the last request that it acknowledged, and behind the last of those that
 	 * was no READ, if done_known. They outlive a beginning anew. */
 	roce_psn done_end, plain_end;
 	struct eng_nexthop nh;
-	uint64_t packets, bytes; /* line 4: requests that the local host acknowledged */
+	uint64_t packets, bytes; /* line 3: requests that the local host acknowledged */
 	struct eng_requester *wheel_next, *wheel_prev;
 	rwy_time wheel_at; /* 0: not in the wheel */
 	bool done_known;
@@ -336,10 +338,11 @@ struct eng_requester {
 	uint8_t end;
 	struct eng_responder *responder; /* the same connection's; NULL: not paired */
 	struct eng_rp *rp;               /* reaction point in whose queue it waits; NULL: none */
-	struct roce_reqr reqr;           /* line 5 */
-	/* Line 9. End to end: bytes that the near gateway may have under way. */
+	struct roce_reqr reqr;           /* line 4 */
+	/* Line 8. End to end: bytes that the near gateway may have under way. */
 	struct cc_drain drain;
 	/* --- the rest --- */
+	struct eng_side_cold cold;
 	/* QPN of the remote host, named by responses; 0: not known */
 	uint32_t remote_qpn;
 	/* The latest one that was known before. When the host answers nothing any more, the error
@@ -353,8 +356,8 @@ struct eng_requester {
 	uint16_t open_pmtu; /* path MTU that was named then; 0: not known */
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
-	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	roce_psn promised;   /* state LOCATING: the remote host has ACKs up to here */
+	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	/*
 	 * State LOCATING_LOST: the host expects one of so many PSNs after search_from; 0: there is
 	 * no search.
@@ -371,19 +374,31 @@ struct eng_requester {
 	/* Ring of answered READs and ATOMICs whose responses the near gateway does not have yet:
 	 * its oldest entry, its capacity, a power of two that grows. */
 	uint32_t wait_head, wait_cap;
-	struct eng_response_wait *wait;
-	struct eng_response_wait wait_one; /* the first ring: there is always memory for one */
 	/*
 	 * A message for the near gateway that found no buffer: it is sent as soon as one is free.
 	 */
 	struct eng_ctrl owed;
+	struct eng_response_wait *wait;
+	struct eng_response_wait wait_one; /* the first ring: there is always memory for one */
 };
 
-static_assert(offsetof(struct eng_requester, last_tx) == 3 * RWY_CACHE_LINE &&
-                  offsetof(struct eng_requester, reqr) == 5 * RWY_CACHE_LINE &&
-                  offsetof(struct eng_requester, drain) + CC_DRAIN_HOT ==
-                      (ENG_SIDE_HOT + ENG_REQUESTER_LINES) * RWY_CACHE_LINE,
+static_assert(
+    offsetof(struct eng_requester, last_tx) == 2 * RWY_CACHE_LINE &&
+        offsetof(struct eng_requester, reqr) == 4 * RWY_CACHE_LINE &&
+        offsetof(struct eng_requester, drain) + CC_DRAIN_HOT == ENG_REQUESTER_LINES * RWY_CACHE_LINE,
     "what a packet touches is in the lines that are prefetched");
+
+static inline struct eng_side_cold *eng_side_cold(struct eng_side *side)
+{
+	return side->is_requester ? &((struct eng_requester *)side)->cold
+	                          : &((struct eng_responder *)side)->cold;
+}
+
+static inline const struct eng_side_cold *eng_side_cold_of(const struct eng_side *side)
+{
+	return side->is_requester ? &((const struct eng_requester *)side)->cold
+	                          : &((const struct eng_responder *)side)->cold;
+}
 
 /* --- states.c: the only ways to change a state. Both assert that states.h lists the change. --- */
 void eng_requester_enter(struct eng_requester *rq, enum eng_requester_state to);

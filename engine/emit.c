@@ -115,7 +115,7 @@ void eng_log_failure(struct eng_side *side)
 	char more[224];
 	int n;
 
-	snprintf(more, sizeof(more), "%s\" more=\"roceway why", side->error);
+	snprintf(more, sizeof(more), "%s\" more=\"roceway why", eng_side_cold_of(side)->error);
 	n = (int)strlen(more);
 	n += put_ip(more + n, sizeof(more) - (size_t)n, local);
 	n += put_ip(more + n, sizeof(more) - (size_t)n, remote);

@@ -59,7 +59,7 @@ static bool expired(const struct eng_side *side, rwy_time now)
 	if (side->tenant->removing)
 		return true;
 	/* No timer frees what a host has ACKs for, nor the requests that came for a host. */
-	if (now >= side->close_at)
+	if (now >= eng_side_cold_of(side)->close_at)
 		return side->is_requester ? idle
 		                          : !eng_responder_owes(rs) && !rs->dreq_waits &&
 		                                !(rs->requester && eng_requester_tells(rs->requester));

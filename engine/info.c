@@ -64,7 +64,7 @@ uint32_t eng_sender_qpn(
 
 static const char *state_name(const struct eng_side *side, bool idle)
 {
-	if (side->close_at != RWY_NEVER)
+	if (eng_side_cold_of(side)->close_at != RWY_NEVER)
 		return "closing";
 	if (eng_failed(side))
 		return "failed";
@@ -185,7 +185,7 @@ static void fill_flow(struct eng_flow_info *o, const struct eng_side *side)
 	if (side->tunnel != ENG_NO_TUNNEL)
 		snprintf(o->tunnel, sizeof(o->tunnel), "%s", side->e->cfg.tunnel[side->tunnel].name);
 	o->learned = learned_name(side);
-	o->error = side->error;
+	o->error = eng_side_cold_of(side)->error;
 	/* Packets of the other site count, also while the local host does not answer. */
 	o->last = rq && rq->side.last > side->last ? rq->side.last : side->last;
 	o->state = state_name(side, rwy_since(o->last, side->e->now) > ENG_IDLE);
@@ -195,7 +195,7 @@ static void fill_flow(struct eng_flow_info *o, const struct eng_side *side)
 		add_requester(o, rq);
 	if (rq && eng_failed(&rq->side) && !eng_failed(side)) {
 		o->state = "failed";
-		o->error = rq->side.error;
+		o->error = rq->cold.error;
 	}
 }
 

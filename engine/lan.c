@@ -288,7 +288,7 @@ RWY_PREFETCHER void prefetch_side(const struct lan_in *in)
 	if (roce_op_is_request(in->pkt.info))
 		eng_prefetch_side(in->side, ENG_RESPONDER_LINES);
 	else
-		eng_prefetch_side(in->side, 1);
+		eng_prefetch_side(in->side, ENG_SIDE_LINES);
 }
 
 /*

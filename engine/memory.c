@@ -356,12 +356,13 @@ void eng_mem_count_host(struct eng *e, struct eng_tenant *t, int by)
 void eng_mem_wait(struct eng_side *side)
 {
 	struct eng_side *head = side->e->waiting;
+	struct eng_side_cold *c = eng_side_cold(side);
 
-	if (side->wait_next)
+	if (c->wait_next)
 		return;
-	side->wait_next = head ? head : side;
-	side->wait_prev = head ? head->wait_prev : side;
-	side->wait_next->wait_prev = side->wait_prev->wait_next = side;
+	c->wait_next = head ? head : side;
+	c->wait_prev = head ? eng_side_cold(head)->wait_prev : side;
+	eng_side_cold(c->wait_next)->wait_prev = eng_side_cold(c->wait_prev)->wait_next = side;
 	if (!head)
 		side->e->waiting = side;
 	side->e->waiting_n++;
@@ -369,15 +370,16 @@ void eng_mem_wait(struct eng_side *side)
 
 void eng_mem_wait_end(struct eng_side *side)
 {
+	struct eng_side_cold *c = eng_side_cold(side);
 	struct eng *e = side->e;
 
-	if (!side->wait_next)
+	if (!c->wait_next)
 		return;
 	if (e->waiting == side)
-		e->waiting = side->wait_next == side ? NULL : side->wait_next;
-	side->wait_next->wait_prev = side->wait_prev;
-	side->wait_prev->wait_next = side->wait_next;
-	side->wait_next = side->wait_prev = NULL;
+		e->waiting = c->wait_next == side ? NULL : c->wait_next;
+	eng_side_cold(c->wait_next)->wait_prev = c->wait_prev;
+	eng_side_cold(c->wait_prev)->wait_next = c->wait_next;
+	c->wait_next = c->wait_prev = NULL;
 	e->waiting_n--;
 }
 
@@ -386,7 +388,7 @@ void eng_mem_wake(struct eng *e)
 	for (unsigned i = 0; i < STEPS && e->waiting; i++) {
 		struct eng_side *side = e->waiting;
 
-		e->waiting = side->wait_next;
+		e->waiting = eng_side_cold(side)->wait_next;
 		if (!eng_mem_has_room(side))
 			continue;
 		eng_mem_wait_end(side);

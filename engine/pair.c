@@ -380,7 +380,7 @@ void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_
 	rs->requester = rq;
 	rq->responder = rs;
 	/* Where CM has ended the connection before: this one has its QPNs now. */
-	rs->side.close_at = rq->side.close_at = RWY_NEVER;
+	rs->cold.close_at = rq->cold.close_at = RWY_NEVER;
 	e->paired++;
 	eng_log(e, 4, "pair local_qpn=%u remote_qpn=%u how=%d", rq->side.key.qpn, rs->side.key.qpn, how);
 	rs->local_qpn = rq->side.key.qpn;

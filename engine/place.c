@@ -56,7 +56,7 @@ void eng_place_leave(struct eng *e, const struct eng_key *k, bool requester)
 void eng_place_began(struct eng_side *side)
 {
 	if (side->e->cfg.directory)
-		side->entry = hash_of(side->e, &side->key, side->is_requester);
+		eng_side_cold(side)->entry = hash_of(side->e, &side->key, side->is_requester);
 }
 
 void eng_place_gone(const struct eng_side *side)
@@ -64,7 +64,7 @@ void eng_place_gone(const struct eng_side *side)
 	const struct eng *e = side->e;
 
 	if (e->cfg.directory)
-		eng_directory_remove(e->cfg.directory, side->entry, e->cfg.worker);
+		eng_directory_remove(e->cfg.directory, eng_side_cold_of(side)->entry, e->cfg.worker);
 }
 
 /* QPNs of consecutive queue pairs, whatever their step, spread evenly: the golden ratio. */

@@ -127,7 +127,7 @@ void eng_record_side(struct eng_side *side, const struct eng_record *what, rwy_t
 	struct eng *e = side->e;
 	unsigned left;
 
-	if (!wanted(e, what, &side->recorded, now, &left))
+	if (!wanted(e, what, &eng_side_cold(side)->recorded, now, &left))
 		return;
 	struct eng_record r = {.vni = side->tenant->cfg.vni & 0xffffffu};
 

@@ -273,10 +273,10 @@ bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time
 	struct eng_requester *rq = rs->requester;
 
 	if (!rq && rs->local_qpn && (rq = requester_of(rs, &k, now))) {
-		const rwy_time close_at = rs->side.close_at;
+		const rwy_time close_at = rs->cold.close_at;
 
 		eng_pair_join(rs, rq, ENG_BY_PEER);
-		rs->side.close_at = close_at; /* it does not begin, it ends */
+		rs->cold.close_at = close_at; /* it does not begin, it ends */
 	}
 	if (!rq || eng_requester_ends(rq) || (rq->side.state == ENG_Q_FAILED && rq->host_ended))
 		return rq || !rs->local_qpn;

@@ -104,8 +104,8 @@ static void restart_connection(struct eng_responder *rs, const struct roce_pkt *
 	if (!eng_unpaired(&rs->side))
 		eng_count_half_open(rs, 1);
 	rs->side.learned = ENG_BY_NOBODY;
-	rs->side.close_at = RWY_NEVER;
-	rs->side.error = "";
+	rs->cold.close_at = RWY_NEVER;
+	rs->cold.error = "";
 	eng_responder_start(rs, pkt->psn, 0, now);
 }
 
@@ -397,7 +397,7 @@ void eng_responder_take_uncarried(
 		return;
 	}
 	if (act.verdict == ROCE_RESP_BAD_OP) {
-		rs->side.error = "the host asked for an operation that gateways do not carry";
+		rs->cold.error = "the host asked for an operation that gateways do not carry";
 		eng_uncarried_tell(e, rs->side.key.tenant, pkt, "answered with NAK invalid request", now);
 	}
 	drop_request(rs, pkt, b, refuse_request(rs, pkt, &act, now), now);

@@ -59,9 +59,9 @@ static struct eng_requester *get_side(
 	rq->side.e = e;
 	rq->side.is_requester = true;
 	rq->side.tunnel = (uint8_t)tunnel;
-	rq->side.close_at = RWY_NEVER;
+	rq->cold.close_at = RWY_NEVER;
 	rq->side.last = now;
-	rq->side.error = "";
+	rq->cold.error = "";
 	rq->rnr_retry = rq->retry = ENG_RETRY_UNKNOWN;
 	rq->side.host = host;
 	eng_insert(e, &rq->side);
@@ -128,7 +128,7 @@ void eng_requester_free(struct eng_requester *rq, rwy_time now)
 	eng_mem_wait_end(&rq->side);
 	eng_remove(e, &rq->side);
 	eng_host_put(e, rq->side.host);
-	rq->side.close_at = 0;
+	rq->cold.close_at = 0;
 	rq->side.e = NULL;
 	if (!rq->side.dirty)
 		rwy_slab_put(&e->requester_slab, rq);
@@ -239,7 +239,7 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 	roce_reqr_share(&rq->reqr, &rq->side.host->reqr);
 	rq->reqr.probe = probe;
 	eng_requester_enter(rq, probe ? ENG_Q_PROBING : ENG_Q_RUNNING);
-	rq->side.error = "";
+	rq->cold.error = "";
 	eng_log(rq->side.e, 4, "requester local_qpn=%u starts at psn=%u%s", rq->side.key.qpn, first,
 	    probe ? " asking" : "");
 }
@@ -251,7 +251,7 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 static bool opened_before(const struct eng_requester *rq, uint32_t rqpn, roce_psn psn)
 {
 	return rq->requests && rq->peer_named && rq->remote_qpn == rqpn && eng_requester_active(rq) &&
-	       rq->side.learned != ENG_BY_CM && rq->side.close_at == RWY_NEVER &&
+	       rq->side.learned != ENG_BY_CM && rq->cold.close_at == RWY_NEVER &&
 	       ((rq->reqr.una - psn) & ROCE_PSN_MASK) <= CM_REPEATS;
 }
 
@@ -259,14 +259,14 @@ static bool opened_before(const struct eng_requester *rq, uint32_t rqpn, roce_ps
 static bool awaits_first(const struct eng_requester *rq, uint32_t rqpn)
 {
 	return rq->requests && rq->flow == ENG_FLOW_FIRST && rq->peer_named && rq->remote_qpn == rqpn &&
-	       !eng_requester_active(rq) && rq->side.close_at == RWY_NEVER;
+	       !eng_requester_active(rq) && rq->cold.close_at == RWY_NEVER;
 }
 
 void eng_requester_start_cm(
     struct eng_requester *rq, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
 {
 	if (eng_requester_active(rq) && rq->side.learned == ENG_BY_CM && rq->remote_qpn == rqpn &&
-	    rq->side.close_at == RWY_NEVER)
+	    rq->cold.close_at == RWY_NEVER)
 		return; /* a retransmitted REP */
 	if (opened_before(rq, rqpn, psn)) {
 		rq->side.learned = ENG_BY_CM;
@@ -282,7 +282,7 @@ void eng_requester_start_cm(
 	rq->remote_qpn = rqpn;
 	eng_reservation_outdated(&rq->side);
 	rq->side.learned = ENG_BY_CM;
-	rq->side.close_at = RWY_NEVER;
+	rq->cold.close_at = RWY_NEVER;
 	rq->side.last = now;
 	rq->acked_seq = rq->reported_seq = 0;
 	eng_requester_begin(rq, psn, pmtu, false);
@@ -337,7 +337,7 @@ void eng_requester_open(
 	rq->incarnation = o->incarnation;
 	eng_requester_forget_numbers(rq);
 	rq->side.last = now;
-	rq->side.close_at = RWY_NEVER;
+	rq->cold.close_at = RWY_NEVER;
 	if (o->rnr_retry != ENG_RETRY_UNKNOWN)
 		rq->rnr_retry = o->rnr_retry;
 	if (o->retry != ENG_RETRY_UNKNOWN)
@@ -465,7 +465,7 @@ void eng_requester_fail(
 	if (rq->side.state == ENG_Q_FAILED)
 		return;
 	eng_pair_leave(rq, now);
-	rq->side.error = eng_end_text(end, syndrome, true);
+	rq->cold.error = eng_end_text(end, syndrome, true);
 	e->c.conns_failed++;
 	eng_record_side(&rq->side,
 	    &(struct eng_record){

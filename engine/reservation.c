@@ -38,7 +38,7 @@ void eng_reservation_enter(struct eng_side *side, struct wan_txflow *f)
 	struct wan_tunnel *t = eng_wan(side);
 	unsigned class_id = side->key.tenant;
 
-	side->steering_gen = side->e->steering_gen;
+	eng_side_cold(side)->steering_gen = side->e->steering_gen;
 	if (a && a->reservation) {
 		struct wan_class_cfg share = a->share;
 
@@ -57,7 +57,7 @@ void eng_reservation_look(struct eng_side *side)
 	struct wan_txflow *f = side->is_requester ? ((struct eng_requester *)side)->responses
 	                                          : ((struct eng_responder *)side)->requests;
 
-	if (side->steering_gen != side->e->steering_gen && f && eng_wan(side))
+	if (eng_side_cold(side)->steering_gen != side->e->steering_gen && f && eng_wan(side))
 		eng_reservation_enter(side, f);
 }
 

@@ -17,7 +17,7 @@ void eng_reservation_look(struct eng_side *side);
 /* The side learned the QPN that its assignment may name: it will be looked at. */
 static inline void eng_reservation_outdated(struct eng_side *side)
 {
-	side->steering_gen = side->e->steering_gen - 1;
+	eng_side_cold(side)->steering_gen = side->e->steering_gen - 1;
 }
 
 #endif

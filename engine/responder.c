@@ -102,9 +102,9 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 	rs->side.host = host;
 	rs->side.e = e;
 	rs->side.tunnel = (uint8_t)tunnel;
-	rs->side.close_at = RWY_NEVER;
+	rs->cold.close_at = RWY_NEVER;
 	rs->side.last = rs->asked_at = now;
-	rs->side.error = "";
+	rs->cold.error = "";
 	rs->rnr_retry = rs->retry = ENG_RETRY_UNKNOWN;
 	rs->ttl = 64;
 	rs->pkey = 0xffff;
@@ -167,7 +167,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 	eng_remove(e, &rs->side);
 	eng_host_put(e, rs->side.host);
 	/* The dirty list may still name it: flush_dirty frees it then. */
-	rs->side.close_at = 0;
+	rs->cold.close_at = 0;
 	rs->side.e = NULL;
 	if (!rs->side.dirty)
 		rwy_slab_put(&e->responder_slab, rs);
@@ -264,7 +264,7 @@ void eng_responder_start_cm(
 {
 	/* A retransmitted REP must not disturb a connection that runs. */
 	if (rs->side.state != ENG_R_NEW && rs->side.learned == ENG_BY_CM && rs->local_qpn == lqpn &&
-	    rs->resp.start == psn && rs->side.close_at == RWY_NEVER)
+	    rs->resp.start == psn && rs->cold.close_at == RWY_NEVER)
 		return;
 	if (rs->requester && rs->requester->side.key.qpn != lqpn)
 		eng_pair_undo(rs->requester);
@@ -272,9 +272,9 @@ void eng_responder_start_cm(
 		eng_count_half_open(rs, -1);
 	eng_responder_start(rs, psn, pmtu, now);
 	rs->side.learned = ENG_BY_CM;
-	rs->side.close_at = RWY_NEVER;
+	rs->cold.close_at = RWY_NEVER;
 	rs->side.last = rs->asked_at = now;
-	rs->side.error = "";
+	rs->cold.error = "";
 	rs->local_qpn = lqpn;
 	eng_session_open(rs);
 	eng_responder_enter(rs, ENG_R_RUNNING);
@@ -285,7 +285,7 @@ void eng_responder_start_cm(
 /* lost: requests are that the host has ACKs for. CM has told a host that is disconnected. */
 void eng_responder_note_loss(struct eng_responder *rs, bool lost)
 {
-	rs->untold = lost && roce_resp_error_unsaid(&rs->resp) && rs->side.close_at == RWY_NEVER;
+	rs->untold = lost && roce_resp_error_unsaid(&rs->resp) && rs->cold.close_at == RWY_NEVER;
 }
 
 void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now)
@@ -299,7 +299,7 @@ void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome
 		eng_count_half_open(rs, -1);
 	eng_session_close(rs);
 	eng_responder_enter(rs, ENG_R_FAILED);
-	rs->side.error = eng_why_text(why, syndrome, false);
+	rs->cold.error = eng_why_text(why, syndrome, false);
 	e->c.conns_failed++;
 	eng_record_side(&rs->side,
 	    &(struct eng_record){
@@ -331,7 +331,7 @@ static void refused(struct eng_responder *rs, bool asked, rwy_time now)
 	rs->ack_blocked = false;
 	eng_causal_idle(rs, now);
 	/* The far gateway forgot an idle or disconnected flow: the next request opens it again. */
-	if (nothing_lost || (rs->side.close_at != RWY_NEVER && !owes))
+	if (nothing_lost || (rs->cold.close_at != RWY_NEVER && !owes))
 		return;
 	/*
 	 * Nothing was acknowledged, and without a QPN no error can go out. The host resends

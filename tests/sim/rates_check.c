@@ -155,8 +155,8 @@ static const char *check_side(const struct eng *e, const struct eng_side *s, boo
 	    (s->is_requester && !((const struct eng_requester *)s)->remote_qpn))
 		return NULL;
 	/* One that learns its QPN counts as one change late until it is looked at. */
-	if (s->steering_gen != e->steering_gen)
-		return old && s->steering_gen + 1 != e->steering_gen
+	if (eng_side_cold_of(s)->steering_gen != e->steering_gen)
+		return old && eng_side_cold_of(s)->steering_gen + 1 != e->steering_gen
 		           ? "a connection did not take up a change of reservations"
 		           : NULL;
 	/* The class of a tenant is made when it has a share; until then class 0 serves it. */
