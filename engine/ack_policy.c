@@ -68,26 +68,31 @@ static bool completes(const struct eng_responder *rs, const struct roce_opinfo *
 /*
  * Allows what is in custody up to the first request that completes a message, and not that one.
  * `early_seq` is the flow sequence of the first request that is not allowed; it only grows, so each
- * request is looked at once.
+ * request is looked at once (without memory for it, again).
  */
 static void allow_uncompleted(struct eng_responder *rs)
 {
 	struct roce_resp *r = &rs->resp;
+	struct eng_rare *rare = rs->requests ? eng_rare_take(rs) : NULL;
 	const struct rwy_buf *b;
+	uint64_t seq;
 
 	if (!rs->requests)
 		return;
-	if (rs->early_seq < wan_tx_base(rs->requests))
-		rs->early_seq = wan_tx_base(rs->requests);
-	for (; (b = wan_tx_at(rs->requests, rs->early_seq)); rs->early_seq++) {
+	seq = wan_tx_base(rs->requests);
+	if (rare && rare->early_seq > seq)
+		seq = rare->early_seq;
+	for (; (b = wan_tx_at(rs->requests, seq)); seq++) {
 		roce_psn end = roce_psn_add(b->psn, b->psn_cnt);
 
 		if (b->kind != RWY_BUF_PACKET || !roce_psn_after(end, r->allow_psn))
 			continue;
 		if (b->psn != r->allow_psn || roce_op_ends(roce_op(b->opcode)))
-			return;
+			break;
 		roce_resp_allow(r, end, b->msn);
 	}
+	if (rare)
+		rare->early_seq = seq;
 }
 
 /* Allows what the mode allows for requests in custody here; nothing before a stop. */
@@ -172,14 +177,19 @@ void eng_ack_started(struct eng_responder *rs)
 
 static void withhold(struct eng_responder *rs, enum eng_record_wait reason, rwy_time now)
 {
+	struct eng_rare *r;
+
 	if (rs->ack_blocked)
 		return;
+	r = eng_rare_take(rs);
 	rs->ack_blocked = true;
-	rs->withheld_at = now;
 	rs->withheld_times++;
-	if (rs->withheld_told && now - rs->withheld_told < TELL_EVERY)
+	if (!r)
 		return;
-	rs->withheld_told = now;
+	r->withheld_at = now;
+	if (r->withheld_told && now - r->withheld_told < TELL_EVERY)
+		return;
+	r->withheld_told = now;
 	eng_record_side(&rs->side,
 	    &(struct eng_record){
 	        .kind = ENG_REC_WITHHELD, .to = reason, .value = (uint32_t)(rs->custody >> 10)},
@@ -188,11 +198,12 @@ static void withhold(struct eng_responder *rs, enum eng_record_wait reason, rwy_
 
 static void release(struct eng_responder *rs, rwy_time now)
 {
-	const rwy_dur waited = rwy_since(rs->withheld_at, now);
+	const struct eng_rare *r = rs->rare;
+	const rwy_dur waited = r->withheld_at ? rwy_since(r->withheld_at, now) : 0;
 
 	rs->ack_blocked = false;
 	rs->withheld += waited;
-	if (rs->withheld_told != rs->withheld_at && waited < LONG_WAIT)
+	if (r->withheld_told != r->withheld_at && waited < LONG_WAIT)
 		return;
 	eng_record_side(&rs->side,
 	    &(struct eng_record){.kind = ENG_REC_RELEASED,

@@ -19,27 +19,32 @@ static bool is_ahead(const struct eng_responder *rs, const struct rwy_buf *b)
 
 bool eng_ahead_holds(struct eng_responder *rs, struct rwy_buf *b)
 {
-	if (!rs->ahead.n && (rs->side.state != ENG_R_RUNNING || !eng_taken_over(rs) || !is_ahead(rs, b)))
+	struct eng_rare *r;
+
+	if (!rs->rare->ahead.n &&
+	    (rs->side.state != ENG_R_RUNNING || !eng_taken_over(rs) || !is_ahead(rs, b)))
 		return false;
+	r = eng_rare_of(rs); /* one that was taken over keeps its own */
 	eng_mem_charge(&rs->side, ENG_MEM_COPIES, eng_buf_cost(rs->side.e, b));
-	rwy_bufq_push(&rs->ahead, b);
+	rwy_bufq_push(&r->ahead, b);
 	rs->has_ahead = true;
 	return true;
 }
 
 static struct rwy_buf *pop(struct eng_responder *rs)
 {
-	struct rwy_buf *b = rwy_bufq_pop(&rs->ahead);
+	struct eng_rare *r = eng_rare_of(rs);
+	struct rwy_buf *b = r ? rwy_bufq_pop(&r->ahead) : NULL;
 
 	if (b)
 		eng_mem_release(&rs->side, ENG_MEM_COPIES, eng_buf_cost(rs->side.e, b), 1);
-	rs->has_ahead = rs->ahead.n;
+	rs->has_ahead = rs->rare->ahead.n;
 	return b;
 }
 
 struct rwy_buf *eng_ahead_next(struct eng_responder *rs)
 {
-	return rs->ahead.n && !is_ahead(rs, rs->ahead.head) ? pop(rs) : NULL;
+	return rs->rare->ahead.n && !is_ahead(rs, rs->rare->ahead.head) ? pop(rs) : NULL;
 }
 
 void eng_ahead_drop(struct eng_responder *rs)

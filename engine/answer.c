@@ -26,9 +26,11 @@ static void fail_damaged(struct eng_responder *rs, roce_psn psn, rwy_time now)
 static void serve_response(
     struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
+	struct eng_rare *r = eng_rare_take(rs);
 	struct eng *e = rs->side.e;
 
-	rs->served_at = now;
+	if (r)
+		r->served_at = now;
 	if (pkt->opcode == ROCE_RC_ATOMIC_ACK) {
 		eng_responder_keep_atomic(rs, pkt->psn, roce_atomic_original(pkt));
 		eng_lan_send(e, rs->side.key.tenant, b, true, &rs->side.key.src, &rs->nh);
@@ -83,7 +85,7 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 		break;
 	}
 	rs->side.last = rs->asked_at = now;
-	if (rs->parked.n && !roce_resp_parks(&rs->resp))
+	if (rs->rare->parked.n && !roce_resp_parks(&rs->resp))
 		eng_responder_unpark(rs, now);
 	if (rs->silent && e->sb.asked && !rs->resp.rd_n)
 		eng_responder_ask_silent(rs);
@@ -174,7 +176,7 @@ static bool may_be_asker(const struct eng_responder *rs, uint32_t qpn)
 
 	if (rq && rq->responder && rq->responder != rs)
 		return false;
-	for (const struct eng_responder *o = rs->side.host->half_head; o; o = o->half_next)
+	for (const struct eng_responder *o = rs->side.host->half_head; o; o = o->rare->half_next)
 		if (o != rs && rwy_ip_eq(&o->side.key.dst, &rs->side.key.dst) &&
 		    o->side.state == ENG_R_WAITING && o->resp.start == rs->resp.start)
 			return false;

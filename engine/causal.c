@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "engine/causal.h"
+#include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/steer.h"
 
@@ -106,7 +107,7 @@ static void free_record(struct eng *e, struct eng_causal *c, const struct eng_ke
 /* --- members ---------------------------------------------------------------------------------- */
 static void list_remove(struct eng_responder **head, struct eng_responder *rs, size_t link)
 {
-#define NEXT(x) (*(struct eng_responder **)((char *)(x) + link))
+#define NEXT(x) (*(struct eng_responder **)((char *)eng_rare_of(x) + link))
 	struct eng_responder **at = head;
 
 	while (*at && *at != rs)
@@ -119,28 +120,31 @@ static void list_remove(struct eng_responder **head, struct eng_responder *rs, s
 void eng_causal_busy(struct eng_responder *rs)
 {
 	struct eng_causal *c = rs->causal;
+	struct eng_rare *r;
 
 	if (!c || rs->causal_busy)
 		return;
 	rs->causal_busy = true;
-	rs->busy_prev = NULL;
-	rs->busy_next = c->busy_head;
+	r = eng_rare_of(rs);
+	r->busy_prev = NULL;
+	r->busy_next = c->busy_head;
 	if (c->busy_head)
-		c->busy_head->busy_prev = rs;
+		eng_rare_of(c->busy_head)->busy_prev = rs;
 	c->busy_head = rs;
 	c->busy++;
 }
 
 void eng_causal_idle(struct eng_responder *rs, rwy_time now)
 {
+	const struct eng_rare *r = rs->rare;
 	struct eng_causal *c = rs->causal;
 
 	if (!c || !rs->causal_busy)
 		return;
 	rs->causal_busy = rs->marked = false;
-	*(rs->busy_prev ? &rs->busy_prev->busy_next : &c->busy_head) = rs->busy_next;
-	if (rs->busy_next)
-		rs->busy_next->busy_prev = rs->busy_prev;
+	*(r->busy_prev ? &eng_rare_of(r->busy_prev)->busy_next : &c->busy_head) = r->busy_next;
+	if (r->busy_next)
+		eng_rare_of(r->busy_next)->busy_prev = r->busy_prev;
 	if (!--c->busy)
 		forget_order(rs->side.e, c, now);
 }
@@ -153,9 +157,9 @@ void eng_causal_leave(struct eng_responder *rs, rwy_time now)
 		return;
 	eng_causal_idle(rs, now);
 	if (rs->causal_acked)
-		list_remove(&c->acked_head, rs, offsetof(struct eng_responder, acked_next));
+		list_remove(&c->acked_head, rs, offsetof(struct eng_rare, acked_next));
 	if (rs->causal_owed)
-		list_remove(&c->owed_head, rs, offsetof(struct eng_responder, owed_next));
+		list_remove(&c->owed_head, rs, offsetof(struct eng_rare, owed_next));
 	rs->causal_acked = rs->causal_owed = false;
 	rs->causal = NULL;
 	if (!--c->members)
@@ -177,7 +181,7 @@ void eng_causal_join(struct eng_responder *rs, rwy_time now)
 	if (c && may && c->tunnel == rs->side.tunnel)
 		return;
 	eng_causal_leave(rs, now);
-	if (!may)
+	if (!may || !eng_rare_take(rs))
 		return;
 	c = find_record(rs->side.e, &rs->side.key);
 	if (!c && !(c = make_record(rs->side.e, &rs->side.key, rs->side.tunnel)))
@@ -249,7 +253,7 @@ static bool name_collected(
 	k->n = 0;
 	while (c->acked_head != upto) {
 		c->acked_head->causal_acked = false;
-		c->acked_head = c->acked_head->acked_next;
+		c->acked_head = c->acked_head->rare->acked_next;
 	}
 	return true;
 }
@@ -263,7 +267,7 @@ static bool name_all(struct eng *e, struct eng_causal *c, rwy_time now)
 	/* A list follows the lists before it. A flow that was named alone must be named again. */
 	if (c->after.flow != c->order.flow && wan_tx_pending(t, &c->after))
 		k.v[k.n++] = c->after;
-	for (struct eng_responder *rs = c->acked_head; rs; rs = rs->acked_next) {
+	for (struct eng_responder *rs = c->acked_head; rs; rs = rs->rare->acked_next) {
 		struct rwy_after a = acked_of(rs);
 
 		if (a.flow == RWY_NO_FLOW)
@@ -288,7 +292,7 @@ bool eng_causal_ready(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_
 	c = rs->causal;
 	if (!c || others(c, rs) < 2 || !begins_message(pkt))
 		return true;
-	if (!c->acked_head || (c->acked_head == rs && !rs->acked_next))
+	if (!c->acked_head || (c->acked_head == rs && !rs->rare->acked_next))
 		return true;
 	return name_all(rs->side.e, c, now);
 }
@@ -303,7 +307,7 @@ struct rwy_after eng_causal_after(struct eng_responder *rs, const struct roce_pk
 	if (!others(c, rs))
 		return nothing;
 	if (others(c, rs) == 1)
-		return acked_of(c->busy_head == rs ? rs->busy_next : c->busy_head);
+		return acked_of(c->busy_head == rs ? rs->rare->busy_next : c->busy_head);
 	return wan_tx_pending(eng_wan(&rs->side), &c->after) ? c->after : nothing;
 }
 
@@ -340,7 +344,7 @@ static void owe(struct eng_responder *rs)
 		c->due_next = e->causal_due;
 		e->causal_due = c;
 	}
-	rs->owed_next = c->owed_head;
+	eng_rare_of(rs)->owed_next = c->owed_head;
 	c->owed_head = rs;
 	rs->causal_owed = true;
 }
@@ -352,15 +356,16 @@ static void owe(struct eng_responder *rs)
  */
 static void allow_marked(struct eng_responder *rs)
 {
+	struct eng_rare *rare = eng_rare_of(rs);
 	struct roce_resp *r = &rs->resp;
 
 	if (!rs->causal->lag)
 		roce_resp_allow(r, r->epsn, r->msn);
 	else if (rs->marked)
-		roce_resp_allow(r, rs->mark_psn, rs->mark_msn);
+		roce_resp_allow(r, rare->mark_psn, rare->mark_msn);
 	rs->marked = r->allow_psn != r->epsn;
-	rs->mark_psn = r->epsn;
-	rs->mark_msn = r->msn;
+	rare->mark_psn = r->epsn;
+	rare->mark_msn = r->msn;
 	if (rs->marked)
 		owe(rs);
 }
@@ -395,7 +400,7 @@ void eng_causal_acked(struct eng_responder *rs, rwy_time now)
 	if (!c || rs->causal_acked)
 		return;
 	rs->causal_acked = true;
-	rs->acked_next = c->acked_head;
+	eng_rare_of(rs)->acked_next = c->acked_head;
 	c->acked_head = rs;
 }
 
@@ -415,7 +420,7 @@ void eng_causal_poll(struct eng *e, rwy_time now)
 		*at = c->due_next;
 		c->due = false;
 		while ((rs = c->owed_head)) {
-			c->owed_head = rs->owed_next;
+			c->owed_head = rs->rare->owed_next;
 			rs->causal_owed = false;
 			eng_dirty(&rs->side);
 		}

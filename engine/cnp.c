@@ -86,13 +86,14 @@ static bool red_marks(struct eng *e, uint64_t queue, uint64_t min, uint64_t max)
  */
 static bool above_drain(struct eng_responder *rs, uint64_t drain_Bps, rwy_time now)
 {
-	rwy_dur span = now - rs->np_at;
-	uint64_t came = rs->bytes - rs->np_bytes;
+	struct eng_rare *r = eng_rare_take(rs);
+	rwy_dur span = now - rs->rare->np_at;
+	uint64_t came = rs->bytes - rs->rare->np_bytes;
 
-	if (span < RATE_SPAN)
+	if (!r || span < RATE_SPAN)
 		return false;
-	rs->np_at = now;
-	rs->np_bytes = rs->bytes;
+	r->np_at = now;
+	r->np_bytes = rs->bytes;
 	return span <= RATE_STALE &&
 	       came * (RWY_SEC / RATE_SPAN) / (span / (RATE_SPAN / 100)) * 100 > drain_Bps + drain_Bps / 16;
 }

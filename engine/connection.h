@@ -148,6 +148,49 @@ struct eng_leaving {
 	bool impatient; /* the host repeats READs or ATOMICs before their answer can be here */
 };
 
+/*
+ * What a responder side seldom needs: its connection began a moment ago, or its host READs, or is
+ * behind in some way. It is taken when it is needed, and given back when the connection is quiet
+ * (rare.c). Without one `rare` of a side is eng_rare_none, and nothing of this is there.
+ */
+struct eng_rare {
+	uint32_t reads_asked;            /* READs of this incarnation */
+	uint32_t answered;               /* READs and ATOMICs of this incarnation */
+	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
+	struct eng_keptq reads, atomics; /* responses kept for replays */
+	uint64_t kept;                   /* bytes of the buffers of `reads` */
+	/* Ring of the connections that keep READ responses; NULL: not in it. */
+	struct eng_responder *kept_next, *kept_prev;
+	/* The latest response to a READ or ATOMIC that went to the host. */
+	rwy_time served_at;
+	/* Copies of the first request, a READ, before its answer: the latest, and the longest time
+	 * between two. */
+	rwy_time copy_at;
+	rwy_dur copy_gap;
+	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
+	struct rwy_bufq ahead;  /* ahead.c: responses to requests that the host repeats, and more */
+	struct eng_dreq dreq;
+	/* Mode `causal`: links of its record's lists; what the next beat acknowledges, or not. */
+	struct eng_responder *busy_next, *busy_prev, *acked_next, *owed_next;
+	roce_psn mark_psn;
+	roce_msn mark_msn;
+	/* Unpaired only: links of its host's list, the oldest first, and when the flow began. */
+	struct eng_responder *half_next, *half_prev;
+	rwy_time half_since;
+	/* mode `end`: sequence of the first request not acknowledged early */
+	uint64_t early_seq;
+	/* `ack_blocked`: since when, and the same for the latest that was recorded; 0: never. */
+	rwy_time withheld_at, withheld_told;
+	rwy_time np_at; /* when np_bytes was equal to `bytes` of the side */
+	uint64_t np_bytes;
+	/*
+	 * roce_content_crc of the requests at the first PSNs from resp.start on, and a bit for each
+	 * that came.
+	 */
+	uint32_t early_crc[ENG_EARLY], early_known;
+};
+extern const struct eng_rare eng_rare_none;
+
 struct eng_responder {
 	struct eng_side side;
 	/* --- what each request, its delivery and its ACK touch (ENG_RESPONDER_LINES) --- */
@@ -156,8 +199,8 @@ struct eng_responder {
 	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
 	struct eng_nexthop nh;             /* line 2 */
 	/*
-	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member. Its places in
-	 * the record's lists are below.
+	 * Mode `causal` (causal.c): the record of its two hosts, NULL: not a member. `rare` has its
+	 * places in the record's lists.
 	 */
 	struct eng_causal *causal;
 	/* mode `site`: copies for the standby gateway (copy.h); NULL: none */
@@ -202,9 +245,7 @@ struct eng_responder {
 	/* --- the rest --- */
 	struct eng_side_cold cold;
 	rwy_time refused_at; /* nak_psn was dropped for lack of memory then; 0: it was not */
-	rwy_time np_at;      /* when np_bytes was equal to `bytes` */
-	uint64_t np_bytes;
-	uint64_t session; /* number of its session, 0: none yet */
+	uint64_t session;    /* number of its session, 0: none yet */
 	/*
 	 * local_qpn of the incarnation before. When the far host gives up without an answer, the
 	 * QPN is unknown, and the error goes to this one.
@@ -218,50 +259,19 @@ struct eng_responder {
 	bool causal_busy, causal_acked, causal_owed;
 	bool marked; /* the next beat acknowledges what is before mark_psn */
 	struct wan_rxflow *responses;
-	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
-	struct rwy_bufq ahead;  /* ahead.c: responses to requests that the host repeats, and more */
-	rwy_time single_ack_at; /* ACKs withheld: no single ACK before this */
-	/* The latest response to a READ or ATOMIC that went to the host. */
-	rwy_time served_at;
-	roce_psn gap_low;                /* lowest PSN after nak_psn that the host sent since */
-	uint32_t reads_asked;            /* READs of this incarnation */
-	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
-	/* Copies of the first request, a READ, before its answer: the latest, and the longest time
-	 * between two. */
-	rwy_time copy_at;
-	rwy_dur copy_gap;
-	/* Unpaired only: links of its host's list, the oldest first, and when the flow began. */
-	struct eng_responder *half_next, *half_prev;
-	rwy_time half_since;
-	/* mode `end`: sequence of the first request not acknowledged early */
-	uint64_t early_seq;
-	struct eng_keptq reads, atomics; /* responses kept for replays */
-	uint64_t kept;                   /* bytes of the buffers of `reads` */
-	uint32_t answered;               /* READs and ATOMICs of this incarnation */
-	roce_psn settle_psn;             /* settling: its host had ACKs up to here at the begin */
-	/* Ring of the connections that keep READ responses; NULL: not in it. */
-	struct eng_responder *kept_next, *kept_prev;
-	/*
-	 * roce_content_crc of the requests at the first PSNs from resp.start on, and a bit for each
-	 * that came.
-	 */
-	uint32_t early_crc[ENG_EARLY], early_known;
-	roce_psn taken_epsn; /* taken over: the PSN expected then */
-	struct eng_dreq dreq;
+	const struct eng_rare *rare; /* changed by eng_rare_of() and eng_rare_take() only */
+	rwy_time single_ack_at;      /* ACKs withheld: no single ACK before this */
+	roce_psn gap_low;            /* lowest PSN after nak_psn that the host sent since */
+	roce_psn settle_psn;         /* settling: its host had ACKs up to here at the begin */
+	roce_psn taken_epsn;         /* taken over: the PSN expected then */
 	/*
 	 * Taken over by a standby: epoch of the far gateway then, which says again what it said to
 	 * the gateway before; 0: not taken over.
 	 */
 	uint64_t taken_over;
 	rwy_time taken_at;
-	roce_psn mark_psn;
-	roce_msn mark_msn;
-	struct eng_responder *busy_next, *busy_prev, *acked_next, *owed_next;
-	/* `ack_blocked`: since when, and the same for the latest that was recorded; 0: never. */
-	rwy_time withheld_at, withheld_told;
-	rwy_dur withheld; /* how long it was set in all, without the present time */
-	uint32_t withheld_times;
-	uint64_t naks_sent;
+	rwy_dur withheld; /* how long `ack_blocked` was set in all, without the present time */
+	uint32_t withheld_times, naks_sent;
 };
 static_assert(
     offsetof(struct eng_responder, nh) == 2 * RWY_CACHE_LINE &&
@@ -387,6 +397,12 @@ static_assert(
         offsetof(struct eng_requester, reqr) == 4 * RWY_CACHE_LINE &&
         offsetof(struct eng_requester, drain) + CC_DRAIN_HOT == ENG_REQUESTER_LINES * RWY_CACHE_LINE,
     "what a packet touches is in the lines that are prefetched");
+
+/* Its rare part; NULL: it has none. */
+static inline struct eng_rare *eng_rare_of(struct eng_responder *rs)
+{
+	return rs->rare == &eng_rare_none ? NULL : (struct eng_rare *)(uintptr_t)rs->rare;
+}
 
 static inline struct eng_side_cold *eng_side_cold(struct eng_side *side)
 {

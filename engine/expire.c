@@ -69,14 +69,16 @@ static bool expired(const struct eng_side *side, rwy_time now)
 	return idle && now - side->last > side->e->cfg.idle_expiry;
 }
 
-/* Memory of its flows that a quiet connection does not need. */
-static void rest(const struct eng_side *side)
+/* Memory that a quiet connection does not need. */
+static void rest(struct eng_side *side)
 {
 	const struct eng_requester *rq = (const struct eng_requester *)side;
 	const struct eng_responder *rs = (const struct eng_responder *)side;
 	struct wan_txflow *tx = side->is_requester ? rq->responses : rs->requests;
 	struct wan_rxflow *rx = side->is_requester ? rq->requests : rs->responses;
 
+	if (!side->is_requester)
+		eng_rare_rest((struct eng_responder *)side);
 	if (tx)
 		wan_tx_rest(tx);
 	if (rx)
@@ -92,7 +94,7 @@ static void look_at_side(struct eng_side *side, rwy_time now)
 		rest(side);
 	if (side->is_requester)
 		return;
-	if (rs->reads.cap && now - side->last > GIVEN_UP)
+	if (rs->rare->reads.cap && now - side->last > GIVEN_UP)
 		eng_responder_forget_reads(rs);
 	if (rs->dreq_waits)
 		eng_dreq_look(rs, now);

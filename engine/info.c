@@ -114,14 +114,16 @@ static void add_responder(struct eng_flow_info *o, const struct eng_responder *r
 	o->tx_bytes = rs->bytes;
 	o->custody_bytes = rs->custody;
 	o->held[rs->custody_kind] = rs->custody;
-	o->held[ENG_MEM_PARKED] = (uint64_t)(rs->parked.n + rs->dreq_waits) * rs->side.e->cfg.buf_cost;
-	o->held[ENG_MEM_ANSWERS] = rs->kept;
+	o->held[ENG_MEM_PARKED] = (uint64_t)(rs->rare->parked.n + rs->dreq_waits) * rs->side.e->cfg.buf_cost;
+	o->held[ENG_MEM_ANSWERS] = rs->rare->kept;
 	o->held_most = rs->side.most;
 	o->limit = send_limit(rs);
 	o->ack_mode = eng_ack_mode_name(eng_ack_mode(rs));
 	o->patience = eng_patience(rs) == RWY_NEVER ? 0 : eng_patience(rs);
 	o->impatient = rs->ack_too_late;
-	o->withheld = rs->withheld + (rs->ack_blocked ? rwy_since(rs->withheld_at, rs->side.e->now) : 0);
+	o->withheld = rs->withheld + (rs->ack_blocked && rs->rare->withheld_at
+	                                     ? rwy_since(rs->rare->withheld_at, rs->side.e->now)
+	                                     : 0);
 	o->withheld_times = rs->withheld_times;
 	o->naks_sent = rs->naks_sent;
 	if (rs->requests)

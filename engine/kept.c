@@ -77,11 +77,12 @@ const struct eng_kept *eng_responder_kept_next(const struct eng_keptq *q, const 
 /* The records of all connections take at most an eighth of the READ responses' memory. */
 static bool grow_atomics(struct eng_responder *rs)
 {
+	struct eng_keptq *q = &eng_rare_of(rs)->atomics;
 	struct eng *e = rs->side.e;
-	uint64_t more = rs->atomics.cap * sizeof(struct eng_kept);
+	uint64_t more = q->cap * sizeof(struct eng_kept);
 
-	if (rs->atomics.cap == ENG_REPEAT_MAX || e->kept_atomics + more > e->cfg.read_cache_total >> 3 ||
-	    !grow_ring(&rs->atomics))
+	if (q->cap == ENG_REPEAT_MAX || e->kept_atomics + more > e->cfg.read_cache_total >> 3 ||
+	    !grow_ring(q))
 		return false;
 	e->kept_atomics += more;
 	return true;
@@ -89,9 +90,13 @@ static bool grow_atomics(struct eng_responder *rs)
 
 void eng_responder_keep_atomic(struct eng_responder *rs, roce_psn psn, uint64_t original)
 {
-	struct eng_keptq *q = &rs->atomics;
+	struct eng_rare *r = eng_rare_take(rs);
+	struct eng_keptq *q;
 
-	rs->answered++;
+	if (!r)
+		return; /* as below */
+	q = &r->atomics;
+	r->answered++;
 	if (q->n == q->cap && !grow_atomics(rs)) {
 		if (!q->n)
 			return; /* no memory: if the host repeats the ATOMIC it gets an error */
@@ -115,16 +120,23 @@ static void count_keeper(const struct eng_responder *rs, int by)
 	t->kept_share = t->keepers ? t->cfg.custody / t->keepers : 0;
 }
 
+/* Its rare part, which has kept READ responses, or will. */
+static struct eng_rare *keeper(struct eng_responder *rs)
+{
+	return eng_rare_of(rs);
+}
+
 static void enter_keepers(struct eng_responder *rs)
 {
 	struct eng *e = rs->side.e;
 	struct eng_responder *hand = e->kept_hand;
+	struct eng_rare *r = keeper(rs);
 
-	if (rs->kept_next)
+	if (r->kept_next)
 		return;
-	rs->kept_next = hand ? hand : rs;
-	rs->kept_prev = hand ? hand->kept_prev : rs;
-	rs->kept_next->kept_prev = rs->kept_prev->kept_next = rs;
+	r->kept_next = hand ? hand : rs;
+	r->kept_prev = hand ? hand->rare->kept_prev : rs;
+	keeper(r->kept_next)->kept_prev = keeper(r->kept_prev)->kept_next = rs;
 	e->kept_hand = rs;
 	count_keeper(rs, 1);
 }
@@ -132,14 +144,15 @@ static void enter_keepers(struct eng_responder *rs)
 static void leave_keepers(struct eng_responder *rs)
 {
 	struct eng *e = rs->side.e;
+	struct eng_rare *r = keeper(rs);
 
-	if (!rs->kept_next)
+	if (!r->kept_next)
 		return;
 	if (e->kept_hand == rs)
-		e->kept_hand = rs->kept_next == rs ? NULL : rs->kept_next;
-	rs->kept_next->kept_prev = rs->kept_prev;
-	rs->kept_prev->kept_next = rs->kept_next;
-	rs->kept_next = rs->kept_prev = NULL;
+		e->kept_hand = r->kept_next == rs ? NULL : r->kept_next;
+	keeper(r->kept_next)->kept_prev = r->kept_prev;
+	keeper(r->kept_prev)->kept_next = r->kept_next;
+	r->kept_next = r->kept_prev = NULL;
 	count_keeper(rs, -1);
 }
 
@@ -147,7 +160,7 @@ static void account_buffer(struct eng_responder *rs, const struct rwy_buf *b, bo
 {
 	uint64_t cost = eng_buf_cost(rs->side.e, b);
 
-	rs->kept += more ? cost : -cost;
+	keeper(rs)->kept += more ? cost : -cost;
 	if (more)
 		eng_mem_charge(&rs->side, ENG_MEM_ANSWERS, cost);
 	else
@@ -156,10 +169,11 @@ static void account_buffer(struct eng_responder *rs, const struct rwy_buf *b, bo
 
 static void drop_oldest_read(struct eng_responder *rs)
 {
-	struct rwy_buf *b = kept_at(&rs->reads, 0)->buf;
+	struct eng_keptq *q = &keeper(rs)->reads;
+	struct rwy_buf *b = kept_at(q, 0)->buf;
 
 	account_buffer(rs, b, false);
-	pop_oldest(&rs->reads);
+	pop_oldest(q);
 	rwy_buf_free(&rs->side.e->bufs, b);
 }
 
@@ -173,10 +187,10 @@ static void take_from_others(const struct eng_responder *rs, uint64_t cost)
 	for (unsigned i = 0; i < STEPS && eng_kept_bytes(e) + cost > e->cfg.read_cache_total; i++) {
 		struct eng_responder *v = e->kept_hand;
 
-		e->kept_hand = v->kept_next;
-		while (v->kept > e->kept_share && eng_kept_bytes(e) + cost > e->cfg.read_cache_total)
+		e->kept_hand = v->rare->kept_next;
+		while (v->rare->kept > e->kept_share && eng_kept_bytes(e) + cost > e->cfg.read_cache_total)
 			drop_oldest_read(v);
-		if (v != rs && !v->reads.n)
+		if (v != rs && !v->rare->reads.n)
 			leave_keepers(v);
 	}
 }
@@ -185,14 +199,15 @@ static void take_from_others(const struct eng_responder *rs, uint64_t cost)
 static bool make_room(struct eng_responder *rs, uint64_t cost)
 {
 	const struct eng_cfg *cfg = &rs->side.e->cfg;
-	struct eng_keptq *q = &rs->reads;
+	struct eng_rare *r = keeper(rs);
+	struct eng_keptq *q = &r->reads;
 	struct eng *e = rs->side.e;
 
 	while (q->n &&
-	       (rs->answered - kept_at(q, 0)->buf->msn >= ENG_REPEAT_MAX ||
-	           rs->kept + cost > cfg->read_cache_conn || rs->kept + cost > rs->side.tenant->kept_share))
+	       (r->answered - kept_at(q, 0)->buf->msn >= ENG_REPEAT_MAX ||
+	           r->kept + cost > cfg->read_cache_conn || r->kept + cost > rs->side.tenant->kept_share))
 		drop_oldest_read(rs);
-	if (eng_kept_bytes(e) + cost > cfg->read_cache_total && rs->kept + cost <= e->kept_share)
+	if (eng_kept_bytes(e) + cost > cfg->read_cache_total && r->kept + cost <= e->kept_share)
 		take_from_others(rs, cost);
 	while (q->n && eng_kept_bytes(e) + cost > cfg->read_cache_total)
 		drop_oldest_read(rs);
@@ -202,11 +217,18 @@ static bool make_room(struct eng_responder *rs, uint64_t cost)
 void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b)
 {
 	struct eng *e = rs->side.e;
-	struct eng_keptq *q = &rs->reads;
+	struct eng_rare *r = eng_rare_take(rs);
+	struct eng_keptq *q;
 
-	b->msn = rs->answered;
+	if (!r) {
+		e->c.read_cache_full++;
+		rwy_buf_free(&e->bufs, b);
+		return;
+	}
+	q = &r->reads;
+	b->msn = r->answered;
 	if (roce_op_ends(roce_op(rs->resp.serve_opcode)))
-		rs->answered++;
+		r->answered++;
 	enter_keepers(rs);
 	if (!make_room(rs, eng_buf_cost(e, b))) {
 		e->c.read_cache_full++;
@@ -221,21 +243,28 @@ void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_
 
 void eng_responder_forget_reads(struct eng_responder *rs)
 {
-	while (rs->reads.n)
+	struct eng_rare *r = keeper(rs);
+
+	if (!r)
+		return;
+	while (r->reads.n)
 		drop_oldest_read(rs);
 	leave_keepers(rs);
-	free_ring(&rs->reads);
+	free_ring(&r->reads);
 }
 
 void eng_responder_forget_answers(struct eng_responder *rs)
 {
-	uint32_t cap = rs->atomics.cap;
+	uint32_t cap = rs->rare->atomics.cap;
+	struct eng_rare *r = keeper(rs);
 
+	if (!r)
+		return;
 	eng_responder_forget_reads(rs);
 	if (cap > FEW)
 		rs->side.e->kept_atomics -= (cap - FEW) * sizeof(struct eng_kept);
-	free_ring(&rs->atomics);
-	rs->answered = 0;
+	free_ring(&r->atomics);
+	r->answered = 0;
 }
 
 uint32_t eng_kept_buffers(const struct eng *e)

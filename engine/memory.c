@@ -414,21 +414,23 @@ bool eng_half_open_admits(const struct eng *e, const struct eng_tenant *t, const
 static void enter_half_open(struct eng_responder *rs)
 {
 	struct eng_host *h = rs->side.host;
+	struct eng_rare *r = eng_rare_of(rs);
 
-	rs->half_since = rs->side.e->now;
-	rs->half_next = NULL;
-	rs->half_prev = h->half_tail;
-	*(h->half_tail ? &h->half_tail->half_next : &h->half_head) = rs;
+	r->half_since = rs->side.e->now;
+	r->half_next = NULL;
+	r->half_prev = h->half_tail;
+	*(h->half_tail ? &eng_rare_of(h->half_tail)->half_next : &h->half_head) = rs;
 	h->half_tail = rs;
 }
 
 static void leave_half_open(struct eng_responder *rs)
 {
 	struct eng_host *h = rs->side.host;
+	struct eng_rare *r = eng_rare_of(rs);
 
-	*(rs->half_prev ? &rs->half_prev->half_next : &h->half_head) = rs->half_next;
-	*(rs->half_next ? &rs->half_next->half_prev : &h->half_tail) = rs->half_prev;
-	rs->half_next = rs->half_prev = NULL;
+	*(r->half_prev ? &eng_rare_of(r->half_prev)->half_next : &h->half_head) = r->half_next;
+	*(r->half_next ? &eng_rare_of(r->half_next)->half_prev : &h->half_tail) = r->half_prev;
+	r->half_next = r->half_prev = NULL;
 }
 
 /* The requests in custody count as the other kind from now on. */

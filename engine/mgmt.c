@@ -96,6 +96,7 @@ void eng_mgmt_ended(struct eng_tunnel *t)
 void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rs->side.e;
+	struct eng_rare *r;
 	uint64_t *refused;
 
 	if (rs->dreq_waits) {
@@ -107,16 +108,21 @@ void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 		eng_drop(e, b, refused);
 		return;
 	}
+	r = eng_rare_take(rs);
+	if (!r) {
+		eng_drop(e, b, &e->c.drop_no_buffer);
+		return;
+	}
 	eng_mem_charge(&rs->side, ENG_MEM_PARKED, eng_buf_cost(e, b));
 	e->c.cm_held++;
 	rs->dreq_waits = true;
 	eng_record_side(&rs->side, &(struct eng_record){.kind = ENG_REC_DREQ_WAITS}, now);
-	rs->dreq = (struct eng_dreq){.b = b, .since = now};
+	r->dreq = (struct eng_dreq){.b = b, .since = now};
 }
 
 static struct rwy_buf *take_dreq(struct eng_responder *rs)
 {
-	struct rwy_buf *b = rs->dreq.b;
+	struct rwy_buf *b = rs->rare->dreq.b;
 
 	eng_mem_release(&rs->side, ENG_MEM_PARKED, eng_buf_cost(rs->side.e, b), 1);
 	rs->dreq_waits = false;
@@ -166,11 +172,12 @@ void eng_dreq_pass(struct eng_responder *rs, rwy_time now)
 void eng_dreq_look(struct eng_responder *rs, rwy_time now)
 {
 	uint32_t queued = rs->requests ? wan_tx_queued(rs->requests) : 0;
+	struct eng_dreq *dreq = &eng_rare_of(rs)->dreq;
 
-	if (!rs->side.e->tunnel[rs->side.tunnel].up || queued != rs->dreq.queued) {
-		rs->dreq.queued = queued;
-		rs->dreq.since = now;
-	} else if (now - rs->dreq.since > PATIENCE) {
+	if (!rs->side.e->tunnel[rs->side.tunnel].up || queued != dreq->queued) {
+		dreq->queued = queued;
+		dreq->since = now;
+	} else if (now - dreq->since > PATIENCE) {
 		eng_log_side(
 		    rs->side.e, 2, &rs->side, "the far host takes nothing: its DREQ waits no longer");
 		send_dreq(rs, now);

@@ -87,7 +87,7 @@ static bool response_pending(const struct eng_responder *rs, roce_psn psn)
 
 bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn)
 {
-	return eng_responder_kept(rs, &rs->reads, psn) || response_pending(rs, psn);
+	return eng_responder_kept(rs, &rs->rare->reads, psn) || response_pending(rs, psn);
 }
 
 /* The response is not kept and cannot arrive later: the host gets an error, never silence. */
@@ -99,13 +99,13 @@ static void fail_not_kept(struct eng_responder *rs, roce_psn psn, enum eng_cause
 
 void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now)
 {
-	const struct eng_kept *k = eng_responder_kept(rs, &rs->reads, psn);
+	const struct eng_kept *k = eng_responder_kept(rs, &rs->rare->reads, psn);
 	uint64_t first = k ? k->serial : 0;
 	bool found = k;
 
 	/* Responses missing at the end of the series have not come from the far host yet. */
 	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
-	     i++, k = eng_responder_kept_next(&rs->reads, k))
+	     i++, k = eng_responder_kept_next(&rs->rare->reads, k))
 		if (!eng_responder_resend(rs, k->buf, roce_resp_read_opcode(i, cnt))) {
 			fail_not_kept(rs, roce_psn_add(psn, i), ENG_CAUSE_READ_DAMAGED, now);
 			return;
@@ -113,7 +113,7 @@ void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, 
 	if (found || !cnt || response_pending(rs, psn))
 		return;
 	/* A slow host's timer runs while responses wait in its queue. It repeats a lost one. */
-	if (rwy_since(rs->served_at, now) < ON_ITS_WAY)
+	if (rwy_since(rs->rare->served_at, now) < ON_ITS_WAY)
 		rs->side.e->c.drop_read_on_its_way++;
 	else
 		fail_not_kept(rs, psn, ENG_CAUSE_READ_GONE, now);
@@ -121,7 +121,7 @@ void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, 
 
 void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now)
 {
-	const struct eng_kept *k = eng_responder_kept(rs, &rs->atomics, psn);
+	const struct eng_kept *k = eng_responder_kept(rs, &rs->rare->atomics, psn);
 	uint8_t out[ROCE_BUILD_MAX];
 	struct roce_addr a;
 

@@ -13,21 +13,28 @@
 static void note_early(struct eng_responder *rs, const struct roce_pkt *pkt)
 {
 	uint32_t at = (pkt->psn - rs->resp.start) & ROCE_PSN_MASK;
+	struct eng_rare *r = eng_rare_take(rs);
 
-	rs->early_crc[at] = roce_content_crc(pkt);
-	rs->early_known |= 1u << at;
+	if (!r)
+		return;
+	r->early_crc[at] = roce_content_crc(pkt);
+	r->early_known |= 1u << at;
 }
 
 /* The READ was accepted, or came again. */
 static void note_read(struct eng_responder *rs, const struct roce_pkt *pkt, bool again, rwy_time now)
 {
+	struct eng_rare *r = again ? eng_rare_of(rs) : eng_rare_take(rs);
+
+	if (!r)
+		return;
 	if (!again)
-		rs->read[rs->reads_asked++ % ENG_READS] =
+		r->read[r->reads_asked++ % ENG_READS] =
 		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
 	if (pkt->psn != rs->resp.start || (again && !rs->resp.rd_n))
 		return;
-	rs->copy_gap = again ? rwy_time_max(rs->copy_gap, rwy_since(rs->copy_at, now)) : 0;
-	rs->copy_at = now;
+	r->copy_gap = again ? rwy_time_max(r->copy_gap, rwy_since(r->copy_at, now)) : 0;
+	r->copy_at = now;
 }
 
 void eng_responder_accept(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
@@ -111,10 +118,14 @@ static void restart_connection(struct eng_responder *rs, const struct roce_pkt *
 
 void eng_responder_unpark(struct eng_responder *rs, rwy_time now)
 {
-	struct rwy_bufq q = rs->parked;
+	struct eng_rare *r = eng_rare_of(rs);
+	struct rwy_bufq q;
 	struct rwy_buf *b;
 
-	rs->parked = (struct rwy_bufq){0};
+	if (!r)
+		return;
+	q = r->parked;
+	r->parked = (struct rwy_bufq){0};
 	while ((b = rwy_bufq_pop(&q))) {
 		struct roce_pkt pkt;
 
@@ -131,9 +142,10 @@ static void park_request(struct eng_responder *rs, const struct roce_pkt *pkt, s
     const struct roce_resp_act *act, rwy_time now)
 {
 	struct eng *e = rs->side.e;
+	struct eng_rare *r;
 	uint64_t *refused;
 
-	if (rs->parked.n >= ENG_PARKED_MAX) {
+	if (rs->rare->parked.n >= ENG_PARKED_MAX) {
 		eng_drop(e, b, &e->c.drop_too_many_outstanding);
 		return;
 	}
@@ -143,8 +155,13 @@ static void park_request(struct eng_responder *rs, const struct roce_pkt *pkt, s
 		eng_drop(e, b, refused);
 		return;
 	}
+	r = eng_rare_take(rs);
+	if (!r) {
+		eng_drop(e, b, &e->c.drop_no_buffer);
+		return;
+	}
 	eng_mem_charge(&rs->side, ENG_MEM_PARKED, eng_buf_cost(e, b));
-	rwy_bufq_push(&rs->parked, b);
+	rwy_bufq_push(&r->parked, b);
 	e->c.parked++;
 	if (act->pmtu && roce_resp_set_pmtu(&rs->resp, act->pmtu))
 		eng_responder_unpark(rs, now);
@@ -275,10 +292,20 @@ __attribute__((noinline)) static void note_no_memory(
 	eng_cnp_send(rs, now);
 }
 
+/* The request will need the rare part of its side, and there is no memory for it. */
+static bool lacks_rare(struct eng_responder *rs, const struct roce_pkt *pkt)
+{
+	return rs->rare == &eng_rare_none &&
+	       (((pkt->psn - rs->resp.start) & ROCE_PSN_MASK) < ENG_EARLY ||
+	           pkt->info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(pkt->info)) &&
+	       !eng_rare_take(rs);
+}
+
 /*
  * Counter of a request for which there is no memory; NULL: there is. It is dropped before it is
  * accepted. A NAK names it when there is room, and a CNP asks the host to slow down. Without memory
- * for a flow the host sends it again by itself; without a tunnel eng_responder_accept ends it.
+ * for a flow, or for what its side seldom needs, the host sends it again by itself; without a
+ * tunnel eng_responder_accept ends it.
  */
 static inline uint64_t *no_memory(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
@@ -286,7 +313,8 @@ static inline uint64_t *no_memory(struct eng_responder *rs, const struct roce_pk
 
 	if (counter)
 		note_no_memory(rs, pkt, now);
-	else if (!(rs->requests ? wan_tx_reserve(rs->requests) : eng_responder_open(rs, now)) &&
+	else if ((!(rs->requests ? wan_tx_reserve(rs->requests) : eng_responder_open(rs, now)) ||
+	             lacks_rare(rs, pkt)) &&
 	         eng_wan(&rs->side))
 		counter = &rs->side.e->c.drop_no_buffer;
 	return counter;
@@ -326,6 +354,8 @@ static uint64_t *begin_again(
 		return &e->c.drop_read_on_its_way;
 	if (e->settle.state >= ENG_CLOSING)
 		return &e->c.drop_draining;
+	if (!eng_rare_take(rs))
+		return &e->c.drop_no_buffer;
 	restart_connection(rs, pkt, now);
 	full = no_memory(rs, pkt, now);
 	if (!full)

@@ -40,7 +40,8 @@ static bool make_place(struct eng *e, struct eng_host *h, rwy_time now)
 
 	if (eng_half_open_admits(e, h->tenant, h))
 		return true;
-	if (!oldest || now - oldest->half_since < HALF_OPEN_PATIENCE || oldest->side.state == ENG_R_RESUMING)
+	if (!oldest || now - oldest->rare->half_since < HALF_OPEN_PATIENCE ||
+	    oldest->side.state == ENG_R_RESUMING)
 		return false;
 	e->c.half_open_replaced++;
 	eng_responder_free(oldest, now);
@@ -63,6 +64,20 @@ static void refuse_side(struct eng *e, const struct eng_key *k, uint64_t *counte
 	(*counter)++;
 	eng_record_key(e, k, false,
 	    &(struct eng_record){.kind = ENG_REC_REFUSED, .value = eng_counter_number(e, counter)}, now);
+}
+
+/* Zeroed, with a rare part, for a connection begins; NULL: no memory. */
+static struct eng_responder *make_side(struct eng *e)
+{
+	struct eng_responder *rs = rwy_slab_get(&e->responder_slab);
+
+	if (!rs)
+		return NULL;
+	rs->rare = &eng_rare_none;
+	if (eng_rare_take(rs))
+		return rs;
+	rwy_slab_put(&e->responder_slab, rs);
+	return NULL;
 }
 
 struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
@@ -90,7 +105,7 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 		return NULL;
 	}
 	placed = host && eng_place_enter(e, k, false);
-	rs = placed ? rwy_slab_get(&e->responder_slab) : NULL;
+	rs = placed ? make_side(e) : NULL;
 	if (!rs) {
 		eng_place_leave(e, k, false);
 		refuse_side(e, k, host && !placed ? &e->c.drop_flow_table_full : &e->c.drop_no_buffer, now);
@@ -117,9 +132,10 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 
 void eng_responder_drop_parked(struct eng_responder *rs)
 {
+	struct eng_rare *r = eng_rare_of(rs);
 	struct rwy_buf *b;
 
-	while ((b = rwy_bufq_pop(&rs->parked))) {
+	while (r && (b = rwy_bufq_pop(&r->parked))) {
 		eng_mem_release(&rs->side, ENG_MEM_PARKED, eng_buf_cost(rs->side.e, b), 1);
 		rwy_buf_free(&rs->side.e->bufs, b);
 	}
@@ -163,6 +179,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 		eng_pair_undo(rs->requester);
 	if (eng_unpaired(&rs->side))
 		eng_count_half_open(rs, -1);
+	eng_rare_free(rs);
 	eng_mem_wait_end(&rs->side);
 	eng_remove(e, &rs->side);
 	eng_host_put(e, rs->side.host);
@@ -227,7 +244,8 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 	eng_reservation_enter(&rs->side, rs->requests);
 	/* The far host may answer a READ, or fail, before it takes what follows. */
 	wan_tx_bulk(rs->requests);
-	rs->early_seq = 0;
+	if (eng_rare_of(rs))
+		eng_rare_of(rs)->early_seq = 0;
 	return true;
 }
 
@@ -248,9 +266,10 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	eng_responder_enter(rs, ENG_R_WAITING);
 	rs->ack_blocked = false;
 	rs->acked_at = rs->suppress_until = 0;
-	rs->reads_asked = 0;
-	rs->copy_gap = 0;
-	rs->early_known = 0;
+	if (eng_rare_of(rs)) {
+		eng_rare_of(rs)->reads_asked = eng_rare_of(rs)->early_known = 0;
+		eng_rare_of(rs)->copy_gap = 0;
+	}
 	rs->taken_over = 0;
 	rs->refused_at = 0;
 	rs->settle_psn = first;

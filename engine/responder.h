@@ -78,6 +78,14 @@ void eng_responder_learn_header(
  * it. */
 #define ENG_NAKS_MAX 5
 
+/* --- rare.c: what a connection seldom needs --- */
+/* Its rare part, made if there is none; NULL: no memory. */
+struct eng_rare *eng_rare_take(struct eng_responder *rs);
+/* Frees it; the queues and rings in it are empty. */
+void eng_rare_free(struct eng_responder *rs);
+/* The connection is quiet: frees it if nothing is in it that may be needed yet. */
+void eng_rare_rest(struct eng_responder *rs);
+
 /* --- open_info.c --- */
 /*
  * Writes the open information of the flow of requests, or of that of copies, WAN_OPEN_MAX bytes at
@@ -260,7 +268,7 @@ static inline bool eng_read_would_wait(const struct eng_responder *rs)
 void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b);
 /* original: the value before the operation, from the ATOMIC ACK. */
 void eng_responder_keep_atomic(struct eng_responder *rs, roce_psn psn, uint64_t original);
-/* The kept response of this PSN in rs->reads or rs->atomics; NULL: not kept. */
+/* The kept response of this PSN in rs->rare, its reads or atomics; NULL: not kept. */
 const struct eng_kept *eng_responder_kept(
     const struct eng_responder *rs, const struct eng_keptq *q, roce_psn psn);
 /* The response kept after k; NULL: no more. */

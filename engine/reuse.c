@@ -95,8 +95,8 @@ static enum same_read compare_read(
 /* Another READ was answered at this PSN. */
 static bool other_read(const struct eng_responder *rs, const struct roce_pkt *pkt)
 {
-	for (uint32_t i = 0; i < ENG_READS && i < rs->reads_asked; i++)
-		if (compare_read(rs, &rs->read[i], pkt) == OTHER_READ)
+	for (uint32_t i = 0; i < ENG_READS && i < rs->rare->reads_asked; i++)
+		if (compare_read(rs, &rs->rare->read[i], pkt) == OTHER_READ)
 			return true;
 	return false;
 }
@@ -120,8 +120,8 @@ static bool other_request(const struct question *q)
 	        q->verdict != ROCE_RESP_DUP_ATOMIC) ||
 	    (rs->resp.acked != rs->resp.start && !roce_psn_before(pkt->psn, rs->resp.acked)))
 		return false;
-	if (early < ENG_EARLY && rs->early_known >> early & 1)
-		return rs->early_crc[early] != roce_content_crc(pkt);
+	if (early < ENG_EARLY && rs->rare->early_known >> early & 1)
+		return rs->rare->early_crc[early] != roce_content_crc(pkt);
 	if (q->verdict == ROCE_RESP_DUP_READ && other_read(rs, pkt))
 		return true;
 	b = custody_at(rs, pkt->psn);
@@ -180,9 +180,9 @@ static bool repeated_read(const struct question *q)
 
 	if (q->verdict != ROCE_RESP_DUP_READ || !eng_responder_has_answer(rs, pkt->psn))
 		return false;
-	for (uint32_t i = 0; i < ENG_READS && i < rs->reads_asked; i++)
-		if (compare_read(rs, &rs->read[i], pkt) == SAME_READ)
-			return pkt->psn != rs->read[i].psn || pkt->psn != rs->resp.start;
+	for (uint32_t i = 0; i < ENG_READS && i < rs->rare->reads_asked; i++)
+		if (compare_read(rs, &rs->rare->read[i], pkt) == SAME_READ)
+			return pkt->psn != rs->rare->read[i].psn || pkt->psn != rs->resp.start;
 	return false;
 }
 
@@ -289,11 +289,12 @@ bool eng_reuse_ack_in_flight(
 bool eng_reuse_answer_in_flight(
     const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now)
 {
-	rwy_dur wait = rwy_time_min(rs->copy_gap + rs->copy_gap / 4, ANSWER_IN_FLIGHT);
+	const struct eng_rare *r = rs->rare;
+	rwy_dur wait = rwy_time_min(r->copy_gap + r->copy_gap / 4, ANSWER_IN_FLIGHT);
 
-	return v == ROCE_RESP_DUP_READ && rs->reads_asked && rs->reads_asked <= ENG_READS &&
-	       pkt->psn == rs->resp.start && compare_read(rs, &rs->read[0], pkt) == SAME_READ &&
-	       rwy_since(rs->served_at, now) < wait;
+	return v == ROCE_RESP_DUP_READ && r->reads_asked && r->reads_asked <= ENG_READS &&
+	       pkt->psn == rs->resp.start && compare_read(rs, &r->read[0], pkt) == SAME_READ &&
+	       rwy_since(r->served_at, now) < wait;
 }
 
 bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now)

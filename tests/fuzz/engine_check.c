@@ -11,10 +11,10 @@ static void check_responder(const struct eng_responder *rs, uint64_t *custody, u
 	CHECK(!rs->requester || !rs->local_qpn || rs->requester->side.key.qpn == rs->local_qpn);
 	CHECK(rs->custody_bufs == (rs->requests ? wan_tx_queued(rs->requests) : 0));
 	CHECK(rs->custody <= rs->side.e->cfg.memory_conn);
-	CHECK(rs->parked.n <= ENG_PARKED_MAX);
+	CHECK(rs->rare->parked.n <= ENG_PARKED_MAX);
 	CHECK(rs->side.state != ENG_R_NEW ||
-	      (!rs->requests && !rs->reads.n && !rs->atomics.n && !rs->parked.n));
-	CHECK(!rs->reads.n || rs->kept_next);
+	      (!rs->requests && !rs->rare->reads.n && !rs->rare->atomics.n && !rs->rare->parked.n));
+	CHECK(!rs->rare->reads.n || rs->rare->kept_next);
 }
 
 static void check_requester(const struct eng_requester *rq, uint32_t *learning)
@@ -47,8 +47,8 @@ void fz_check(struct site *s)
 				continue;
 			}
 			check_responder(rs, &custody, &half_open);
-			kept += rs->kept;
-			keepers += rs->kept_next != NULL;
+			kept += rs->rare->kept;
+			keepers += rs->rare->kept_next != NULL;
 		}
 	CHECK(sides == e->sides && sides <= CONNS_MAX);
 	CHECK(half_open == e->half_open);

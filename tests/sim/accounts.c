@@ -68,16 +68,16 @@ static bool add_responder(struct sum *s, const struct eng_responder *rs)
 	s->kind[rs->custody_kind] += rs->custody;
 	s->bufs[rs->custody_kind] += rs->custody_bufs;
 	s->kind[ENG_MEM_PARKED] +=
-	    queue_cost(e, &rs->parked) + (rs->dreq_waits ? eng_buf_cost(e, rs->dreq.b) : 0);
-	s->bufs[ENG_MEM_PARKED] += rs->parked.n + rs->dreq_waits;
-	s->kind[ENG_MEM_COPIES] += queue_cost(e, &rs->ahead);
-	s->bufs[ENG_MEM_COPIES] += rs->ahead.n;
+	    queue_cost(e, &rs->rare->parked) + (rs->dreq_waits ? eng_buf_cost(e, rs->rare->dreq.b) : 0);
+	s->bufs[ENG_MEM_PARKED] += rs->rare->parked.n + rs->dreq_waits;
+	s->kind[ENG_MEM_COPIES] += queue_cost(e, &rs->rare->ahead);
+	s->bufs[ENG_MEM_COPIES] += rs->rare->ahead.n;
 	if (rs->copy) {
 		s->kind[ENG_MEM_COPIES] += rs->copy->bytes + queue_cost(e, &rs->copy->answers);
 		s->bufs[ENG_MEM_COPIES] += rs->copy->bufs + rs->copy->answers.n;
 	}
-	s->kind[ENG_MEM_ANSWERS] += rs->kept;
-	s->bufs[ENG_MEM_ANSWERS] += rs->reads.n;
+	s->kind[ENG_MEM_ANSWERS] += rs->rare->kept;
+	s->bufs[ENG_MEM_ANSWERS] += rs->rare->reads.n;
 	/*
 	 * What a standby has stored may be more by what was delivered when the active gateway died,
 	 * for that was not said yet.

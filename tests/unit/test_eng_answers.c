@@ -241,6 +241,7 @@ static struct eng_responder *responder(uint32_t qpn)
 /* A kept answer that has changed in memory gets no new ICRC: the host gets an error. */
 static void test_damaged_read(void **state)
 {
+	const struct eng_keptq *kept;
 	struct eng_responder *rs;
 	struct rwy_buf *b;
 	unsigned served;
@@ -248,7 +249,8 @@ static void test_damaged_read(void **state)
 	reads(0x50, 7, 10);
 	rs = responder(0x50);
 	assert_non_null(rs);
-	b = rs->reads.at[(rs->reads.head + rs->reads.n - 1) & (rs->reads.cap - 1)].buf;
+	kept = &rs->rare->reads;
+	b = kept->at[(kept->head + kept->n - 1) & (kept->cap - 1)].buf;
 	b->data[b->len - 20] ^= 1;
 	ask(0x50, ROCE_RC_READ_REQ, 17); /* one that waits, see last_again */
 	eng_pair_run(4 * RWY_MS);

@@ -228,7 +228,7 @@ static void test_report_start(void **state)
 	rq = (const struct eng_requester *)eng_find(site[1].e, &k, true);
 	assert_non_null(rq);
 	eng_pair_cut(true);
-	no_memory_after(2, 9); /* the other side and the flow of responses are made */
+	no_memory_after(3, 9); /* the other side, its rare part and the flow of responses are made */
 	send_of(&ack_b, 0);
 	no_memory_after(0, 0);
 	assert_true(rq->responses && rq->responses_sent == 1);
