@@ -45,14 +45,17 @@ RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_
 RWY_PREFETCHER void wan_fetch_sent(const struct wan_tunnel *t, const struct wan_sent *e)
 {
 	if (e->flags & WAN_S_DATA && WAN_SLOT(e->flow) < t->tx_cap)
-		rwy_prefetch(t->tx[WAN_SLOT(e->flow)].f, WAN_TX_LINES - 1);
+		rwy_prefetch(t->tx[WAN_SLOT(e->flow)].f, WAN_TX_LINES);
 }
 
 static inline void wan_fetch_user(const struct wan_tunnel *t, const struct wan_sent *e)
 {
 	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(t, e->flow) : NULL;
 
-	if (f && t->cfg.ops->tx_ahead)
+	if (!f)
+		return;
+	__builtin_prefetch(&f->ring[e->seq & f->mask]);
+	if (t->cfg.ops->tx_ahead)
 		t->cfg.ops->tx_ahead(t->cfg.ctx, f->user);
 }
 
@@ -73,6 +76,14 @@ static inline const struct wan_rxflow *wan_fetch_received(const struct wan_tunne
 	f = place < t->rx_cap ? t->rx[place].f : NULL;
 	rwy_prefetch(f, WAN_RXFLOW_LINES);
 	return f;
+}
+
+/* Prefetches what a flow that was fetched before leads to. */
+static inline void wan_fetch_rx_user(const struct wan_tunnel *t, const struct wan_rxflow *f)
+{
+	__builtin_prefetch(&f->ring[f->next & f->mask]);
+	if (t->cfg.ops->rx_ahead)
+		t->cfg.ops->rx_ahead(t->cfg.ctx, f->user);
 }
 
 #endif

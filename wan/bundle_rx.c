@@ -45,11 +45,11 @@ static void fetch_flows(const struct wan_tunnel *t, const struct packet *v, unsi
 
 static void fetch_users(const struct wan_tunnel *t, const struct packet *v, unsigned n)
 {
-	for (unsigned i = 0; i < n && t->cfg.ops->rx_ahead; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		const struct wan_rxflow *f = wan_rx_find(t, v[i].d.flow);
 
 		if (f)
-			t->cfg.ops->rx_ahead(t->cfg.ctx, f->user);
+			wan_fetch_rx_user(t, f);
 	}
 }
 

@@ -57,12 +57,12 @@ struct wan_againq {
 };
 
 /* --- flows ------------------------------------------------------------------------------------ */
-/* places of a flow's own ring; a larger one is malloced while it is needed */
+/* places of a small ring, a cache line; a larger one is malloced while it is needed */
 #define WAN_RING_SMALL 8
 
 /*
- * A packet touches the first lines: with many flows they come from memory. `ring` is `small`, or a
- * larger one (flow_ring.c).
+ * A packet touches nearly all of it, and a line of its ring: with many flows they come from memory.
+ * A flow that is quiet has no ring (flow_ring.c): then mask is 0, and the one place is empty.
  */
 struct wan_txflow {
 	struct wan_tunnel *t;
@@ -86,7 +86,10 @@ struct wan_txflow {
 	bool ends;  /* the newest buffer ended a message (wan/fec/fec.h) */
 	bool order; /* an order flow (order.h): without a user; muted */
 	bool named; /* the peer may wait for this flow: it must hear of an ABORT */
-	bool ctl_dirty, close_sent, close_acked;
+	bool ctl_dirty;
+	bool close_sent : 1, close_acked : 1;
+	/* no memory for its open information: nothing is sent until a tick finds some */
+	bool unnamed : 1;
 	uint8_t info_len;
 	uint8_t next_frag; /* next fragment of the buffer next_send */
 	int32_t deficit;
@@ -96,22 +99,25 @@ struct wan_txflow {
 	uint64_t bytes;          /* bytes in custody */
 	uint64_t out;            /* bytes sent in this session; a partly sent buffer counts whole */
 	uint64_t window;         /* bound on `out` set by the peer; 0: none */
-	struct rwy_buf *small[WAN_RING_SMALL];
-	uint64_t run; /* line 3: bytes sent since the flow last became busy */
+	uint64_t run;            /* line 2: bytes sent since the flow last became busy */
 	/* No buffer from here on is acknowledged: they need not be looked at, for they are cold. */
 	uint64_t acked_end;
 	/* rate of the far host, bytes a second, reported by the peer; 0: unknown */
 	uint64_t drain_Bps;
 	struct rwy_after sent_after; /* of the latest buffer sent that named something */
 	struct wan_txflow *ctl_next; /* link of the control list */
-	struct wan_txflow *ahead_next, *ahead_prev;
-	struct wan_txflow *retired_next;
-	uint8_t info[WAN_OPEN_MAX];
+	union {
+		struct wan_txflow *ahead_next;
+		struct wan_txflow *retired_next; /* when it is dead */
+	};
+	struct wan_txflow *ahead_prev;
+	/* Open information, room for WAN_OPEN_MAX; NULL: the peer has it; the flow was quiet. */
+	uint8_t *info;
 };
 static_assert(offsetof(struct wan_txflow, open_acked) == RWY_CACHE_LINE &&
-                  offsetof(struct wan_txflow, small) == 2 * RWY_CACHE_LINE &&
-                  offsetof(struct wan_txflow, run) == (WAN_TX_LINES - 1) * RWY_CACHE_LINE,
-    "a packet touches the first lines");
+                  offsetof(struct wan_txflow, run) == 2 * RWY_CACHE_LINE &&
+                  sizeof(struct wan_txflow) == WAN_TX_LINES * RWY_CACHE_LINE,
+    "a packet touches nearly all of it");
 /* A buffer in custody uses three words of rwy_buf. w0: bitmap of acknowledged fragments; w1: bitmap
  * of fragments of which one of two copies was lost; w2: the fields below. */
 #define WAN_W2(fsize, n) ((uint64_t)(fsize) | (uint64_t)(n) << 16)
@@ -146,8 +152,7 @@ struct wan_rxflow {
 	uint32_t rate_no;           /* of what wan_rx_window last set; 0: nothing yet */
 	/* an earlier RATE was acknowledged after the last one was sent */
 	bool rate_doubt;
-	uintptr_t small[WAN_RING_SMALL];
-	uint64_t final; /* line 3 */
+	uint64_t final; /* line 2 */
 	struct wan_rxflow *rate_next;
 	struct wan_rxflow *close_next, *retired_next;
 	struct wan_rxflow *wait_next;
@@ -155,9 +160,9 @@ struct wan_rxflow {
 	uint32_t order_at; /* an order flow: offset of the entry that it waits for */
 };
 static_assert(offsetof(struct wan_rxflow, bytes) == RWY_CACHE_LINE &&
-                  offsetof(struct wan_rxflow, small) == 2 * RWY_CACHE_LINE,
-    "a packet touches three lines");
-#define WAN_RXFLOW_LINES 3
+                  offsetof(struct wan_rxflow, final) == 2 * RWY_CACHE_LINE,
+    "a packet touches two lines, and one of the ring");
+#define WAN_RXFLOW_LINES 2
 
 /* A row of the receiver's table. */
 enum wan_slot_state { WAN_SLOT_NEW, WAN_SLOT_LIVE, WAN_SLOT_ENDED };
@@ -205,13 +210,20 @@ void wan_again_clear(struct wan_againq *q);
 void wan_again_fini(struct wan_againq *q);
 
 /* flow_ring.c */
-/* Doubles the ring. False: no memory, nothing has changed. */
+/* Doubles the ring, or takes a small one. False: no memory, nothing has changed. */
 RWY_MUST_CHECK bool wan_tx_ring_grow(struct wan_txflow *f);
 /* Makes the ring reach buffer `seq`, not before `delivered`. False: likewise. */
 RWY_MUST_CHECK bool wan_rx_ring_reach(struct wan_rxflow *f, uint64_t seq);
-/* New flows without a buffer, with their own rings; NULL: no memory. Free returns them. */
+/* New flows without a buffer and without a ring; NULL: no memory. Free returns them. */
 struct wan_txflow *wan_tx_flow_new(struct wan_tunnel *t);
 struct wan_rxflow *wan_rx_flow_new(struct wan_tunnel *t);
+/* There is room in the ring for one buffer more. False: no memory. */
+static inline bool wan_tx_ring_room(struct wan_txflow *f)
+{
+	return (f->mask && f->end - f->base <= f->mask) || wan_tx_ring_grow(f);
+}
+/* There is room for open information. False: no memory. */
+RWY_MUST_CHECK bool wan_tx_info_room(struct wan_txflow *f);
 void wan_tx_flow_free(struct wan_txflow *f);
 void wan_rx_flow_free(struct wan_rxflow *f);
 
@@ -229,6 +241,8 @@ bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t count, rwy_
 void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now);
 /* CLOSE or ABORT was acknowledged: the flow may be freed. */
 void wan_tx_on_ctl_acked(struct wan_txflow *f, bool abort);
+/* Looks again for memory for flows marked unnamed. */
+void wan_tx_name(struct wan_tunnel *t, rwy_time now);
 /* Resets all flows marked broken. */
 void wan_tx_broken(struct wan_tunnel *t, rwy_time now);
 /* The credit of the tunnel has grown: schedules all flows that can send. */

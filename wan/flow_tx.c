@@ -66,6 +66,10 @@ int wan_tx_open(
 	f = wan_tx_flow_new(t);
 	if (!f)
 		return RWY_ENOMEM;
+	if (!wan_tx_ring_room(f) || (len && !wan_tx_info_room(f))) {
+		wan_tx_flow_free(f);
+		return RWY_ENOMEM;
+	}
 	struct wan_txslot *s = &t->tx[t->tx_free - 1];
 
 	f->id = (t->tx_free - 1) | (uint32_t)s->use << WAN_SLOT_BITS;
@@ -183,7 +187,7 @@ static void note_run(struct wan_txflow *f)
 
 bool wan_tx_reserve(struct wan_txflow *f)
 {
-	return !f->broken && (f->end - f->base <= f->mask || wan_tx_ring_grow(f));
+	return !f->broken && wan_tx_ring_room(f);
 }
 
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now)
@@ -429,6 +433,37 @@ static void deliver_executed(struct wan_txflow *f, rwy_time now)
 		deliver_to(f, f->base + n, now);
 }
 
+/* After a restart of the peer. Without memory it is tried again at each tick. */
+static void open_again(struct wan_txflow *f, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (!muted(f) && t->cfg.ops->tx_reopen) {
+		f->unnamed = !wan_tx_info_room(f);
+		t->unnamed |= f->unnamed;
+		if (f->unnamed)
+			return;
+		size_t n = t->cfg.ops->tx_reopen(t->cfg.ctx, f->user, f->info, now);
+
+		f->info_len = (uint8_t)(n <= WAN_OPEN_MAX ? n : WAN_OPEN_MAX);
+	}
+	if (f->dead)
+		return;
+	activate(f);
+	close_step(f);
+}
+
+void wan_tx_name(struct wan_tunnel *t, rwy_time now)
+{
+	t->unnamed = false;
+	for (uint32_t i = 0; i < t->tx_cap; i++) {
+		struct wan_txflow *f = t->tx[i].f;
+
+		if (f && f->unnamed && !f->aborted)
+			open_again(f, now);
+	}
+}
+
 /* The peer has a new epoch and knows none of our flows: everything undelivered is sent again, with
  * new open information. */
 void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
@@ -454,15 +489,7 @@ void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 			die(f);
 			continue;
 		}
-		if (!muted(f) && t->cfg.ops->tx_reopen) {
-			size_t n = t->cfg.ops->tx_reopen(t->cfg.ctx, f->user, f->info, now);
-
-			f->info_len = (uint8_t)(n <= WAN_OPEN_MAX ? n : WAN_OPEN_MAX);
-		}
-		if (f->dead)
-			continue;
-		activate(f);
-		close_step(f);
+		open_again(f, now);
 	}
 }
 
@@ -480,6 +507,7 @@ void wan_tx_free_all(struct wan_tunnel *t)
 		f->active = f->ctl_dirty = false;
 	wan_tx_reap(t);
 	rwy_slab_fini(&t->tx_slab);
+	rwy_slab_fini(&t->ring_slab);
 	free(t->tx);
 	wan_again_fini(&t->again);
 	free(t->copies.v);

@@ -313,8 +313,8 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 	} else {
 		struct wan_path *p = wan_path_of(t, h.path);
 
-		if (f && t->cfg.ops->rx_ahead)
-			t->cfg.ops->rx_ahead(t->cfg.ctx, f->user);
+		if (f)
+			wan_fetch_rx_user(t, f);
 		if (h.flags & WAN_PKT_FEC && !wan_path_is_stream(p))
 			wan_fec_keep(&p->fec, h.pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
 		frames(t, p, h.pn, b, ecn, now);

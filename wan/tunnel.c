@@ -121,6 +121,7 @@ int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
 	}
 	t->tx_slab.size = rwy_slab_size(sizeof(struct wan_txflow));
 	t->rx_slab.size = rwy_slab_size(sizeof(struct wan_rxflow));
+	t->ring_slab.size = rwy_slab_size(WAN_RING_SMALL * sizeof(void *));
 	wan_hs_init(t, now);
 	*out = t;
 	return 0;
@@ -234,13 +235,15 @@ void wan_tick(struct wan_tunnel *t, rwy_time now)
 		wan_ctl_rescan(t, now);
 	if (t->broken)
 		wan_tx_broken(t, now);
+	if (t->unnamed)
+		wan_tx_name(t, now);
 	wan_tx_reap(t);
 	wan_rx_reap(t);
 }
 
 rwy_time wan_next(const struct wan_tunnel *t)
 {
-	rwy_time next = t->rescan || t->broken || maps_short(t) ? 0 : wan_send_next(t);
+	rwy_time next = t->rescan || t->broken || t->unnamed || maps_short(t) ? 0 : wan_send_next(t);
 
 	for (unsigned i = 0; runs(t) && i < t->paths; i++) {
 		next = rwy_time_min(next, wan_loss_next(&t->path[i]));

@@ -134,6 +134,7 @@ struct wan_tunnel {
 	struct wan_cfg cfg;
 	rwy_time since; /* time of the last up/down change; before the first: creation */
 	bool broken;    /* a tx flow is broken */
+	bool unnamed;   /* a tx flow is unnamed */
 	bool dgram_turn;
 	bool credit_dirty;
 	bool stirred;   /* a function of wan.h was called since wan_note_quiet */
@@ -162,6 +163,7 @@ struct wan_tunnel {
 	struct wan_sched sched;                 /* flows with data to send */
 	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to report */
 	struct rwy_slab tx_slab, rx_slab;       /* flows */
+	struct rwy_slab ring_slab;              /* their small rings */
 	struct wan_txflow *tx_retired;          /* flows that ended; freed when no list has them */
 
 	struct wan_againq again;   /* lost fragments to retransmit */
@@ -285,7 +287,7 @@ static inline bool wan_tx_has_credit(const struct wan_txflow *f)
 /* A buffer waits, and the peer has room for it in this flow. */
 static inline bool wan_tx_sendable(const struct wan_txflow *f)
 {
-	if (f->dead || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
+	if (f->dead || f->unnamed || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
 		return false;
 	if (f->t->ordered && !f->next_frag && wan_after_leaves_room(f))
 		return false;

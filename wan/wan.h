@@ -293,8 +293,11 @@ void wan_tx_class(struct wan_txflow *f, unsigned id);
  * eighth of the tunnel's credit to flows that are not bulk, and these go on when no more is left.
  */
 void wan_tx_bulk(struct wan_txflow *f);
-#define WAN_TX_LINES 4 /* cache lines of a flow that a buffer touches, from the first on */
-/* A flow has been quiet for a while: gives memory back that it does not need now. */
+#define WAN_TX_LINES 3 /* cache lines of a flow */
+/*
+ * A flow has been quiet for a while: gives memory back that it does not need now. Not for one that
+ * wan_tx_close will end: after a restart of the peer nobody is asked how to open that again.
+ */
 void wan_tx_rest(struct wan_txflow *f);
 void wan_rx_rest(struct wan_rxflow *f);
 /* Takes ownership of b until it is delivered. Never fails and never drops: the caller bounds the

@@ -53,11 +53,11 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
 	return fails() ? NULL : __real_aligned_alloc(align, size);
 }
 
-/* Flows come in chunks, and rings are in them: the next flow needs a chunk. */
+/* Flows and small rings come in chunks: the next one needs a chunk. */
 static void use_up_flows(struct wan_tunnel *t)
 {
-	t->tx_slab.free = t->rx_slab.free = NULL;
-	t->tx_slab.left = t->rx_slab.left = 0;
+	t->tx_slab.free = t->rx_slab.free = t->ring_slab.free = NULL;
+	t->tx_slab.left = t->rx_slab.left = t->ring_slab.left = 0;
 }
 
 static void no_memory_after(unsigned some, unsigned many)
@@ -199,7 +199,7 @@ static void test_more_requests(void **state)
 {
 	connect_and_rest();
 	eng_pair_cut(true);
-	no_memory_after(1, 1); /* the first is for the flow */
+	no_memory_after(3, 1); /* the first ones are for the flow */
 	for (roce_psn psn = 1; psn <= 20; psn++)
 		send_of(&send_a, psn);
 	assert_int_equal(lack, 0);
@@ -228,7 +228,7 @@ static void test_report_start(void **state)
 	rq = (const struct eng_requester *)eng_find(site[1].e, &k, true);
 	assert_non_null(rq);
 	eng_pair_cut(true);
-	no_memory_after(3, 9); /* the other side, its rare part and the flow of responses are made */
+	no_memory_after(5, 9); /* the other side and the flow of responses are made */
 	send_of(&ack_b, 0);
 	no_memory_after(0, 0);
 	assert_true(rq->responses && rq->responses_sent == 1);
@@ -239,6 +239,74 @@ static void test_report_start(void **state)
 	eng_pair_run(RWY_SEC);
 	assert_int_equal(rq->reported_seq, 1);
 	assert_int_equal(site[0].of[0].ack_psn, 0);
+}
+
+/* Host A has sent to B, B has answered, and both have been quiet for a while. */
+static void connect_and_be_quiet(void)
+{
+	send_of(&send_a, 0);
+	eng_pair_run(20 * RWY_MS);
+	send_of(&ack_b, 0);
+	eng_pair_run(8 * RWY_SEC);
+	assert_int_equal(site[0].of[0].ack_psn, 0);
+}
+
+/* A flow has no ring and does not know what it was opened with. */
+static bool rests(const struct wan_txflow *f)
+{
+	return !f->mask && !f->info;
+}
+
+/*
+ * A quiet connection gives memory back, and takes it again. Where there is none its host's request
+ * is dropped, and the next one taken.
+ */
+static void test_quiet(void **state)
+{
+	const bool lacking = *state;
+	struct eng_responder *rs;
+
+	connect_and_be_quiet();
+	rs = eng_side_of_a();
+	assert_ptr_equal(rs->rare, &eng_rare_none);
+	assert_true(rests(rs->requests));
+	if (lacking) {
+		no_memory_after(0, 1);
+		send_of(&send_a, 1);
+		assert_int_equal(lack, 0);
+		assert_int_equal(eng_counters(site[0].e)->drop_no_buffer, 1);
+	}
+	send_of(&send_a, 1);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[1].psn_of[QPN_B], 1);
+	assert_int_equal(site[0].of[0].ack_psn, 1);
+	assert_int_equal(site[0].of[0].naks, 0);
+	send_of(&read_a, 2);
+	eng_pair_run(20 * RWY_MS);
+	send_of(&answer_b, 2);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[0].responses, 1);
+	eng_pair_run(70 * RWY_SEC);
+	assert_ptr_equal(rs->rare, &eng_rare_none); /* the answer is not kept any longer */
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
+}
+
+/* The far gateway restarts, and there is no memory to open the quiet flow again: a tick does so. */
+static void test_open_again(void **state)
+{
+	struct wan_txflow *f;
+
+	connect_and_be_quiet();
+	f = eng_side_of_a()->requests;
+	no_memory_after(0, 1);
+	wan_tx_restart(site[0].e->tunnel[0].wan, eng_now);
+	assert_int_equal(lack, 0);
+	assert_true(f->unnamed && !f->info);
+	eng_pair_run(20 * RWY_MS);
+	assert_true(!f->unnamed && f->info);
+	send_of(&send_a, 1);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[1].psn_of[QPN_B], 1);
 }
 
 static int set_up_first(void **state)
@@ -260,6 +328,9 @@ int main(void)
 	    TEST(test_more_responses, eng_pair_set_up),
 	    TEST(test_more_requests, eng_pair_set_up),
 	    TEST(test_report_start, eng_pair_set_up),
+	    TEST(test_quiet, eng_pair_set_up),
+	    TEST(test_quiet, set_up_first),
+	    TEST(test_open_again, eng_pair_set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
