@@ -69,16 +69,22 @@ static bool expired(const struct eng_side *side, rwy_time now)
 	return idle && now - side->last > side->e->cfg.idle_expiry;
 }
 
-/* Memory that a quiet connection does not need. */
-static void rest(struct eng_side *side)
+/* Memory and flows that a quiet connection does not need. */
+static void rest(struct eng_side *side, rwy_time now)
 {
-	const struct eng_requester *rq = (const struct eng_requester *)side;
-	const struct eng_responder *rs = (const struct eng_responder *)side;
-	struct wan_txflow *tx = side->is_requester ? rq->responses : rs->requests;
-	struct wan_rxflow *rx = side->is_requester ? rq->requests : rs->responses;
+	struct eng_requester *rq = (struct eng_requester *)side;
+	struct eng_responder *rs = (struct eng_responder *)side;
+	struct wan_txflow *tx;
+	struct wan_rxflow *rx;
 
-	if (!side->is_requester)
-		eng_rare_rest((struct eng_responder *)side);
+	if (side->is_requester)
+		eng_requester_quiet(rq, now);
+	else
+		eng_rare_rest(rs);
+	if (!side->is_requester && !rs->resp.rd_n)
+		roce_resp_fini(&rs->resp);
+	tx = side->is_requester ? rq->responses : rs->requests;
+	rx = side->is_requester ? rq->requests : rs->responses;
 	if (tx)
 		wan_tx_rest(tx);
 	if (rx)
@@ -91,7 +97,7 @@ static void look_at_side(struct eng_side *side, rwy_time now)
 	struct eng_responder *rs = (struct eng_responder *)side;
 
 	if (now - side->last > QUIET && eng_wan(side))
-		rest(side);
+		rest(side, now);
 	if (side->is_requester)
 		return;
 	if (rs->rare->reads.cap && now - side->last > GIVEN_UP)

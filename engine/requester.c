@@ -140,6 +140,19 @@ void eng_requester_rest(struct eng_requester *rq, rwy_time now)
 	forget_requests(rq);
 }
 
+void eng_requester_quiet(struct eng_requester *rq, rwy_time now)
+{
+	if (rq->wait_n || rq->owes_control)
+		return;
+	if (rq->wait != &rq->wait_one)
+		free(rq->wait);
+	rq->wait = NULL;
+	rq->wait_head = rq->wait_cap = 0;
+	/* What is in custody, or will be, needs the flow. */
+	if (rq->side.state == ENG_Q_RUNNING && !rq->answering_bufs && !rq->reqr.q.n)
+		abort_responses(rq, now);
+}
+
 void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now)
 {
 	if (!eng_requester_tells(rq)) {

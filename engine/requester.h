@@ -60,6 +60,11 @@ static inline bool eng_requester_tells(const struct eng_requester *rq)
 void eng_requester_connected_anew(struct eng_requester *rq);
 /* Its flow has ended and it is not paired: it gives up its turn, and what it was to ask. */
 void eng_requester_rest(struct eng_requester *rq, rwy_time now);
+/*
+ * The connection is quiet: gives up its flow of responses, which opens again with the next one, and
+ * memory, if nothing is in them.
+ */
+void eng_requester_quiet(struct eng_requester *rq, rwy_time now);
 /* The tunnel is removed: frees the side, unless it still tells its host of a loss. */
 void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now);
 

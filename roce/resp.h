@@ -200,7 +200,7 @@ static inline bool roce_resp_lacks(const struct roce_resp *r, roce_psn psn)
 {
 	return r->state != ROCE_RS_UNCOUNTED && !roce_psn_before(psn, r->epsn);
 }
-/* Frees the ring. */
+/* Frees the ring: at the end, or when nothing is in it. */
 void roce_resp_fini(struct roce_resp *r);
 /* Requests accepted that the host has no ACK for; a READ counts once. */
 uint32_t roce_resp_unacked(const struct roce_resp *r);

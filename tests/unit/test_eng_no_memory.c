@@ -264,10 +264,14 @@ static bool rests(const struct wan_txflow *f)
 static void test_quiet(void **state)
 {
 	const bool lacking = *state;
+	const struct eng_key k = eng_key_of_a();
+	const struct eng_requester *rq;
 	struct eng_responder *rs;
 
 	connect_and_be_quiet();
 	rs = eng_side_of_a();
+	rq = (const struct eng_requester *)eng_find(site[1].e, &k, true);
+	assert_true(rq && rq->requests && !rq->responses && !rs->responses);
 	assert_ptr_equal(rs->rare, &eng_rare_none);
 	assert_true(rests(rs->requests));
 	if (lacking) {
@@ -286,6 +290,7 @@ static void test_quiet(void **state)
 	send_of(&answer_b, 2);
 	eng_pair_run(20 * RWY_MS);
 	assert_int_equal(site[0].responses, 1);
+	assert_true(rq->responses && rs->responses);
 	eng_pair_run(70 * RWY_SEC);
 	assert_ptr_equal(rs->rare, &eng_rare_none); /* the answer is not kept any longer */
 	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
