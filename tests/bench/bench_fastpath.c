@@ -31,7 +31,8 @@
  *
  * `state`: bytes that a gateway holds by malloc for the tunnel and its queue pairs, in the end, when
  * nothing is under way. Of one queue pair more: the difference of two runs. `quiet`, with --rest:
- * the same some seconds later, when quiet connections have given memory back.
+ * the same some seconds later, when quiet connections have given memory back; `spare`: the part of
+ * that which is ready for other connections.
  *
  * With --workers each gateway has several, and its ports as many queues (fp_workers.h): LAN ports
  * spread frames over them by RSS, and so does the WAN port, or gives each worker its datagrams, as a
@@ -51,11 +52,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/eng.h"
 #include "gateway/capture/capture.h"
 #include "gateway/datapath/sibling.h"
 #include "tests/bench/fp_reference.h"
 #include "tests/bench/fp_run.h"
 #include "tests/bench/fp_workers.h"
+#include "wan/tunnel.h"
 
 #define SLICES_MAX 32768
 #define BURST      32
@@ -270,17 +273,45 @@ static void print_harms(struct run *r, uint64_t hz)
 		print_harm(r, (enum fp_hostile)w, name[w], hz / 2);
 }
 
-/* Bytes that the program holds by malloc; packet buffers and journals are elsewhere. */
-static size_t heap(void)
+/* Adds bytes that malloc does not know of, and bytes of objects that were given back. */
+static void add_slab(const struct rwy_slab *s, size_t *mapped, size_t *spare)
 {
-	const struct mallinfo2 m = mallinfo2();
-
-	return m.uordblks + m.hblkhd;
+	*mapped += rwy_slab_mapped(s);
+	*spare += (size_t)s->freed * s->size;
 }
 
-/* What is left of it after a rest: the gateways' sweep comes to each connection in that time. */
-static size_t quiet(struct run *r, size_t before)
+static void add_engine(const struct eng *e, size_t *mapped, size_t *spare)
 {
+	add_slab(&e->responder_slab, mapped, spare);
+	add_slab(&e->requester_slab, mapped, spare);
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		const struct wan_tunnel *t = e->tunnel[i].wan;
+
+		if (!t)
+			continue;
+		add_slab(&t->tx_slab, mapped, spare);
+		add_slab(&t->rx_slab, mapped, spare);
+		add_slab(&t->ring_slab, mapped, spare);
+	}
+}
+
+/* Bytes that the gateways hold; packet buffers and journals are elsewhere. *spare: of them. */
+static size_t memory(const struct run *r, size_t *spare)
+{
+	const struct mallinfo2 m = mallinfo2();
+	size_t n = m.uordblks + m.hblkhd;
+
+	*spare = 0;
+	for (unsigned s = 0; s < FP_SITES; s++)
+		for (unsigned k = 0; k < r->f.lab.gw[s].app.workers; k++)
+			add_engine(r->f.lab.gw[s].app.worker[k]->eng, &n, spare);
+	return n;
+}
+
+/* What is left after a rest: the gateways' sweep comes to each connection in that time. */
+static void print_quiet(struct run *r, size_t before)
+{
+	size_t held, spare;
 	const unsigned full = r->f.lab.cfg.batch;
 	const uint64_t end = rte_rdtsc() + REST * rte_get_tsc_hz();
 
@@ -288,7 +319,8 @@ static size_t quiet(struct run *r, size_t before)
 	while (fp_before(end))
 		fp_run_batch(&r->f);
 	r->f.lab.cfg.batch = full;
-	return heap() - before;
+	held = memory(r, &spare) - before;
+	printf(", \"quiet\": %zu, \"spare\": %zu", held / FP_SITES, spare / FP_SITES);
 }
 
 /* The busiest worker sets the rate of a gateway. */
@@ -309,12 +341,12 @@ static int run(struct run *r, double seconds)
 {
 	const struct fp_stats *st;
 	uint64_t hz = rte_get_tsc_hz(), custody, end;
-	size_t held, before;
+	size_t held, before, spare;
 
 	fp_reference_init();
 	r->f.hosts = fp_hosts_new(&r->f.lab);
 	st = fp_hosts_stats(r->f.hosts);
-	before = heap();
+	before = memory(r, &spare);
 	fp_run_warm_up(&r->f);
 	end = rte_rdtsc() + (uint64_t)(seconds * (double)hz);
 	for (uint64_t next = 0; r->most ? counted < r->most : fp_before(end);) {
@@ -326,7 +358,7 @@ static int run(struct run *r, double seconds)
 	}
 	custody = fp_run_custody(&r->f, FP_A);
 	fp_run_drain(&r->f);
-	held = heap() - before;
+	held = memory(r, &spare) - before;
 	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->f.lab.cfg.payload, r->f.lab.cfg.qps,
 	    hz);
 	print_series("near", &near);
@@ -338,7 +370,7 @@ static int run(struct run *r, double seconds)
 	print_series("reference", &reference);
 	printf(", \"state\": %zu", held / FP_SITES);
 	if (rest)
-		printf(", \"quiet\": %zu", quiet(r, before) / FP_SITES);
+		print_quiet(r, before);
 	if (r->f.lab.cfg.hostile) {
 		print_harms(r, hz);
 		fp_run_drain(&r->f);
