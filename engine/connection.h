@@ -149,9 +149,10 @@ struct eng_leaving {
 };
 
 /*
- * What a responder side seldom needs: its connection began a moment ago, or its host READs, or is
- * behind in some way. It is taken when it is needed, and given back when the connection is quiet
- * (rare.c). Without one `rare` of a side is eng_rare_none, and nothing of this is there.
+ * The part of a responder side that is seldom needed: its connection began a moment ago, or its
+ * host READs, or is behind in some way. It is taken when it is needed, and given back when the
+ * connection is quiet (rare.c). Without one `rare` of a side is eng_rare_none, and nothing of this
+ * is there.
  */
 struct eng_rare {
 	uint32_t reads_asked;            /* READs of this incarnation */
@@ -183,11 +184,6 @@ struct eng_rare {
 	rwy_time withheld_at, withheld_told;
 	rwy_time np_at; /* when np_bytes was equal to `bytes` of the side */
 	uint64_t np_bytes;
-	/*
-	 * roce_content_crc of the requests at the first PSNs from resp.start on, and a bit for each
-	 * that came.
-	 */
-	uint32_t early_crc[ENG_EARLY], early_known;
 };
 extern const struct eng_rare eng_rare_none;
 
@@ -259,7 +255,7 @@ struct eng_responder {
 	bool causal_busy, causal_acked, causal_owed;
 	bool marked; /* the next beat acknowledges what is before mark_psn */
 	struct wan_rxflow *responses;
-	const struct eng_rare *rare; /* changed by eng_rare_of() and eng_rare_take() only */
+	const struct eng_rare *rare; /* rare.c sets it; changed by eng_rare_of() and _take() only */
 	rwy_time single_ack_at;      /* ACKs withheld: no single ACK before this */
 	roce_psn gap_low;            /* lowest PSN after nak_psn that the host sent since */
 	roce_psn settle_psn;         /* settling: its host had ACKs up to here at the begin */
@@ -272,6 +268,11 @@ struct eng_responder {
 	rwy_time taken_at;
 	rwy_dur withheld; /* how long `ack_blocked` was set in all, without the present time */
 	uint32_t withheld_times, naks_sent;
+	/*
+	 * roce_content_crc of the requests at the first PSNs from resp.start on, and a bit for each
+	 * that came. A quiet connection keeps them: its queue pair may begin again at any time.
+	 */
+	uint32_t early_crc[ENG_EARLY], early_known;
 };
 static_assert(
     offsetof(struct eng_responder, nh) == 2 * RWY_CACHE_LINE &&

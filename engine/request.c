@@ -13,12 +13,9 @@
 static void note_early(struct eng_responder *rs, const struct roce_pkt *pkt)
 {
 	uint32_t at = (pkt->psn - rs->resp.start) & ROCE_PSN_MASK;
-	struct eng_rare *r = eng_rare_take(rs);
 
-	if (!r)
-		return;
-	r->early_crc[at] = roce_content_crc(pkt);
-	r->early_known |= 1u << at;
+	rs->early_crc[at] = roce_content_crc(pkt);
+	rs->early_known |= 1u << at;
 }
 
 /* The READ was accepted, or came again. */
@@ -296,9 +293,7 @@ __attribute__((noinline)) static void note_no_memory(
 static bool lacks_rare(struct eng_responder *rs, const struct roce_pkt *pkt)
 {
 	return rs->rare == &eng_rare_none &&
-	       (((pkt->psn - rs->resp.start) & ROCE_PSN_MASK) < ENG_EARLY ||
-	           pkt->info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(pkt->info)) &&
-	       !eng_rare_take(rs);
+	       (pkt->info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(pkt->info)) && !eng_rare_take(rs);
 }
 
 /*

@@ -267,9 +267,10 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	rs->ack_blocked = false;
 	rs->acked_at = rs->suppress_until = 0;
 	if (eng_rare_of(rs)) {
-		eng_rare_of(rs)->reads_asked = eng_rare_of(rs)->early_known = 0;
+		eng_rare_of(rs)->reads_asked = 0;
 		eng_rare_of(rs)->copy_gap = 0;
 	}
+	rs->early_known = 0;
 	rs->taken_over = 0;
 	rs->refused_at = 0;
 	rs->settle_psn = first;

@@ -120,8 +120,8 @@ static bool other_request(const struct question *q)
 	        q->verdict != ROCE_RESP_DUP_ATOMIC) ||
 	    (rs->resp.acked != rs->resp.start && !roce_psn_before(pkt->psn, rs->resp.acked)))
 		return false;
-	if (early < ENG_EARLY && rs->rare->early_known >> early & 1)
-		return rs->rare->early_crc[early] != roce_content_crc(pkt);
+	if (early < ENG_EARLY && rs->early_known >> early & 1)
+		return rs->early_crc[early] != roce_content_crc(pkt);
 	if (q->verdict == ROCE_RESP_DUP_READ && other_read(rs, pkt))
 		return true;
 	b = custody_at(rs, pkt->psn);
