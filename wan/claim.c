@@ -235,6 +235,11 @@ void wan_proof_use(struct wan_tunnel *t, const struct wan_proof *p)
 	t->hs.peer_nonce = p->nonce;
 }
 
+void wan_claim_question(struct wan_tunnel *t, bool on)
+{
+	t->claim.question = on;
+}
+
 enum wan_claim wan_claimed(const struct wan_tunnel *t)
 {
 	return t->claim.own;

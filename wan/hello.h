@@ -71,11 +71,11 @@ bool wan_claim_on_gone(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_ti
 bool wan_claim_set(struct wan_tunnel *t, enum wan_claim own, rwy_time now);
 
 /* witness.c: claims of the peer */
-/* The gateway that sent the HELLO may not have the tunnel. */
 /* Another tunnel decides about this process, and has not yet, or believes another one. */
 bool wan_witness_waits(const struct wan_tunnel *t, const struct wan_f_hello *f);
-/* This witness cannot decide now, as its own claim is not granted. */
+/* This witness gives the tunnel to no other process now: it may have been replaced itself. */
 bool wan_witness_abstains(const struct wan_tunnel *t, const struct wan_f_hello *f);
+/* The gateway that sent the HELLO may not have the tunnel. */
 bool wan_witness_refuses(const struct wan_tunnel *t, const struct wan_f_hello *f);
 void wan_witness_refuse(struct wan_tunnel *t, const struct wan_path *p, const struct wan_f_hello *f);
 /* The HELLO, of the peer that we believe, asks another gateway of our pair. */

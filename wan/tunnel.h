@@ -72,6 +72,7 @@ struct wan_claims {
 	 * no other answer may echo these. A nonce of 0: it answers a datagram that is no HELLO. */
 	bool refuse, refuse_native;
 	bool refuse_over; /* for good */
+	bool question;    /* wan_claim_question */
 	/* wan_claim_led: another tunnel decides, for this process; a HELLO of another one waits. */
 	bool led;
 	uint64_t lead;

@@ -472,6 +472,11 @@ void wan_claim(struct wan_tunnel *t, enum wan_claim c, rwy_time now);
  * another process of a pair wait until it is named. May call wan_ops.
  */
 void wan_claim_led(struct wan_tunnel *t, uint64_t epoch, rwy_time now);
+/*
+ * This gateway may have been replaced itself, and asks who serves at its site: as the witness of
+ * its peer it gives this tunnel to no other process until it knows (on: false).
+ */
+void wan_claim_question(struct wan_tunnel *t, bool on);
 /* The present claim. */
 enum wan_claim wan_claimed(const struct wan_tunnel *t);
 /*

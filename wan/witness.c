@@ -56,10 +56,9 @@ bool wan_witness_waits(const struct wan_tunnel *t, const struct wan_f_hello *f)
 bool wan_witness_abstains(const struct wan_tunnel *t, const struct wan_f_hello *f)
 {
 	const struct wan_claims *c = &t->claim;
-	bool disputed = c->own == WAN_CLAIM_YIELD || (c->own == WAN_CLAIM_KEEP && !c->granted);
 
-	return disputed && f->claim & WAN_HELLO_NUMBER && wan_hs_up(t) && !believed(t, f->epoch) &&
-	       !lost_for_good(c, f->epoch);
+	return (c->question || c->own == WAN_CLAIM_YIELD) && f->claim & WAN_HELLO_NUMBER && wan_hs_up(t) &&
+	       !believed(t, f->epoch) && !lost_for_good(c, f->epoch);
 }
 
 bool wan_witness_refuses(const struct wan_tunnel *t, const struct wan_f_hello *f)
