@@ -23,7 +23,7 @@
 #define ENG_BOARD_WORKERS 64
 #define ENG_BOARD_LINE    64 /* bytes of a cache line: no two writers share one */
 
-/* What the leader says. */
+/* The leader's state, as it says it. */
 struct eng_board_lead {
 	uint32_t serial; /* of its state: another one with each change */
 	/*
@@ -35,7 +35,7 @@ struct eng_board_lead {
 	bool whole;    /* eng_sb.whole */
 };
 
-/* What a follower says of itself. */
+/* A follower, as it says of itself. */
 struct eng_board_follow {
 	uint32_t serial; /* of the leader's state that it follows */
 	bool walked;     /* it has looked at all its connections in that state */
@@ -62,10 +62,14 @@ RWY_MUST_CHECK int eng_board_new(struct eng_board **out);
 /* No engine has it any longer. NULL allowed. */
 void eng_board_free(struct eng_board *b);
 
+/* Worker 0 says its state; any worker reads it. */
 void eng_board_say(struct eng_board *b, const struct eng_board_lead *l);
 struct eng_board_lead eng_board_hear(const struct eng_board *b);
 
-/* Returns whether it is another report than the one before. */
+/*
+ * Worker `worker` (1 .. ENG_BOARD_WORKERS - 1) reports; worker 0 reads that. The first one returns
+ * whether it is another report than the one before.
+ */
 bool eng_board_report(struct eng_board *b, unsigned worker, const struct eng_board_follow *f);
 struct eng_board_follow eng_board_reported(const struct eng_board *b, unsigned worker);
 

@@ -22,7 +22,8 @@
  *   tenants  steer  mgmt   |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
- *   table  wheel  states  vni  msg  place  board  lanes   indices and messages
+ *   table  wheel  states  vni  msg  place          indices and messages
+ *   board  lanes                                   what several workers share
  *   carrier  config  timers  open_info             calls passed to wan/, defaults, patience
  *   recorder  why                                  the flight recorder
  *

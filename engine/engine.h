@@ -85,12 +85,13 @@ struct eng_timers {
 	uint8_t rnr_retry;                /* 0..6; 7: without limit */
 };
 
+struct eng_board;
+struct eng_lanes;
+
 /*
  * This gateway is one of a pair (standby.h). Both have the same addresses and tunnels, and one
  * tunnel of their own; its keepalive is the time after which silence is noticed, divided by four.
  */
-struct eng_board;
-struct eng_lanes;
 struct eng_standby_cfg {
 	bool on;
 	uint8_t tunnel; /* number of the pair's own tunnel; eng_sb_witness(): the witness's */
@@ -185,7 +186,7 @@ struct eng_cfg {
 	 */
 	struct eng_directory *directory;
 	uint8_t worker, workers;
-	/* What all workers know of tunnels (lanes.h); it outlives the engine. NULL: one worker. */
+	/* All workers share it (lanes.h), and it outlives their engines. NULL: one worker. */
 	struct eng_lanes *lanes;
 	/*
 	 * The flight recorder (recorder.h): its entries, a power of two; 0: ENG_RECORDER_ENTRIES.

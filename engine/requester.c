@@ -148,7 +148,7 @@ void eng_requester_quiet(struct eng_requester *rq, rwy_time now)
 		free(rq->wait);
 	rq->wait = NULL;
 	rq->wait_head = rq->wait_cap = 0;
-	/* What is in custody, or will be, needs the flow. */
+	/* Requests that are in custody, or will be, need the flow. */
 	if (rq->side.state == ENG_Q_RUNNING && !rq->answering_bufs && !rq->reqr.q.n)
 		abort_responses(rq, now);
 }

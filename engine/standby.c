@@ -69,8 +69,10 @@ void eng_sb_claim_own(struct eng *e, unsigned tunnel, rwy_time now)
 void eng_sb_claim_all(struct eng *e, rwy_time now)
 {
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		if (e->tunnel[i].wan && !eng_sb_is_pair(e, i))
+		if (e->tunnel[i].wan && !eng_sb_is_pair(e, i)) {
+			wan_claim_question(e->tunnel[i].wan, e->sb.state == ENG_SB_LOSING);
 			eng_sb_claim(e, i, e->sb.taking >> i & 1 ? WAN_CLAIM_TAKE : claim_of(e, i), now);
+		}
 }
 
 /* --- changes of state ------------------------------------------------------------------------- */

@@ -92,7 +92,10 @@ void eng_sb_pass_answers(struct eng *e, rwy_time now);
 /* The leader's state has changed, or it has everything; the standby threw its copies away. */
 void eng_sb_lead(struct eng *e);
 void eng_sb_cleared(struct eng *e);
-/* Every follower has done what the leader's state asks for. */
+/*
+ * Every follower acts by the leader's state, and has reported nothing else. One whose witness has
+ * not granted its tunnels yet does not serve, though its leader does.
+ */
 bool eng_sb_followed(const struct eng *e);
 /* The same, and each serves and has its tunnel to the other gateway: copies may begin. */
 bool eng_sb_linked(const struct eng *e);

@@ -25,12 +25,15 @@ void eng_sb_cleared(struct eng *e)
 	e->sb.lead.cleared += eng_sb_leads(e);
 }
 
+/* Each follower has this state, and nothing has happened to it that its leader has not heard of. */
 static bool each(const struct eng *e, bool (*is)(const struct eng_board_follow *f))
 {
-	for (unsigned k = 1; e->cfg.standby.board && k < e->cfg.workers; k++) {
-		const struct eng_board_follow f = eng_board_reported(e->cfg.standby.board, k);
+	struct eng_board *b = e->cfg.standby.board;
 
-		if (f.serial != e->sb.lead.serial || !is(&f))
+	for (unsigned k = 1; b && k < e->cfg.workers; k++) {
+		const struct eng_board_follow f = eng_board_reported(b, k);
+
+		if (f.serial != e->sb.lead.serial || !is(&f) || atomic_load(&b->of[k].events))
 			return false;
 	}
 	return true;
@@ -48,7 +51,7 @@ static bool is_linked(const struct eng_board_follow *f)
 
 static bool has_walked(const struct eng_board_follow *f)
 {
-	return f->walked;
+	return f->walked && f->linked;
 }
 
 bool eng_sb_followed(const struct eng *e)
@@ -86,6 +89,8 @@ void eng_sb_report(struct eng *e, enum eng_sb_event ev)
 		return;
 	if (ev == ENG_SBE_SILENT || ev == ENG_SBE_STUCK)
 		e->sb.broken = eng_sb_serves(e) && e->sb.state != ENG_SB_ALONE;
+	if (ev == ENG_SBE_OVER) /* it is silent to hosts: its leader ends the process */
+		eng_sb_report_still(e);
 	atomic_fetch_or(&e->cfg.standby.board->of[e->cfg.worker].events, 1u << ev);
 	changed(e);
 }

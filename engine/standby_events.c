@@ -158,8 +158,8 @@ static bool takes(const struct eng *e, unsigned tunnel)
 }
 
 /*
- * What refuses it has not noticed yet that another process is gone. A follower's witness was not
- * asked when its leader's was: it may believe in an earlier process of this gateway, too.
+ * The witness that refuses has not noticed yet that another process is gone. A follower's witness
+ * was not asked when its leader's was: it may believe in an earlier process of this gateway, too.
  */
 static bool asks_again(const struct eng *e, unsigned tunnel)
 {
@@ -204,6 +204,7 @@ void eng_sb_tunnel_made(struct eng *e, unsigned tunnel, rwy_time now)
 {
 	if (!e->cfg.standby.on || eng_sb_is_pair(e, tunnel))
 		return;
+	wan_claim_question(e->tunnel[tunnel].wan, e->sb.state == ENG_SB_LOSING);
 	eng_sb_claim_own(e, tunnel, now);
 	if (!e->sb.pinned && eng_sb_asks_who(e)) /* there was nobody to ask */
 		changed(e, false, now);
@@ -348,13 +349,13 @@ rwy_time eng_sb_next(const struct eng *e)
 		return RWY_NEVER;
 	if (e->sb.stuck)
 		return e->now;
-	if (walks(e) || !eng_sb_followed(e))
+	if (walks(e))
 		return rwy_time_min(e->now + SOON, e->sb.at);
 	next = rwy_time_min(rwy_time_min(e->sb.at, e->sb.ask_at), e->sb.beat_at);
 	next = rwy_time_min(next, eng_sb_witness_until(e));
 	if (e->sb.state == ENG_SB_PAIRED)
 		next = rwy_time_min(next, e->sb.paths_at);
-	if (may_copy(e))
+	if (may_copy(e) && eng_sb_linked(e)) /* else a report, or a message, makes a turn */
 		next = rwy_time_min(next, rwy_time_max(e->sb.copy_at, e->now + SOON));
 	if (e->sb.state == ENG_SB_ASKING && e->tunnel[e->cfg.standby.tunnel].up)
 		next = rwy_time_min(next, e->sb.said_at + e->sb.silence);

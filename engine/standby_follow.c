@@ -102,6 +102,9 @@ void eng_sb_follow(struct eng *e, rwy_time now)
 
 	if (lead.serial != e->sb.lead.serial || lead.whole != e->sb.lead.whole)
 		follow(e, &lead, now);
+	/* It fell silent before the copies began. */
+	if (eng_sb_copies(e) && !e->tunnel[e->cfg.standby.tunnel].up)
+		eng_sb_report(e, ENG_SBE_SILENT);
 	if (has_taken(e))
 		eng_sb_change(e, ENG_SBE_GRANTED, now);
 	if (e->sb.still && atomic_load(&b->of[e->cfg.worker].confirmed) == e->sb.stood_still) {
@@ -126,7 +129,7 @@ static void confirm(struct eng *e, unsigned worker, rwy_time now)
 		return;
 	if (e->sb.state == ENG_SB_PAIRED || e->sb.state == ENG_SB_YIELDING)
 		eng_sb_change(e, ENG_SBE_SILENT, now);
-	if (e->sb.state == ENG_SB_LOSING)
+	if (!eng_sb_serves(e) || e->sb.state == ENG_SB_LOSING)
 		return;
 	atomic_store(&b->of[worker].confirmed, n);
 	e->ops->board_changed(e->ctx);

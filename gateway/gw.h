@@ -206,11 +206,12 @@ struct gw_worker {
 	uint64_t handing; /* workers with frames in hand[], as bits of GW_WORKERS_MAX */
 	/* intr_fd: receive interrupts; epoll_fd: all wake-ups; wake_fd: the eventfd; -1: none */
 	int intr_fd, epoll_fd, wake_fd;
-	bool low;         /* packet buffers are nearly used up */
-	bool gated;       /* some ports are closed: datapath/standby.h */
-	uint8_t gate;     /* enum gw_pair */
-	bool kernel_fed;  /* frames wait for the control thread */
-	bool carrier_fed; /* datagrams wait for the carrier thread */
+	bool low;           /* packet buffers are nearly used up */
+	_Atomic bool poked; /* other workers have news: gw_standby_changed() */
+	bool gated;         /* some ports are closed: datapath/standby.h */
+	uint8_t gate;       /* enum gw_pair */
+	bool kernel_fed;    /* frames wait for the control thread */
+	bool carrier_fed;   /* datagrams wait for the carrier thread */
 
 	/* gw_call: shared by callers and worker */
 	_Alignas(64) void (*call_fn)(struct eng *e, void *arg);

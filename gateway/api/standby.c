@@ -33,6 +33,12 @@ struct ask {
 	bool is; /* one of a pair */
 };
 
+/* The gateway, as its worker 0 has it; workers that do not serve although that one does. */
+struct standing {
+	struct eng_standby_info i;
+	unsigned waiting;
+};
+
 static void ask(struct eng *e, void *arg)
 {
 	struct ask *a = arg;
@@ -42,21 +48,22 @@ static void ask(struct eng *e, void *arg)
 
 enum pair { PAIR_NONE, PAIR_SILENT, PAIR_IS }; /* SILENT: the worker does not answer */
 
-static enum pair pair_ask(struct gw_app *app, struct eng_standby_info *out)
+static enum pair pair_ask(struct gw_app *app, struct standing *out)
 {
 	struct ask a = {.is = false};
 
-	*out = (struct eng_standby_info){.state = "", .other = "", .took_by = "", .lost_by = ""};
+	*out = (struct standing){{.state = "", .other = "", .took_by = "", .lost_by = ""}, 0};
 	if (!app->workers || conf_standby(app->conf) < 0)
 		return PAIR_NONE;
 	if (gw_call(app, 0, ask, &a) != 0 || !a.is)
 		return PAIR_SILENT;
-	*out = a.i;
+	out->i = a.i;
 	for (unsigned w = 1; w < app->workers; w++) {
 		if (gw_call(app, w, ask, &a) != 0 || !a.is)
 			return PAIR_SILENT;
-		out->flows += a.i.flows;
-		out->bytes += a.i.bytes;
+		out->i.flows += a.i.flows;
+		out->i.bytes += a.i.bytes;
+		out->waiting += out->i.serves && !a.i.serves;
 	}
 	return PAIR_IS;
 }
@@ -71,11 +78,11 @@ static unsigned state_of(const struct eng_standby_info *i)
 }
 
 /* All is as it should be: the other gateway has, or this one is ready to take over, everything. */
-static bool whole(const struct eng_standby_info *i)
+static bool whole(const struct standing *st)
 {
-	const unsigned s = state_of(i);
+	const unsigned s = state_of(&st->i);
 
-	return s == ENG_SB_PAIRED || s == ENG_SB_READY;
+	return (s == ENG_SB_PAIRED || s == ENG_SB_READY) && !st->waiting;
 }
 
 /* What made this gateway serve, or lose its standby, and when; null: nothing did. */
@@ -107,19 +114,23 @@ static const char *waits(const struct eng_standby_info *i)
 	return "the other gateway is silent, and the witness does not answer: nobody says who goes on";
 }
 
-static const char *meaning(const struct eng_standby_info *i)
+static const char *meaning(const struct standing *st)
 {
-	const unsigned s = state_of(i);
-	const char *why = waits(i);
+	const unsigned s = state_of(&st->i);
+	const char *why = waits(&st->i);
 
+	if (st->waiting)
+		return "it serves, but the witness has not given all workers their tunnels yet: their "
+		       "hosts wait";
 	return why ? why : s < ENG_SB_STATE_COUNT ? sentences[s] : "";
 }
 
 json_t *api_standby_json(const struct api_req *req)
 {
 	const struct gw_app *a = req->app;
-	struct eng_standby_info i;
-	const enum pair pair = pair_ask(req->app, &i);
+	struct standing st;
+	const enum pair pair = pair_ask(req->app, &st);
+	const struct eng_standby_info i = st.i;
 	char since[32] = "";
 
 	if (pair == PAIR_NONE)
@@ -127,10 +138,10 @@ json_t *api_standby_json(const struct api_req *req)
 	if (i.since)
 		api_utc(i.since, since);
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:o}",
-	    "tunnel", a->conf->tunnel[conf_standby(a->conf)].name, "state", i.state, "meaning", meaning(&i),
+	    "tunnel", a->conf->tunnel[conf_standby(a->conf)].name, "state", i.state, "meaning", meaning(&st),
 	    "other", i.other, "witness", i.witness, "since", since, "seconds",
 	    i.since ? (double)rwy_since(i.since, gw_now()) / 1e9 : 0.0, "serves", i.serves, "site", i.site,
-	    "degraded", !whole(&i), "flows", (json_int_t)i.flows, "bytes", (json_int_t)i.bytes, "epoch",
+	    "degraded", !whole(&st), "flows", (json_int_t)i.flows, "bytes", (json_int_t)i.bytes, "epoch",
 	    (json_int_t)i.term, "serves_by", event_json(a, i.took_by, i.took_at), "lost_by",
 	    event_json(a, i.lost_by, i.lost_at));
 }
@@ -142,10 +153,10 @@ void api_standby(const struct api_req *req, struct api_reply *reply)
 
 const char *api_standby_health(const struct api_req *req, bool *ok)
 {
-	struct eng_standby_info i;
+	struct standing st;
 
 	*ok = true;
-	switch (pair_ask(req->app, &i)) {
+	switch (pair_ask(req->app, &st)) {
 	case PAIR_NONE:
 		return conf_wants_site(req->app->conf) ? "ack mode `site` without a pair: it is as `near`"
 		                                       : NULL;
@@ -155,8 +166,8 @@ const char *api_standby_health(const struct api_req *req, bool *ok)
 	case PAIR_IS:
 		break;
 	}
-	*ok = whole(&i);
-	return meaning(&i);
+	*ok = whole(&st);
+	return meaning(&st);
 }
 
 static void gauge(FILE *f, const char *name, const char *text)
@@ -166,8 +177,9 @@ static void gauge(FILE *f, const char *name, const char *text)
 
 void api_metrics_standby(FILE *f, const struct api_req *req)
 {
-	struct eng_standby_info i;
-	const bool is = pair_ask(req->app, &i) == PAIR_IS;
+	struct standing st;
+	const bool is = pair_ask(req->app, &st) == PAIR_IS;
+	const struct eng_standby_info i = st.i;
 
 	if (!is && req->app->workers) /* no worker: --print-metrics */
 		return;
@@ -182,7 +194,7 @@ void api_metrics_standby(FILE *f, const struct api_req *req)
 		fprintf(f, "roceway_standby_site %d\n", i.site);
 	gauge(f, "degraded", "1 when the other gateway could not take over without loss, or this one");
 	if (is)
-		fprintf(f, "roceway_standby_degraded %d\n", !whole(&i));
+		fprintf(f, "roceway_standby_degraded %d\n", !whole(&st));
 	gauge(f, "flows", "connections with copies at the other gateway, or stored for it");
 	if (is)
 		fprintf(f, "roceway_standby_flows %" PRIu32 "\n", i.flows);

@@ -119,8 +119,10 @@ void gw_standby_changed(void *ctx)
 	const struct gw_worker *w = ctx;
 
 	for (unsigned i = 0; i < w->app->workers; i++)
-		if (i != w->idx && w->app->worker[i])
+		if (i != w->idx && w->app->worker[i]) {
+			atomic_store(&w->app->worker[i]->poked, true); /* it may fall asleep */
 			gw_worker_wake(w->app->worker[i]);
+		}
 }
 
 void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now)

@@ -5,7 +5,7 @@
  * and nothing that comes there may reach the kernel: it would answer. When it begins to serve, it
  * announces its addresses, so that switches send to it. Worker's thread only.
  *
- * Of several workers, worker 0 leads (engine/board.h): the ports of the others are open when its
+ * Worker 0 leads, if there are several (engine/board.h): the ports of the others are open when its
  * ports are, and it alone announces addresses and tells neighbours. Engines say for themselves when
  * they do not serve.
  */

@@ -147,8 +147,9 @@ static bool intr_arm(struct gw_worker *w)
 	for (unsigned i = 0; i < w->rxqs; i++)
 		if (rte_eth_rx_queue_count(w->rxq[i].port->id, w->rxq[i].queue) > 0)
 			return true;
-	return !rte_ring_empty(w->from_kernel) || (w->handoff && !rte_ring_empty(w->handoff)) ||
-	       (w->notes && !rte_ring_empty(w->notes)) || gw_call_pending(w) || gw_carrier_pending(w);
+	return atomic_exchange(&w->poked, false) || !rte_ring_empty(w->from_kernel) ||
+	       (w->handoff && !rte_ring_empty(w->handoff)) || (w->notes && !rte_ring_empty(w->notes)) ||
+	       gw_call_pending(w) || gw_carrier_pending(w);
 }
 
 static void sleep_intr(struct gw_worker *w, rwy_dur d)

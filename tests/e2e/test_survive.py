@@ -65,6 +65,23 @@ def test_survive(lab, what):
         assert r.ok, r
 
 
+def accepted(gateway):
+    """Requests, of each worker."""
+    return [c["value"] for c in gateway.get("/v1/counters?workers=1")["counters"] if c["name"] == "accepted"]
+
+
+@needs(gateway=True, workers=2, timeout=240)
+@each(what=["active", "zombie", "cable"])
+def test_survive_follower(lab, what):
+    """The same where the hosts' queue pairs are at worker 1, which follows worker 0."""
+    with pair(lab) as (active, standby, p):
+        t = under_way(lab)
+        assert accepted(active)[1] and not accepted(active)[0], accepted(active)
+        EVENTS[what](active, standby, p)
+        r = t.wait()
+        assert r.ok, r
+
+
 @needs(gateway=True, timeout=300)
 def test_survive_perftest(lab):
     """SIGKILL of the active gateway, and later of the other one, under ib_write_bw."""
