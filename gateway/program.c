@@ -19,7 +19,6 @@
 #include "gateway/gw.h"
 #include "gateway/keys/keys.h"
 #include "base/notify.h"
-#include "base/random.h"
 #include "gateway/offload/offload.h"
 #include "gateway/offload/queues.h"
 #include "gateway/control/reload.h"
@@ -75,8 +74,6 @@ static void log_summary(const struct gw_app *app)
 
 static int workers_start(struct gw_app *app, struct gw_pools *pools)
 {
-	for (unsigned i = 0; i < app->conf->tunnels; i++)
-		eng_lanes_begin(&app->lanes, i, base_random64() | 1);
 	for (unsigned i = 0; i < app->workers; i++) {
 		int rc = gw_worker_start(&app->worker[i], app, i, pools);
 

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "engine/steering.h"
 #include "gateway/capture/capture.h"
 #include "gateway/carrier/carrier.h"
@@ -341,7 +342,10 @@ static int engine_new(struct gw_worker *w)
 		cfg->lan_Bps = lan_rate(w->app);
 		cfg->directory = w->app->directory;
 		cfg->standby.board = w->app->board;
-		cfg->lanes = w->app->workers > 1 ? &w->app->lanes : NULL;
+		if (w->app->workers > 1)
+			cfg->lanes = &w->app->lanes;
+		for (unsigned i = 0; i < cfg->tunnels && !w->idx; i++) /* it is made first */
+			eng_lanes_begin(&w->app->lanes, i, base_random64() | 1);
 		cfg->worker = (uint8_t)w->idx;
 		cfg->workers = (uint8_t)w->app->workers;
 		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
