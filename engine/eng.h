@@ -216,15 +216,12 @@ struct eng_sb {
 	bool still;         /* it serves, and stood still for so long (eng_sb_stood_still) */
 	uint8_t still_from; /* enum eng_sb_state: the first one in which that is noticed */
 	uint32_t cursor;    /* a walk over all connections: the next table slot */
-	bool walked;        /* it is at its end */
 	/*
 	 * Several workers (board.h). The leader: its state as others follow it. A follower: that of
-	 * the leader which it follows; the standby may lack copies of it until they begin anew; how
-	 * often it stood still.
+	 * the leader which it follows; the standby may lack copies of it until they begin anew.
 	 */
 	struct eng_board_lead lead;
 	bool broken;
-	uint32_t stood_still;
 	/* tunnels that are still to be taken from the other gateway, a bit each */
 	uint64_t taking;
 	uint8_t pinned; /* the witness's tunnel, plus 1, while it is asked who serves; else 0 */

@@ -210,7 +210,7 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 
 	eng_sb_clock(e, now);
 	e->now = now;
-	if (e->cfg.lanes)
+	if (e->cfg.lanes && e->cfg.worker)
 		eng_lanes_look(e, now);
 	if (e->cfg.standby.on)
 		eng_sb_tick(e, now);

@@ -17,7 +17,7 @@ void eng_lanes_look(struct eng *e, rwy_time now)
 {
 	const uint32_t changes = atomic_load(&e->cfg.lanes->changes);
 
-	if (!e->cfg.worker || changes == e->lanes_seen)
+	if (changes == e->lanes_seen)
 		return;
 	e->lanes_seen = changes;
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)

@@ -23,12 +23,12 @@
  */
 #define TENANT_SHARE 8
 
-size_t eng_mgmt_open_info(const struct eng *e, uint8_t *out)
+size_t eng_mgmt_open_info(uint8_t workers, uint8_t *out)
 {
 	const struct eng_open o = {.type = ENG_OPEN_MGMT,
 	    .rnr_retry = ENG_RETRY_UNKNOWN,
 	    .retry = ENG_RETRY_UNKNOWN,
-	    .workers = eng_place_workers(e)};
+	    .workers = workers};
 
 	return eng_open_encode(out, &o);
 }
@@ -37,7 +37,8 @@ static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 {
 	uint8_t info[WAN_OPEN_MAX];
 
-	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_mgmt_open_info(t->e, info), t, now) != 0)
+	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_mgmt_open_info(eng_place_workers(t->e), info),
+	                    t, now) != 0)
 		t->mgmt = NULL;
 	return t->mgmt;
 }

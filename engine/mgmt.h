@@ -16,8 +16,11 @@ bool eng_mgmt_room(const struct eng *e, unsigned tunnel, uint32_t tenant, const 
  */
 void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, const struct rwy_ip *host,
     struct rwy_buf *b, rwy_time now);
-/* The open information of that flow: at most WAN_OPEN_MAX bytes. Returns their number. */
-size_t eng_mgmt_open_info(const struct eng *e, uint8_t *out);
+/*
+ * The open information of that flow: at most WAN_OPEN_MAX bytes. workers: eng_open.workers. Returns
+ * their number.
+ */
+size_t eng_mgmt_open_info(uint8_t workers, uint8_t *out);
 /* b has left the management flow: the far gateway has delivered it. */
 void eng_mgmt_delivered(struct eng_tunnel *t, const struct rwy_buf *b);
 /* The management flow is gone, with all that was in it. */

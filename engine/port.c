@@ -338,7 +338,7 @@ static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_t
 	struct eng_tunnel *t = ctx;
 
 	if (is_mgmt(t, user))
-		return eng_mgmt_open_info(t->e, info);
+		return eng_mgmt_open_info(eng_place_workers(t->e), info);
 	if (is_peer(t, user))
 		return eng_peer_open_info(info);
 	return ((struct eng_side *)user)->is_requester ? eng_requester_open_info(user, info)

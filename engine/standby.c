@@ -140,7 +140,7 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 	e->sb.cursor = 0;
 	/* Only the leader knows when a follower may speak. */
 	e->sb.still = e->sb.still && eng_sb_follows(e);
-	e->sb.whole = e->sb.walked = false;
+	e->sb.whole = false;
 	/* A copy that failed is missing in the next state, too. */
 	e->sb.stuck = e->sb.stuck && eng_sb_copies(e);
 	e->sb.broken = e->sb.broken && to != ENG_SB_ALONE && eng_sb_serves(e);

@@ -46,6 +46,12 @@ static inline bool eng_sb_gates(const struct eng *e)
 	return e->sb.state >= ENG_SB_PAIRING && e->sb.state <= ENG_SB_YIELDING;
 }
 
+/* COPYING, PAIRING: the walk over all connections is at its end. */
+static inline bool eng_sb_walked(const struct eng *e)
+{
+	return e->sb.cursor > e->table_mask;
+}
+
 /* This tunnel leads to the other gateway of the pair. */
 static inline bool eng_sb_is_pair(const struct eng *e, unsigned tunnel)
 {
@@ -182,8 +188,6 @@ void eng_takeover(struct eng *e, rwy_time now);
 void eng_takeover_undo(struct eng *e, rwy_time now);
 
 /* --- standby_msg.c --- */
-/* The open information of the flow of messages: at most WAN_OPEN_MAX bytes. Returns how many. */
-size_t eng_sb_open_info(const struct eng *e, uint8_t *out);
 /*
  * Tells the other gateway the state and the witness's proof, unless it knows them. Without a buffer
  * it tries again with the next turn.

@@ -72,7 +72,7 @@ bool eng_sb_all_walked(const struct eng *e)
 void eng_sb_report_follow(struct eng *e)
 {
 	const struct eng_board_follow f = {.serial = e->sb.lead.serial,
-	    .walked = e->sb.walked && !e->sb.broken,
+	    .walked = eng_sb_walked(e) && !e->sb.broken,
 	    .linked = e->tunnel[e->cfg.standby.tunnel].up,
 	    .serves = eng_sb_serves(e)};
 
@@ -89,15 +89,15 @@ void eng_sb_report(struct eng *e, enum eng_sb_event ev)
 		return;
 	if (ev == ENG_SBE_SILENT || ev == ENG_SBE_STUCK)
 		e->sb.broken = eng_sb_serves(e) && e->sb.state != ENG_SB_ALONE;
+	atomic_fetch_or(&e->cfg.standby.board->of[e->cfg.worker].events, 1u << ev);
 	if (ev == ENG_SBE_OVER) /* it is silent to hosts: its leader ends the process */
 		eng_sb_report_still(e);
-	atomic_fetch_or(&e->cfg.standby.board->of[e->cfg.worker].events, 1u << ev);
 	changed(e);
 }
 
 void eng_sb_report_still(struct eng *e)
 {
 	e->sb.still = true;
-	atomic_store(&e->cfg.standby.board->of[e->cfg.worker].stood_still, ++e->sb.stood_still);
+	atomic_fetch_add(&e->cfg.standby.board->of[e->cfg.worker].stood_still, 1);
 	changed(e);
 }

@@ -161,7 +161,7 @@ static bool takes(const struct eng *e, unsigned tunnel)
  * The witness that refuses has not noticed yet that another process is gone. A follower's witness
  * was not asked when its leader's was: it may believe in an earlier process of this gateway, too.
  */
-static bool asks_again(const struct eng *e, unsigned tunnel)
+static bool claims_again(const struct eng *e, unsigned tunnel)
 {
 	return takes(e, tunnel) || (eng_sb_follows(e) && !wan_claim_over(e->tunnel[tunnel].wan));
 }
@@ -170,7 +170,7 @@ void eng_sb_refused(struct eng *e, unsigned tunnel, rwy_time now)
 {
 	if (!e->cfg.standby.on)
 		return;
-	if (!asks_again(e, tunnel))
+	if (!claims_again(e, tunnel))
 		eng_sb_event(e, wan_claim_over(e->tunnel[tunnel].wan) ? ENG_SBE_OVER : ENG_SBE_REFUSED, now);
 	else if (e->sb.at == RWY_NEVER)
 		e->sb.at = now + TAKE_AGAIN;
@@ -254,7 +254,6 @@ static void walk(struct eng *e, rwy_time now)
 				return;
 		e->sb.cursor++;
 	}
-	e->sb.walked = e->sb.cursor > e->table_mask;
 }
 
 static bool walks(const struct eng *e)
@@ -264,9 +263,9 @@ static bool walks(const struct eng *e)
 
 static void walk_on(struct eng *e, rwy_time now)
 {
-	if (!e->sb.walked && !e->sb.broken)
+	if (!eng_sb_walked(e) && !e->sb.broken)
 		walk(e, now);
-	if (e->sb.walked && !eng_sb_follows(e) && eng_sb_all_walked(e))
+	if (eng_sb_walked(e) && !eng_sb_follows(e) && eng_sb_all_walked(e))
 		eng_sb_event(e, ENG_SBE_WALKED, now);
 }
 

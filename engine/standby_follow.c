@@ -107,7 +107,8 @@ void eng_sb_follow(struct eng *e, rwy_time now)
 		eng_sb_report(e, ENG_SBE_SILENT);
 	if (has_taken(e))
 		eng_sb_change(e, ENG_SBE_GRANTED, now);
-	if (e->sb.still && atomic_load(&b->of[e->cfg.worker].confirmed) == e->sb.stood_still) {
+	if (e->sb.still &&
+	    atomic_load(&b->of[e->cfg.worker].confirmed) == atomic_load(&b->of[e->cfg.worker].stood_still)) {
 		e->sb.still = false;
 		if (eng_sb_speaks(e))
 			eng_sb_pass_answers(e, now);
@@ -146,7 +147,7 @@ static void events_of(struct eng *e, unsigned worker, rwy_time now)
 	}
 	if (bits >> ENG_SBE_SILENT & 1)
 		eng_sb_change(e, ENG_SBE_SILENT, now);
-	/* Of one that does not serve, an earlier state's claim was refused. */
+	/* A gateway that does not serve lost a claim of an earlier state. */
 	if (bits >> ENG_SBE_OVER & 1 && eng_sb_serves(e))
 		eng_sb_change(e, ENG_SBE_OVER, now);
 }

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/mgmt.h"
 #include "engine/msg.h"
 #include "rwy/endian.h"
 
@@ -17,16 +18,6 @@
 #define PATH_LEN  25
 #define PATHS_MAX 32
 
-size_t eng_sb_open_info(const struct eng *e, uint8_t *out)
-{
-	const struct eng_open o = {.type = ENG_OPEN_MGMT,
-	    .rnr_retry = ENG_RETRY_UNKNOWN,
-	    .retry = ENG_RETRY_UNKNOWN,
-	    .workers = eng_sb_workers(e)};
-
-	return eng_open_encode(out, &o);
-}
-
 /* Returns a message to the process that is at the other end now; NULL: none, or no memory. */
 static struct rwy_buf *message(struct eng *e, uint8_t state, uint32_t len, rwy_time now)
 {
@@ -36,7 +27,8 @@ static struct rwy_buf *message(struct eng *e, uint8_t state, uint32_t len, rwy_t
 
 	if (!t->wan || !t->up)
 		return NULL;
-	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_sb_open_info(e, info), t, now) != 0) {
+	if (!t->mgmt &&
+	    wan_tx_open(t->wan, &t->mgmt, info, eng_mgmt_open_info(eng_sb_workers(e), info), t, now) != 0) {
 		t->mgmt = NULL;
 		return NULL;
 	}

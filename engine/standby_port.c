@@ -90,7 +90,7 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 
 static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)
 {
-	return user == ctx ? eng_sb_open_info(((struct eng_tunnel *)ctx)->e, info)
+	return user == ctx ? eng_mgmt_open_info(eng_sb_workers(((struct eng_tunnel *)ctx)->e), info)
 	                   : eng_copy_open_info(user, info);
 }
 

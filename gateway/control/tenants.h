@@ -85,6 +85,7 @@ struct gw_tenant_info {
 unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_info *out, unsigned max);
 /* Returns one tenant by its name. RWY_ENOENT. */
 RWY_MUST_CHECK int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out);
+/* There is a tenant of this name now. Any thread: takes the tenants' lock. */
 bool gw_tenant_exists(struct gw_app *app, const char *name);
 #define GW_TENANT_REMOVED "(removed)"
 /* Fills in names by index: "" for 0, GW_TENANT_REMOVED when there is no such tenant. */

@@ -31,7 +31,6 @@ struct rwy_slab {
 	uint8_t *fresh;         /* the newest chunk's next object, which nobody has had */
 	uint32_t left;          /* number of these */
 	uint32_t size;          /* of an object, bytes */
-	uint32_t freed;         /* objects that were given back, and that nobody has had since */
 	struct rwy_slab_chunk { /* the newest first */
 		struct rwy_slab_chunk *next;
 		size_t mapped; /* bytes, whole huge pages; 0: it is malloced */
@@ -108,7 +107,6 @@ static inline void *rwy_slab_get(struct rwy_slab *s)
 
 	if (p) {
 		memcpy(&s->free, p, sizeof(s->free));
-		s->freed--;
 	} else {
 		if (!s->left && !rwy_slab_grow(s))
 			return NULL;
@@ -125,16 +123,25 @@ static inline void rwy_slab_put(struct rwy_slab *s, void *p)
 {
 	memcpy(p, &s->free, sizeof(s->free));
 	s->free = p;
-	s->freed++;
 }
 
-/* Bytes of chunks that malloc does not know of. */
+/* Bytes of chunks that malloc does not know of: for measurements. */
 static inline size_t rwy_slab_mapped(const struct rwy_slab *s)
 {
 	size_t n = 0;
 
 	for (const struct rwy_slab_chunk *c = s->chunks; c; c = c->next)
 		n += c->mapped;
+	return n;
+}
+
+/* Objects that were given back and are free now: for measurements, since it walks over them. */
+static inline size_t rwy_slab_spare(const struct rwy_slab *s)
+{
+	size_t n = 0;
+
+	for (const void *p = s->free; p; memcpy(&p, p, sizeof(p)))
+		n++;
 	return n;
 }
 
@@ -151,7 +158,7 @@ static inline void rwy_slab_fini(struct rwy_slab *s)
 		s->chunks = next;
 	}
 	s->free = s->fresh = NULL;
-	s->left = s->freed = 0;
+	s->left = 0;
 	s->held = 0;
 }
 

@@ -277,7 +277,7 @@ static void print_harms(struct run *r, uint64_t hz)
 static void add_slab(const struct rwy_slab *s, size_t *mapped, size_t *spare)
 {
 	*mapped += rwy_slab_mapped(s);
-	*spare += (size_t)s->freed * s->size;
+	*spare += rwy_slab_spare(s) * s->size;
 }
 
 static void add_engine(const struct eng *e, size_t *mapped, size_t *spare)
@@ -308,7 +308,7 @@ static size_t memory(const struct run *r, size_t *spare)
 	return n;
 }
 
-/* What is left after a rest: the gateways' sweep comes to each connection in that time. */
+/* The memory that is left after a rest: the gateways' sweep comes to each connection in it. */
 static void print_quiet(struct run *r, size_t before)
 {
 	size_t held, spare;

@@ -85,7 +85,7 @@ def cable(up):
 class Member(lab.Gateway):
     """One of the pair. While `kept`, a process that was replaced is started again, as the unit file has it."""
 
-    def __init__(self, folder, n, beat, workers):
+    def __init__(self, folder, n, beat, workers=1):
         super().__init__(folder, "a", workers=workers)
         self.netns, self.n = PAIR[n], n
         self.sock = os.path.join(folder, n + ".sock")

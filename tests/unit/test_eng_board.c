@@ -184,7 +184,7 @@ static void reach_taking(void)
 	assert_false(eng_board_reported(board, 1).serves);
 }
 
-/* What the witness's answer does. */
+/* The witness's answer. */
 static void grant(void)
 {
 	e->tunnel[WAN].wan->claim.granted = true;
@@ -402,7 +402,7 @@ static void test_waits(void **state)
 	assert_true(eng_board_hear(board).whole);
 }
 
-/* What happens to a follower is as if it had happened to the leader. */
+/* An event of a follower is as one of the leader. */
 static void test_hears(void **state)
 {
 	static const struct {

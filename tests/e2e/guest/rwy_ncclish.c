@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "lib/pattern.h"
+#include "lib/rc.h"
 #include "lib/tcp.h"
 
 #define DEPTH     8 /* steps outstanding on a QP: NCCL_STEPS */
@@ -123,13 +124,13 @@ static void fail(struct run *r, int status, const char *format, ...)
 
 static uint64_t step_seed(const struct run *r, unsigned int qp, unsigned int step)
 {
-	return pattern_mix(((uint64_t)r->opt.seed << 48) ^ ((uint64_t)qp << 32) ^ step);
+	return rc_mix(((uint64_t)r->opt.seed << 48) ^ ((uint64_t)qp << 32) ^ step);
 }
 
 /* Most steps are full; some are short and odd, a few have one byte or only the immediate. */
 static uint32_t step_size(const struct run *r, unsigned int qp, unsigned int step)
 {
-	uint64_t h = pattern_mix(step_seed(r, qp, step));
+	uint64_t h = rc_mix(step_seed(r, qp, step));
 
 	if (h % 8 < 5)
 		return r->opt.chunk;

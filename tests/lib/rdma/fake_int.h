@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the fake share: the device, and ids, which have a queue pair. */
+/* The two halves of the fake share the device, and ids, which have a queue pair. */
 #ifndef TESTS_LIB_RDMA_FAKE_INT_H
 #define TESTS_LIB_RDMA_FAKE_INT_H
 

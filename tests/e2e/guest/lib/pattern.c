@@ -4,14 +4,6 @@
 #include <endian.h>
 #include <string.h>
 
-uint64_t pattern_mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 static uint8_t byte_at(uint64_t seed, size_t i)
 {
 	return (uint8_t)((seed + (i / 8) * 0x9e3779b97f4a7c15u) >> (8 * (i % 8)));

@@ -11,8 +11,6 @@
 
 #define PATTERN_POISON 0xa7
 
-/* A number that looks like chance, from one that counts: for seeds and sizes. */
-uint64_t pattern_mix(uint64_t x);
 void pattern_fill(uint8_t *to, uint64_t seed, uint32_t size);
 /* Counts the bytes of the slot that differ from the pattern of `size` bytes, or from the poison
  * after it. */
