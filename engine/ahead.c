@@ -34,11 +34,14 @@ bool eng_ahead_holds(struct eng_responder *rs, struct rwy_buf *b)
 static struct rwy_buf *pop(struct eng_responder *rs)
 {
 	struct eng_rare *r = eng_rare_of(rs);
-	struct rwy_buf *b = r ? rwy_bufq_pop(&r->ahead) : NULL;
+	struct rwy_buf *b;
 
+	if (!r)
+		return NULL; /* then has_ahead is false */
+	b = rwy_bufq_pop(&r->ahead);
 	if (b)
 		eng_mem_release(&rs->side, ENG_MEM_COPIES, eng_buf_cost(rs->side.e, b), 1);
-	rs->has_ahead = rs->rare->ahead.n;
+	rs->has_ahead = r->ahead.n;
 	return b;
 }
 
