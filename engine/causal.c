@@ -13,6 +13,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/steer.h"
+#include "engine/tunnel.h"
 
 struct eng_causal {
 	struct rwy_ip src, dst;

@@ -43,6 +43,7 @@
 #include "roce/parse.h"
 #include "roce/reqr.h"
 #include "rwy/slab.h"
+#include "wan/claim.h"
 
 #define ENG_RPS_MAX 1024 /* local hosts with a reaction point at once; others are not paced */
 

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "engine/engine.h"
+#include "wan/claim.h"
 
 struct eng_lanes {
 	_Atomic uint32_t changes; /* of `peer`; wraps */

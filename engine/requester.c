@@ -498,16 +498,3 @@ void eng_requester_fail(
 	    false, now);
 	eng_requester_enter(rq, ENG_Q_FAILED);
 }
-
-void eng_requester_responses_broken(struct eng_requester *rq, rwy_time now)
-{
-	eng_requester_responses_refused(rq);
-	/* FAIL or MOVED was the last message. */
-	if (rq->side.state == ENG_Q_FAILED || rq->flow == ENG_FLOW_MOVED) {
-		rq->owes_control = true;
-		eng_wheel_arm(rq, now + RWY_MS);
-	} else if (!eng_requester_tells(rq)) { /* else it fails when the host's QP has ended */
-		eng_requester_fail(
-		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
-	}
-}

@@ -132,8 +132,6 @@ void eng_requester_response_delivered(struct eng_requester *rq, const struct rwy
 void eng_requester_send_response(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
 /* The near gateway refused the flow of responses, which is gone. */
 void eng_requester_responses_refused(struct eng_requester *rq);
-/* Memory was short: a message of the flow of responses is lost, and the flow is gone. */
-void eng_requester_responses_broken(struct eng_requester *rq, rwy_time now);
 /* Gives b, a request, to rq->reqr; what PUSHED means is done. */
 RWY_MUST_CHECK enum roce_reqr_push eng_requester_push(struct eng_requester *rq, struct rwy_buf *b);
 
@@ -224,6 +222,8 @@ void eng_requester_not_answered(struct eng_requester *rq, rwy_time now);
 void eng_requester_not_located(struct eng_requester *rq, rwy_time now);
 /* Each tick: the request that ends the host's QP finds memory, or is tried again. */
 void eng_requester_end_owed(struct eng_requester *rq, rwy_time now);
+/* Memory was short: a message of the flow of responses is lost, and the flow is gone. */
+void eng_requester_responses_broken(struct eng_requester *rq, rwy_time now);
 
 /* --- hostrate.c and turns.c: near destination (docs/congestion-control.md) --- */
 /* The host has acknowledged this many bytes of requests. */

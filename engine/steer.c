@@ -9,6 +9,7 @@
 #include "engine/steer.h"
 #include "engine/table.h"
 #include "engine/pair.h"
+#include "engine/tunnel.h"
 #include "rwy/spread.h"
 
 /* Open addressing; a slot without a tunnel ends a search. */

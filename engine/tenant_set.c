@@ -7,6 +7,7 @@
 #include "engine/responder.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
+#include "engine/tunnel.h"
 
 static int check_tenant_cfg(const struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg)
 {

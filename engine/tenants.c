@@ -11,6 +11,7 @@
 #include "engine/memory.h"
 #include "engine/steer.h"
 #include "engine/table.h"
+#include "engine/tunnel.h"
 #include "rwy/endian.h"
 #include "rwy/prefix.h"
 

@@ -8,6 +8,7 @@
 #include "engine/standby.h"
 #include "engine/steer.h"
 #include "engine/table.h"
+#include "engine/tunnel.h"
 
 struct eng_tunnel_new {
 	struct wan_tunnel *wan;

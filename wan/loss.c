@@ -55,9 +55,7 @@ static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct w
 	return true;
 }
 
-/* Acknowledgements and probes go out even when the map is full: the oldest entry is given up.
- * Without memory it is not (wan_loss_room). */
-static void make_room(struct wan_path *p, rwy_time now)
+bool wan_loss_room(struct wan_path *p, rwy_time now)
 {
 	struct wan_lost l = {0};
 
@@ -65,15 +63,10 @@ static void make_room(struct wan_path *p, rwy_time now)
 		struct wan_sent *e = slot(p, p->tail);
 
 		if (e->state == WAN_SENT_INFLIGHT && !give_up(p, e, false, &l, now))
-			return;
+			return false;
 		p->tail++;
 	}
-}
-
-bool wan_loss_room(struct wan_path *p, rwy_time now)
-{
-	make_room(p, now);
-	return p->next_pn - p->tail <= p->mask;
+	return true;
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
@@ -81,8 +74,7 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 {
 	struct wan_sent *e = slot(p, p->next_pn);
 
-	if (p->next_pn - p->tail > p->mask)
-		make_room(p, now);
+	wan_loss_room(p, now);
 	s->sent = now;
 	s->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
 	if (p->t->paths > 1 && (eliciting || s->flags & WAN_S_PROBE))

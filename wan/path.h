@@ -310,7 +310,8 @@ bool wan_pto_excused(struct wan_path *p, rwy_time now);
 /* loss.c */
 /*
  * The map has a place for a datagram that is sent now. Gives up the oldest datagrams in flight if
- * it is full; false: memory is short for what they carried, so nothing may be sent.
+ * it is full, also for acknowledgements and probes; false: memory is short for what they carried,
+ * so nothing may be sent.
  */
 bool wan_loss_room(struct wan_path *p, rwy_time now);
 /* Assigns the next packet number. The map has a place. */

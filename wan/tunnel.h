@@ -8,6 +8,7 @@
 
 #include "rwy/hash.h"
 #include "wan/flow.h"
+#include "wan/claim.h"
 #include "wan/keys.h"
 #include "wan/couple.h"
 #include "wan/path.h"

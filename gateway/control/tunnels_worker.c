@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "engine/tunnel.h"
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/datapath/engcfg.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "engine/tunnel.h"
 #include "gateway/datapath/lease.h"
 
 #define EVERY (5 * RWY_MS)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys for the workers: each has two for a tunnel, made from the secret of the exchange. */
+#include "engine/tunnel.h"
 #include "gateway/gw.h"
 #include "gateway/keys/internal.h"
 

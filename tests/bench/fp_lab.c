@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gateways of fp_lab.h, made by the gateway's own functions: configuration, ports, next hops,
  * workers. */
+#include "engine/tunnel.h"
 #include "tests/bench/fp_lab.h"
 
 #include <getopt.h>

@@ -9,6 +9,7 @@
 #define TESTS_LIB_WAN_SITES_H
 
 #include "tests/lib/wan_pair.h"
+#include "wan/claim.h"
 
 #define SITES_GATEWAYS 4
 #define SITES_FLYING   4096 /* datagrams under way, at most */

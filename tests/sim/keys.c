@@ -5,6 +5,7 @@
  * and later the word that the other end has them, which one end may never get. With pairs each
  * gateway that speaks on the WAN has keys of its own, and standbys may get theirs beforehand.
  */
+#include "engine/tunnel.h"
 #include "tests/lib/aead_test.h"
 #include "tests/sim/world_int.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold of reservations: see rates.h. The world has one tunnel. */
+#include "engine/tunnel.h"
 #include "tests/sim/rates.h"
 
 #include <math.h>

@@ -5,6 +5,7 @@
  */
 #include "engine/peer.h"
 #include "engine/requester.h"
+#include "engine/tunnel.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 #include "tests/lib/eng_two_hosts.h"

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "engine/tunnel.h"
 #include "tests/lib/eng_site_hosts.h"
 
 #define LONG (10 * RWY_SEC)

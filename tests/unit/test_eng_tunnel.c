@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "engine/tunnel.h"
 #include "tests/lib/eng_pair.h"
 #include "engine/steer.h"
 #include "roce/wire.h"
