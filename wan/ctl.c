@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames about flows: DELIVERED, CLOSE, ABORT, RESET, RATE and CREDIT. A flow with something to
+ * Frames about flows: DELIVERED, ABORT, RESET, RATE and CREDIT. A flow with something to
  * report waits on a list. A log notes what each datagram reported, so that its loss puts the flows
  * back on their lists. Then the newest state is reported, not the lost bytes.
  */
@@ -63,7 +63,7 @@ static void put_delivered(struct wan_tunnel *t, struct wan_out *o)
 
 static void put_tx_ctl(struct wan_tunnel *t, struct wan_out *o)
 {
-	while (t->ctl_head && room(o) >= WAN_CLOSE_LEN && o->s.log_n < UINT8_MAX) {
+	while (t->ctl_head && room(o) >= WAN_ABORT_LEN && o->s.log_n < UINT8_MAX) {
 		struct wan_txflow *f = t->ctl_head;
 
 		t->ctl_head = f->ctl_next;
@@ -73,16 +73,9 @@ static void put_tx_ctl(struct wan_tunnel *t, struct wan_out *o)
 		if (f->dead)
 			continue;
 		rwy_put32(o->at + 1, f->id);
-		if (f->aborted) {
-			o->at[0] = WAN_F_ABORT;
-			o->at += WAN_ABORT_LEN;
-			note(t, o, WAN_LOG_ABORT, f->id, 0);
-		} else {
-			o->at[0] = WAN_F_CLOSE;
-			rwy_put64(o->at + 5, f->end);
-			o->at += WAN_CLOSE_LEN;
-			note(t, o, WAN_LOG_CLOSE, f->id, 0);
-		}
+		o->at[0] = WAN_F_ABORT;
+		o->at += WAN_ABORT_LEN;
+		note(t, o, WAN_LOG_ABORT, f->id, 0);
 	}
 }
 
@@ -190,11 +183,10 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 			if (r)
 				wan_rx_confirmed(r, l->count);
 			break;
-		case WAN_LOG_CLOSE:
 		case WAN_LOG_ABORT:
 			f = wan_tx_find(t, l->id);
 			if (f)
-				wan_tx_on_ctl_acked(f, l->kind == WAN_LOG_ABORT);
+				wan_tx_on_abort_acked(f);
 			break;
 		case WAN_LOG_RATE:
 			r = wan_rx_find(t, l->id);
@@ -223,10 +215,9 @@ static void entry_lost(struct wan_tunnel *t, const struct wan_log *l, rwy_time n
 		if (r && (uint32_t)r->reported == l->count && r->confirmed != r->reported)
 			wan_ctl_rx_dirty(r, now);
 		return;
-	case WAN_LOG_CLOSE:
 	case WAN_LOG_ABORT:
 		f = wan_tx_find(t, l->id);
-		if (f && f->aborted == (l->kind == WAN_LOG_ABORT))
+		if (f && f->aborted)
 			wan_ctl_tx_dirty(f);
 		return;
 	case WAN_LOG_RESET:
@@ -274,7 +265,7 @@ void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now)
 	for (uint32_t i = 0; i < t->tx_cap; i++) {
 		struct wan_txflow *f = t->tx[i].f;
 
-		if (f && (f->aborted || (f->closing && f->close_sent)) && !f->close_acked)
+		if (f && f->aborted)
 			wan_ctl_tx_dirty(f);
 	}
 }

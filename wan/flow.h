@@ -76,7 +76,6 @@ struct wan_txflow {
 	uint64_t acked;     /* the peer gateway has everything below */
 	bool open_acked;    /* line 1: the peer knows the flow */
 	bool active;        /* the flow is on the list of flows with data to send */
-	bool closing;       /* ends after what was sent; muted */
 	bool aborted;       /* custody is freed; waits for the acknowledgement of ABORT; muted */
 	bool dead;          /* retired: out of the table, freed when no list holds it */
 	/* no memory for its ring: the flow ends by tx_broken at the next tick */
@@ -87,9 +86,8 @@ struct wan_txflow {
 	bool order; /* an order flow (order.h): without a user; muted */
 	bool named; /* the peer may wait for this flow: it must hear of an ABORT */
 	bool ctl_dirty;
-	bool close_sent : 1, close_acked : 1;
 	/* no memory for its open information: nothing is sent until a tick finds some */
-	bool unnamed : 1;
+	bool unnamed;
 	uint8_t info_len;
 	uint8_t next_frag; /* next fragment of the buffer next_send */
 	int32_t deficit;
@@ -133,14 +131,11 @@ struct wan_rxflow {
 	uint32_t mask;
 	/* [delivered, next): credit used; above: buffer or buffer | 1 while in parts; 0: none */
 	uintptr_t *ring;
-	uint64_t next;               /* first not handed over */
-	uint64_t delivered;          /* first not delivered */
-	struct wan_rxflow **wait_at; /* order_rx.c: its place where it waits itself */
-	bool dirty;                  /* the flow is on the delivered list */
-	/* unknown to the engine; kept until the peer knows the last count */
-	bool ended;
+	uint64_t next;                /* first not handed over */
+	uint64_t delivered;           /* first not delivered */
+	struct wan_rxflow **wait_at;  /* order_rx.c: its place where it waits itself */
+	bool dirty;                   /* the flow is on the delivered list */
 	bool dead;                    /* retired, see wan_txflow.dead */
-	bool has_final, closing;      /* closing: on the list of flows whose rx_close is due */
 	bool order;                   /* an order flow (order.h): the engine does not know it */
 	bool rate_dirty;              /* the flow is on the list of flows with a RATE to report */
 	bool rate_known;              /* the last RATE was acknowledged */
@@ -152,15 +147,14 @@ struct wan_rxflow {
 	uint32_t rate_no;           /* of what wan_rx_window last set; 0: nothing yet */
 	/* an earlier RATE was acknowledged after the last one was sent */
 	bool rate_doubt;
-	uint64_t final; /* line 2 */
-	struct wan_rxflow *rate_next;
-	struct wan_rxflow *close_next, *retired_next;
+	struct wan_rxflow *rate_next; /* line 2 */
+	struct wan_rxflow *retired_next;
 	struct wan_rxflow *wait_next;
 	uint32_t wait_count;
 	uint32_t order_at; /* an order flow: offset of the entry that it waits for */
 };
 static_assert(offsetof(struct wan_rxflow, bytes) == RWY_CACHE_LINE &&
-                  offsetof(struct wan_rxflow, final) == 2 * RWY_CACHE_LINE,
+                  offsetof(struct wan_rxflow, rate_next) == 2 * RWY_CACHE_LINE,
     "a packet touches two lines, and one of the ring");
 #define WAN_RXFLOW_LINES 2
 
@@ -228,7 +222,7 @@ void wan_tx_flow_free(struct wan_txflow *f);
 void wan_rx_flow_free(struct wan_rxflow *f);
 
 /* flow_tx.c */
-/* A DATA frame was acknowledged: frees its custody in order, and completes a closed flow. */
+/* A DATA frame was acknowledged: tells the engine how far the peer has everything. */
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
 /* Returns false when memory is short: call again. moved: true: the path or carrier changed; false:
  * declared lost. What was lost often enough goes by the reliable carrier (detour.c). */
@@ -239,8 +233,8 @@ bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved);
 void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t drain_Bps);
 bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t count, rwy_time now);
 void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now);
-/* CLOSE or ABORT was acknowledged: the flow may be freed. */
-void wan_tx_on_ctl_acked(struct wan_txflow *f, bool abort);
+/* ABORT was acknowledged: the flow is freed. */
+void wan_tx_on_abort_acked(struct wan_txflow *f);
 /* Looks again for memory for flows marked unnamed. */
 void wan_tx_name(struct wan_tunnel *t, rwy_time now);
 /* Resets all flows marked broken. */
@@ -262,15 +256,12 @@ enum wan_accept {
 /* Takes ownership of b. */
 enum wan_accept wan_rx_data(
     struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
-/* CLOSE: the flow ends after `final` buffers. ABORT: it ends now. */
-void wan_rx_on_close(struct wan_tunnel *t, uint32_t id, uint64_t final, rwy_time now);
+/* ABORT: the flow ends now. */
 void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now);
 /* The peer has the report that `count` buffers (its low 32 bits) are delivered. */
 void wan_rx_confirmed(struct wan_rxflow *f, uint32_t count);
 /* Goes on with flows that had to wait for others. */
 void wan_rx_go_on(struct wan_tunnel *t, rwy_time now);
-/* Calls rx_close for flows that ended. */
-void wan_rx_closings(struct wan_tunnel *t, rwy_time now);
 void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time now);
 /* Frees dead flows that no list holds any longer. */
 void wan_rx_reap(struct wan_tunnel *t);

@@ -76,7 +76,7 @@ void wan_rx_reap(struct wan_tunnel *t)
 	while (*at) {
 		struct wan_rxflow *f = *at;
 
-		if (f->dirty || f->closing || f->rate_dirty) {
+		if (f->dirty || f->rate_dirty) {
 			at = &f->retired_next;
 			continue;
 		}
@@ -134,9 +134,6 @@ static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data 
 	}
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
 
-	/* the peer uses the slot again, so it knows that the flow ended */
-	if (s->f && s->f->ended && wan_use_later(use, WAN_USE(s->f->id)))
-		die(s->f, false);
 	if (s->f)
 		return NULL;
 	if (s->state == WAN_SLOT_ENDED && !wan_use_later(use, s->use)) {
@@ -287,11 +284,11 @@ enum wan_accept wan_rx_data(struct wan_tunnel *t, const struct wan_f_data *d, st
 	}
 	uint64_t seq = wan_expand(f->next, d->seq);
 
-	if (seq < f->next || f->ended) {
+	if (seq < f->next) {
 		t->c.rx_duplicate++;
 		goto drop;
 	}
-	if (seq - f->delivered >= t->window_limit || (f->has_final && seq >= f->final)) {
+	if (seq - f->delivered >= t->window_limit) {
 		t->c.drop_no_credit++;
 		r = WAN_ACCEPT_RETRY;
 		goto drop;
@@ -310,23 +307,12 @@ drop:
 }
 
 /* --- delivery and end of a flow --------------------------------------------------------------- */
-static void close_step(struct wan_rxflow *f)
-{
-	struct wan_tunnel *t = f->t;
-
-	if (!f->has_final || f->delivered != f->final || f->ended || f->closing)
-		return;
-	f->closing = true;
-	f->close_next = t->close_head;
-	t->close_head = f;
-}
-
 void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now)
 {
 	uint64_t count = seq + 1;
 
 	wan_stir(f->t);
-	if (f->dead || f->ended || count <= f->delivered)
+	if (f->dead || count <= f->delivered)
 		return;
 	assert(count <= f->next);
 	for (uint64_t s = f->delivered; s < count; s++) {
@@ -340,13 +326,12 @@ void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now)
 	if (f->waiters)
 		wan_order_delivered(f);
 	wan_ctl_rx_dirty(f, now);
-	close_step(f);
 }
 
 void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps)
 {
 	wan_stir(f->t);
-	if (f->dead || f->ended)
+	if (f->dead)
 		return;
 	f->window = bytes;
 	f->drain_Bps = drain_Bps;
@@ -357,19 +342,8 @@ void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps)
 void wan_rx_reset(struct wan_rxflow *f, rwy_time now)
 {
 	wan_stir(f->t);
-	if (!f->dead && !f->ended)
+	if (!f->dead)
 		die(f, true);
-}
-
-void wan_rx_on_close(struct wan_tunnel *t, uint32_t id, uint64_t final, rwy_time now)
-{
-	struct wan_rxflow *f = wan_rx_find(t, id);
-
-	if (!f || f->has_final || final < f->next)
-		return;
-	f->has_final = true;
-	f->final = final;
-	close_step(f);
 }
 
 void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
@@ -377,7 +351,7 @@ void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
 	struct wan_rxflow *f = wan_rx_find(t, id);
 
 	if (f) {
-		bool tell = !f->ended && !f->order;
+		bool tell = !f->order;
 		void *user = f->user;
 
 		die(f, false);
@@ -400,26 +374,6 @@ void wan_rx_confirmed(struct wan_rxflow *f, uint32_t low)
 
 	if (count > f->confirmed && count <= f->delivered)
 		f->confirmed = count;
-	if (f->ended && f->confirmed == f->delivered)
-		die(f, false);
-}
-
-/* The engine is told of the end here, not inside its own call of wan_rx_delivered. */
-void wan_rx_closings(struct wan_tunnel *t, rwy_time now)
-{
-	while (t->close_head) {
-		struct wan_rxflow *f = t->close_head;
-
-		t->close_head = f->close_next;
-		f->closing = false;
-		if (f->dead)
-			continue;
-		f->ended = true;
-		if (!f->order)
-			t->cfg.ops->rx_close(t->cfg.ctx, f->user, WAN_CLOSE_BY_SENDER, now);
-		if (!f->dead && f->confirmed == f->delivered)
-			die(f, false);
-	}
 }
 
 void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time now)
@@ -428,7 +382,7 @@ void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time no
 		struct wan_rxflow *f = t->rx[i].f;
 
 		if (f) {
-			bool tell = !f->ended && !f->order;
+			bool tell = !f->order;
 			void *user = f->user;
 
 			die(f, false);

@@ -13,7 +13,7 @@
 
 static bool muted(const struct wan_txflow *f)
 {
-	return f->closing || f->aborted || f->order;
+	return f->aborted || f->order;
 }
 
 static void activate(struct wan_txflow *f)
@@ -157,22 +157,6 @@ void wan_tx_reap(struct wan_tunnel *t)
 	}
 }
 
-/* Ends a closing flow: CLOSE is sent once everything is sent and the peer knows the flow; the flow
- * is freed when the peer knows the end and has delivered everything. */
-static void close_step(struct wan_txflow *f)
-{
-	if (!f->closing || f->aborted || f->dead)
-		return;
-	if (f->base == f->end && (f->close_acked || !f->open_acked)) {
-		die(f);
-		return;
-	}
-	if (f->open_acked && f->next_send == f->end && !f->close_sent) {
-		f->close_sent = true;
-		wan_ctl_tx_dirty(f);
-	}
-}
-
 /* --- calls of the engine ---------------------------------------------------------------------- */
 /* Called before a buffer is added: a flow that was idle begins a new run. */
 static void note_run(struct wan_txflow *f)
@@ -221,13 +205,6 @@ void wan_tx_send_after(struct wan_txflow *f, struct rwy_buf *b, const struct rwy
 	activate(f);
 }
 
-void wan_tx_close(struct wan_txflow *f, rwy_time now)
-{
-	wan_stir(f->t);
-	f->closing = true;
-	close_step(f);
-}
-
 /* The peer may have it open. Only once: without custody it would seem not to. */
 static void end_at_peer(struct wan_txflow *f)
 {
@@ -265,10 +242,8 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 	f->open_acked = true;
 	uint64_t seq, end;
 
-	if (!wan_tx_in_custody(f, s, &seq, &end)) {
-		close_step(f);
+	if (!wan_tx_in_custody(f, s, &seq, &end))
 		return;
-	}
 	f->ring[seq & f->mask]->w0 |= 1u << s->frag;
 	for (uint64_t at = seq + 1; at < end; at++)
 		f->ring[at & f->mask]->w0 |= 1;
@@ -281,8 +256,6 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 		if (!muted(f) && t->cfg.ops->tx_acked)
 			t->cfg.ops->tx_acked(t->cfg.ctx, f->user, f->ring[(f->acked - 1) & f->mask], now);
 	}
-	if (f->closing)
-		close_step(f);
 }
 
 static void deliver_first(struct wan_txflow *f, rwy_time now)
@@ -331,7 +304,6 @@ static void deliver_to(struct wan_txflow *f, uint64_t count, rwy_time now)
 	}
 	t->room_made = true;
 	activate(f);
-	close_step(f);
 }
 
 bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_time now)
@@ -351,14 +323,10 @@ bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_ti
 	return true;
 }
 
-void wan_tx_on_ctl_acked(struct wan_txflow *f, bool abort)
+void wan_tx_on_abort_acked(struct wan_txflow *f)
 {
-	if (f->aborted && abort) {
+	if (f->aborted)
 		die(f);
-	} else if (!f->aborted && !abort) {
-		f->close_acked = true;
-		close_step(f);
-	}
 }
 
 void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now)
@@ -420,7 +388,7 @@ static void rewind_flow(struct wan_txflow *f)
 	f->next_frag = 0;
 	f->out = f->window = f->drain_Bps = 0;
 	f->sent_after.flow = RWY_NO_FLOW;
-	f->open_acked = f->close_sent = f->close_acked = false;
+	f->open_acked = false;
 }
 
 /* What the engine knows to be executed is not sent again; DELIVERED was lost with the peer. */
@@ -447,10 +415,8 @@ static void open_again(struct wan_txflow *f, rwy_time now)
 
 		f->info_len = (uint8_t)(n <= WAN_OPEN_MAX ? n : WAN_OPEN_MAX);
 	}
-	if (f->dead)
-		return;
-	activate(f);
-	close_step(f);
+	if (!f->dead)
+		activate(f);
 }
 
 void wan_tx_name(struct wan_tunnel *t, rwy_time now)

@@ -27,7 +27,7 @@ static void list_remove(struct wan_rxflow *f)
 
 static bool has_delivered(const struct wan_rxflow *f, uint32_t count)
 {
-	return f->ended || (int32_t)(count - (uint32_t)f->delivered) <= 0;
+	return (int32_t)(count - (uint32_t)f->delivered) <= 0;
 }
 
 /* True: nothing must be waited for. *of: the flow, while it lives; NULL: it is not open yet. */

@@ -77,22 +77,19 @@ static bool frame_credit(struct in *i)
 	return true;
 }
 
-/* CLOSE, ABORT and RESET begin with a flow id. */
+/* ABORT and RESET have a flow id. */
 static bool frame_flow(struct in *i, uint8_t type, rwy_time now)
 {
-	size_t len = type == WAN_F_CLOSE ? WAN_CLOSE_LEN - 1 : WAN_ABORT_LEN - 1;
-
-	if ((size_t)(i->end - i->at) < len)
+	static_assert(WAN_ABORT_LEN == WAN_RESET_LEN, "one length for both");
+	if (i->end - i->at < WAN_ABORT_LEN - 1)
 		return false;
 	uint32_t id = rwy_get32(i->at);
 
-	if (type == WAN_F_CLOSE)
-		wan_rx_on_close(i->t, id, rwy_get64(i->at + 4), now);
-	else if (type == WAN_F_ABORT)
+	if (type == WAN_F_ABORT)
 		wan_rx_on_abort(i->t, id, now);
 	else
 		wan_tx_on_reset(i->t, id, now);
-	i->at += len;
+	i->at += WAN_ABORT_LEN - 1;
 	return true;
 }
 
@@ -186,7 +183,7 @@ static bool frame(struct in *i, rwy_time now)
 		return frame_credit(i);
 	if (type == WAN_F_RATE)
 		return frame_rate(i);
-	return type >= WAN_F_CLOSE && type <= WAN_F_RESET && frame_flow(i, type, now);
+	return (type == WAN_F_ABORT || type == WAN_F_RESET) && frame_flow(i, type, now);
 }
 
 static void count_ecn(struct wan_path *p, uint8_t ecn)
@@ -323,8 +320,6 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 	}
 	if (t->woken)
 		wan_rx_go_on(t, now);
-	if (t->close_head)
-		wan_rx_closings(t, now);
 	if (t->tx_retired)
 		wan_tx_reap(t);
 	if (t->rx_retired)

@@ -345,8 +345,6 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 {
 	unsigned n = 0;
 
-	if (t->close_head)
-		wan_rx_closings(t, now);
 	if (t->woken)
 		wan_rx_go_on(t, now);
 	if (t->room_left && t->room_made) {
@@ -421,7 +419,7 @@ static rwy_time dry_next(const struct wan_tunnel *t)
 
 rwy_time wan_send_next(const struct wan_tunnel *t)
 {
-	rwy_time next = t->close_head || t->woken || (t->room_left && t->room_made) ? 0 : wan_hs_next(t);
+	rwy_time next = t->woken || (t->room_left && t->room_made) ? 0 : wan_hs_next(t);
 
 	if (!wan_hs_session(t) || !wan_may_speak(t))
 		return next;

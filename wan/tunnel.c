@@ -133,7 +133,7 @@ void wan_free(struct wan_tunnel *t)
 		return;
 	wan_rx_end_all(t, WAN_CLOSE_TUNNEL, t->last_rx);
 	for (struct wan_rxflow *f = t->rx_retired; f; f = f->retired_next)
-		f->dirty = f->closing = f->rate_dirty = false;
+		f->dirty = f->rate_dirty = false;
 	wan_rx_reap(t);
 	rwy_slab_fini(&t->rx_slab);
 	free(t->rx);
@@ -213,8 +213,6 @@ void wan_tick(struct wan_tunnel *t, rwy_time now)
 	maps_grow(t);
 	if (t->woken)
 		wan_rx_go_on(t, now);
-	if (t->close_head)
-		wan_rx_closings(t, now);
 	for (unsigned i = 0; runs(t) && i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
 

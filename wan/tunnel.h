@@ -22,14 +22,7 @@
 #define WAN_DGRAM_PARTS 64  /* best-effort packets being reassembled */
 
 /* Control frames in flight are logged, so that lost ones can be repeated. */
-enum wan_log_kind {
-	WAN_LOG_DELIVERED,
-	WAN_LOG_CLOSE,
-	WAN_LOG_ABORT,
-	WAN_LOG_RESET,
-	WAN_LOG_CREDIT,
-	WAN_LOG_RATE
-};
+enum wan_log_kind { WAN_LOG_DELIVERED, WAN_LOG_ABORT, WAN_LOG_RESET, WAN_LOG_CREDIT, WAN_LOG_RATE };
 struct wan_log {
 	uint32_t id;
 	uint32_t count; /* DELIVERED: low bits of the reported count; RATE: its number */
@@ -163,7 +156,7 @@ struct wan_tunnel {
 	struct wan_txslot *tx;
 	uint32_t tx_cap, tx_free, tx_flows;
 	struct wan_sched sched;                 /* flows with data to send */
-	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to report */
+	struct wan_txflow *ctl_head, *ctl_tail; /* flows with ABORT to report */
 	struct rwy_slab tx_slab, rx_slab;       /* flows */
 	struct rwy_slab ring_slab;              /* their small rings */
 	struct wan_txflow *tx_retired;          /* flows that ended; freed when no list has them */
@@ -193,7 +186,6 @@ struct wan_tunnel {
 	uint32_t dirty_n;
 	rwy_time dirty_at;            /* time when DELIVERED must be sent */
 	struct wan_rxflow *rate_head; /* flows with RATE to report */
-	struct wan_rxflow *close_head;
 	/* Flows that wait for one that is not open yet; those that need not wait any longer. */
 	struct wan_rxflow *strangers, *woken;
 	struct wan_rxflow *rx_retired;
@@ -235,13 +227,13 @@ static inline rwy_dur wan_rtt_base(const struct wan_path *p)
 	return wan_path_has_rtt(p) ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
 }
 
-/* Returns the flow of an id, or NULL. */
 /* Each function of wan.h and stream.h that changes something begins with it (wan_quiet). */
 static inline void wan_stir(struct wan_tunnel *t)
 {
 	t->stirred = true;
 }
 
+/* Returns the flow of an id, or NULL. */
 static inline struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
 {
 	struct wan_txflow *f = WAN_SLOT(id) < t->tx_cap ? t->tx[WAN_SLOT(id)].f : NULL;
@@ -308,7 +300,7 @@ struct wan_out {
 	bool fec; /* the datagram is to be protected by FEC */
 };
 
-/* ctl.c: sends DELIVERED, CLOSE, ABORT, RESET, CREDIT and repeats lost ones */
+/* ctl.c: sends DELIVERED, ABORT, RESET, CREDIT and repeats lost ones */
 /* Returns when the next control frame must be sent. */
 rwy_time wan_ctl_next(const struct wan_tunnel *t);
 void wan_ctl_put(struct wan_tunnel *t, struct wan_out *o);

@@ -36,9 +36,7 @@ struct wan_txflow;
 struct wan_rxflow;
 
 enum wan_close_reason {
-	/* The other end called wan_tx_close and everything before it was handed over and delivered
-	 * (wan_rx_delivered); or it called wan_tx_abort, at any time. */
-	WAN_CLOSE_BY_SENDER,
+	WAN_CLOSE_BY_SENDER,  /* the other end called wan_tx_abort */
 	WAN_CLOSE_PEER_RESET, /* the peer restarted (new epoch): the flow gets no more data */
 	WAN_CLOSE_TUNNEL,     /* wan_free */
 };
@@ -295,8 +293,7 @@ void wan_tx_class(struct wan_txflow *f, unsigned id);
 void wan_tx_bulk(struct wan_txflow *f);
 #define WAN_TX_LINES 3 /* cache lines of a flow */
 /*
- * A flow has been quiet for a while: gives memory back that it does not need now. Not for one that
- * wan_tx_close will end: after a restart of the peer nobody is asked how to open that again.
+ * A flow has been quiet for a while: gives memory back that it does not need now.
  */
 void wan_tx_rest(struct wan_txflow *f);
 void wan_rx_rest(struct wan_rxflow *f);
@@ -331,9 +328,6 @@ RWY_MUST_CHECK bool wan_order_put(struct wan_tunnel *t, struct rwy_after *order,
     const struct rwy_after *v, unsigned n, rwy_time now);
 uint32_t wan_order_bufs(const struct wan_tunnel *t);
 void wan_order_end(struct wan_tunnel *t, uint32_t flow, rwy_time now);
-/* Ends the flow after what was sent; it is freed when everything is delivered. From this call on
- * `user` gets no callbacks. */
-void wan_tx_close(struct wan_txflow *f, rwy_time now);
 /* Ends the flow at once: custody is freed, the peer gets rx_close BY_SENDER. No callbacks
  * follow. */
 void wan_tx_abort(struct wan_txflow *f, rwy_time now);

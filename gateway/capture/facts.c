@@ -207,9 +207,6 @@ static const uint8_t *data_find(const uint8_t *at, const uint8_t *end)
 		case WAN_F_CREDIT:
 			n = WAN_CREDIT_LEN;
 			break;
-		case WAN_F_CLOSE:
-			n = WAN_CLOSE_LEN;
-			break;
 		case WAN_F_ABORT:
 		case WAN_F_RESET:
 			n = WAN_ABORT_LEN;

@@ -259,8 +259,7 @@ static void engine_acts(struct fside *s, struct input *in, rwy_time now)
 		break;
 	case 3:
 		if (x->f)
-			wan_tx_close(x->f, now);
-		x->f = NULL;
+			wan_tx_rest(x->f);
 		break;
 	case 4:
 		if (x->f)

@@ -368,7 +368,7 @@ static void stream_feed(struct wan_pair *p, struct wan_stream *s)
 		wan_tx_send(s->tx, b, p->now);
 	}
 	if (s->tx && s->sent == s->total && s->close_after && s->delivered == s->total) {
-		wan_tx_close(s->tx, p->now);
+		wan_tx_abort(s->tx, p->now);
 		s->tx = NULL;
 		s->tx_closed = true;
 	}

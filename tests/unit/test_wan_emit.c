@@ -137,17 +137,12 @@ static void emit_small(void)
 	emit(d, p + WAN_RATE_HEAD + WAN_RATE_ENTRY, "RATE",
 	    "count=1 flow=0x00200003 rate.window=65536 rate.drain=1250000000");
 	p = begin(d);
-	*p = WAN_F_CLOSE;
-	rwy_put32(p + 1, 7);
-	rwy_put64(p + 5, 1ull << 40);
-	p += WAN_CLOSE_LEN;
 	*p = WAN_F_ABORT;
 	rwy_put32(p + 1, 8);
 	p += WAN_ABORT_LEN;
 	*p = WAN_F_RESET;
 	rwy_put32(p + 1, 9);
-	emit(d, p + WAN_RESET_LEN, "CLOSE",
-	    "close.total=1099511627776 flow=0x00000007,0x00000008,0x00000009 frame=0x06,0x07,0x08");
+	emit(d, p + WAN_RESET_LEN, "ABORT", "flow=0x00000008,0x00000009 frame=0x07,0x08");
 	p = begin(d);
 	*p = WAN_F_REBUILT;
 	p[1] = 3;

@@ -10,7 +10,7 @@
 local roceway = Proto("roceway", "Roceway WAN")
 
 local frame_types = {
-	[0x01] = "PING", [0x02] = "ACK", [0x03] = "ACK_ECN", [0x04] = "DELIVERED", [0x05] = "CREDIT", [0x06] = "CLOSE",
+	[0x01] = "PING", [0x02] = "ACK", [0x03] = "ACK_ECN", [0x04] = "DELIVERED", [0x05] = "CREDIT",
 	[0x07] = "ABORT", [0x08] = "RESET", [0x09] = "REBUILT", [0x0a] = "RATE", [0x10] = "DATA", [0x18] = "DGRAM",
 	[0x1c] = "REPAIR", [0x1d] = "SHARED", [0x1e] = "RUN", [0x1f] = "BUNDLE",
 }
@@ -68,7 +68,6 @@ local f = {
 	delivered = ProtoField.uint32("roceway.delivered", "Delivered buffers"),
 	credit_buffers = ProtoField.uint32("roceway.credit.buffers", "Buffers a flow"),
 	credit_bytes = ProtoField.uint64("roceway.credit.bytes", "Bytes of all flows"),
-	close_total = ProtoField.uint64("roceway.close.total", "Buffers in all"),
 	rate_window = ProtoField.uint64("roceway.rate.window", "Window (bytes)"),
 	rate_drain = ProtoField.uint64("roceway.rate.drain", "Far host takes (bytes/s)"),
 	rebuilt_first = ProtoField.uint64("roceway.rebuilt.first", "First packet number"),
@@ -305,7 +304,6 @@ local function fixed(list)
 	end
 end
 read[0x05] = fixed({ { f.credit_buffers, 4 }, { f.credit_bytes, 8 } })
-read[0x06] = fixed({ { f.flow, 4 }, { f.close_total, 8 } })
 read[0x07] = fixed({ { f.flow, 4 } })
 read[0x08] = fixed({ { f.flow, 4 } })
 

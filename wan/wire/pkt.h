@@ -82,7 +82,6 @@ enum wan_frame_type {
 	WAN_F_ACK_ECN = 0x03,
 	WAN_F_DELIVERED = 0x04,
 	WAN_F_CREDIT = 0x05,
-	WAN_F_CLOSE = 0x06,
 	WAN_F_ABORT = 0x07,
 	WAN_F_RESET = 0x08,
 	WAN_F_REBUILT = 0x09,
@@ -134,8 +133,7 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 #define WAN_RATE_HEAD  2
 #define WAN_RATE_ENTRY 20
 
-/* CLOSE: flow, number of buffers that the flow ever had. ABORT, RESET: flow. */
-#define WAN_CLOSE_LEN 13
+/* ABORT, RESET: flow. */
 #define WAN_ABORT_LEN 5
 #define WAN_RESET_LEN 5
 

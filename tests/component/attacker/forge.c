@@ -149,8 +149,8 @@ static uint8_t *bundle(uint8_t *p, uint64_t *rng)
 /* One frame that would do harm if it was believed. Flow ids count from low numbers. */
 static uint8_t *frame(uint8_t *p, uint64_t *rng)
 {
-	static const uint8_t kinds[] = {WAN_F_DELIVERED, WAN_F_ABORT, WAN_F_RESET, WAN_F_CLOSE, WAN_F_CREDIT,
-	    WAN_F_RATE, WAN_F_ACK, WAN_F_DATA, WAN_F_RUN, WAN_F_BUNDLE};
+	static const uint8_t kinds[] = {WAN_F_DELIVERED, WAN_F_ABORT, WAN_F_RESET, WAN_F_CREDIT, WAN_F_RATE,
+	    WAN_F_ACK, WAN_F_DATA, WAN_F_RUN, WAN_F_BUNDLE};
 	const uint8_t kind = kinds[rng_below(rng, sizeof(kinds))];
 	struct wan_f_ack ack = {.n = 1, .r = {{.lo = 0, .hi = rng_below(rng, 1u << 20)}}};
 
@@ -178,8 +178,6 @@ static uint8_t *frame(uint8_t *p, uint64_t *rng)
 	case WAN_F_ABORT:
 	case WAN_F_RESET:
 		return p;
-	case WAN_F_CLOSE:
-		return p + 8;
 	case WAN_F_CREDIT:
 		return p + 12;
 	case WAN_F_RATE:

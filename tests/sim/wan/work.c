@@ -251,7 +251,7 @@ void work_close(struct world *w)
 	for (uint32_t i = 0; i < w->streams; i++)
 		if (!w->stream[i].closed) {
 			w->stream[i].closed = true;
-			wan_tx_close(w->stream[i].tx, w->now);
+			wan_tx_abort(w->stream[i].tx, w->now);
 		}
 }
 
