@@ -5,6 +5,8 @@
  * peer is one of a pair (standby.h), worker 0 decides as the witness which of the two processes has
  * the tunnel; the lanes of the others go with it (wan_claim_led).
  *
+ * The workers also settle together (settle_together.c).
+ *
  * The workers share this table. Thread: eng_lanes_begin(): any, while no engine has that tunnel;
  * the rest belongs to the engines.
  */
@@ -13,6 +15,7 @@
 
 #include <stdatomic.h>
 
+#include "engine/directory.h"
 #include "engine/engine.h"
 #include "wan/claim.h"
 
@@ -22,6 +25,13 @@ struct eng_lanes {
 		_Atomic uint64_t epoch; /* of this process */
 		_Atomic uint64_t peer;  /* that worker 0 believes; 0: none yet */
 	} tunnel[ENG_TUNNELS_MAX];
+	struct {
+		/* by worker 0: even: SETTLING; odd: CLOSING */
+		_Atomic uint32_t turn;
+		_Atomic uint32_t over; /* the odd turn in which nobody owed anything any more */
+		/* by each worker: how its turn goes */
+		_Atomic uint32_t said[ENG_WORKERS_MAX];
+	} settle;
 };
 
 /* A tunnel is about to be made: the epoch of all its lanes, not 0. */

@@ -31,12 +31,9 @@
 /* Times as long far gateways have to hear that nothing is owed: the message may be lost twice. */
 #define TELLING 3
 
-enum settle_event { BEGIN, CANCEL, OWED, LATE, KEPT, EVENTS };
-
 #define NONE UINT8_MAX /* the event does not happen in this state */
 
-/* OWED, LATE, KEPT: the result of a pass. LATE: still owed after the longest time of CLOSING. */
-static const uint8_t settle_next[][EVENTS] = {
+static const uint8_t settle_next[][ENG_SETTLE_EVENTS] = {
     /* clang-format off */
     /*                BEGIN         CANCEL       OWED          LATE          KEPT */
     [ENG_SERVING]  = {ENG_SETTLING, ENG_SERVING, NONE,         NONE,         NONE},
@@ -66,7 +63,7 @@ static void pass_begin(struct eng_settle *s, rwy_time at)
 	s->at = at;
 }
 
-static void settle_enter(struct eng *e, enum settle_event ev, rwy_time now)
+static void settle_enter(struct eng *e, enum eng_settle_event ev, rwy_time now)
 {
 	struct eng_settle *s = &e->settle;
 	enum eng_settle_state from = s->state, to = settle_next[from][ev];
@@ -79,6 +76,8 @@ static void settle_enter(struct eng *e, enum settle_event ev, rwy_time now)
 	eng_record_engine(e,
 	    &(struct eng_record){.kind = ENG_REC_DRAIN, .from = (uint8_t)from, .to = (uint8_t)to}, NULL, now);
 	s->marking = to == ENG_SETTLING;
+	if (to == ENG_SETTLED && s->told)
+		eng_peer_log_untold(e);
 	if (s->told && (to == ENG_SERVING || to == ENG_SETTLING)) {
 		s->told = false;
 		eng_peer_tell(e, false, now);
@@ -177,15 +176,25 @@ static bool far_gateways_know(struct eng *e, rwy_time now)
 		s->turn_at = now + TELLING * longest_closing(e);
 		eng_peer_tell(e, true, now);
 	}
-	if (!eng_peer_told(e) && now < s->turn_at)
-		return false;
-	eng_peer_log_untold(e);
-	return true;
+	return eng_peer_told(e) || now >= s->turn_at;
+}
+
+/* The result of the pass. */
+static enum eng_settle_event result(struct eng *e, rwy_time now)
+{
+	struct eng_settle *s = &e->settle;
+
+	if (s->state == ENG_SETTLING)
+		return s->flows || now < s->turn_at ? ENG_SETTLE_OWED : ENG_SETTLE_KEPT;
+	if (!s->flows)
+		return far_gateways_know(e, now) ? ENG_SETTLE_KEPT : ENG_SETTLE_OWED;
+	return now < s->turn_at ? ENG_SETTLE_OWED : ENG_SETTLE_LATE;
 }
 
 static void pass_end(struct eng *e, rwy_time now)
 {
 	struct eng_settle *s = &e->settle;
+	enum eng_settle_event ev;
 
 	/* Nobody has asked yet about what an earlier process promised. */
 	s->flows += e->restore_at != RWY_NEVER;
@@ -193,14 +202,8 @@ static void pass_end(struct eng *e, rwy_time now)
 	s->bytes_left = s->bytes;
 	s->kept_left = s->kept;
 	s->marking = false;
-	if (s->state == ENG_SETTLING)
-		settle_enter(e, s->flows || now < s->turn_at ? OWED : KEPT, now);
-	else
-		settle_enter(e,
-		    !s->flows && far_gateways_know(e, now) ? KEPT
-		    : !s->flows || now < s->turn_at        ? OWED
-		                                           : LATE,
-		    now);
+	ev = result(e, now);
+	settle_enter(e, e->cfg.lanes ? eng_settle_together(e, ev, now) : ev, now);
 }
 
 void eng_settle_step(struct eng *e, rwy_time now)
@@ -223,12 +226,14 @@ void eng_settle_begin(struct eng *e, rwy_time now)
 		return;
 	e->settle.flows_left = e->sides - e->paired;
 	e->settle.bytes_left = e->mem.kind[ENG_MEM_CUSTODY] + e->mem.kind[ENG_MEM_UNPAIRED];
-	settle_enter(e, BEGIN, now);
+	eng_settle_alone(e);
+	settle_enter(e, ENG_SETTLE_BEGIN, now);
 }
 
 void eng_settle_cancel(struct eng *e, rwy_time now)
 {
-	settle_enter(e, CANCEL, now);
+	eng_settle_alone(e);
+	settle_enter(e, ENG_SETTLE_CANCEL, now);
 	e->settle.flows_left = 0;
 	e->settle.bytes_left = 0;
 	e->settle.kept_left = 0;

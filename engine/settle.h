@@ -11,7 +11,8 @@
  * for and the far host has not, and the answers of its READs and ATOMICs: a far host executes an
  * ATOMIC once, so the answer must not be lost with the process.
  *
- * When nothing is owed any more, the far gateways are told (peer.h), and then it is SETTLED.
+ * When nothing is owed any more, the far gateways are told (peer.h), and then it is SETTLED. The
+ * workers of a gateway go from state to state together.
  */
 #ifndef ENGINE_SETTLE_H
 #define ENGINE_SETTLE_H
@@ -45,5 +46,27 @@ static inline bool eng_settle_refuses(const struct eng_responder *rs, const stru
 
 /* Looks at some connections, and changes the state after the last one. At e->settle.at. */
 void eng_settle_step(struct eng *e, rwy_time now);
+
+/* OWED, KEPT: the result of a pass. LATE: still owed after the longest time of CLOSING. */
+enum eng_settle_event {
+	ENG_SETTLE_BEGIN,
+	ENG_SETTLE_CANCEL,
+	ENG_SETTLE_OWED,
+	ENG_SETTLE_LATE,
+	ENG_SETTLE_KEPT,
+	ENG_SETTLE_EVENTS
+};
+
+/* --- settle_together.c: several workers (lanes.h) --- */
+/* A worker's word: the turn that it is about, and how that goes. */
+enum eng_settle_how { ENG_SETTLE_OWES, ENG_SETTLE_NOTHING, ENG_SETTLE_TOO_LONG, ENG_SETTLE_HOWS };
+static inline uint32_t eng_settle_word(uint32_t turn, enum eng_settle_how how)
+{
+	return turn * ENG_SETTLE_HOWS + how;
+}
+/* `own` is the result of this worker's pass. Returns that of all workers. */
+enum eng_settle_event eng_settle_together(struct eng *e, enum eng_settle_event own, rwy_time now);
+/* This worker begins or stops to settle. */
+void eng_settle_alone(struct eng *e);
 
 #endif

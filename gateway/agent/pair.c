@@ -76,7 +76,7 @@ static void ask(struct eng *e, void *arg)
 	s->is = eng_standby_info(e, &s->i);
 }
 
-/* A pair has one worker. False: it is none, or the worker does not answer. */
+/* Worker 0 speaks for all. False: it is none, or the worker does not answer. */
 static bool ask_worker(struct gw_ctrl *k, struct ctrl_standby *s)
 {
 	s->is = false;

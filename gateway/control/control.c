@@ -110,7 +110,7 @@ static void asks_serve(struct gw_app *app)
 	}
 }
 
-/* Learns the neighbours that the active gateway of the pair told. A pair has one worker. */
+/* Learns the neighbours that the active gateway of the pair told worker 0. */
 static void neighs_learn(struct gw_app *app)
 {
 	struct gw_neigh_told t;

@@ -115,7 +115,7 @@ static void say_end(const struct gw_drain *d, const char *what, rwy_time now)
 
 /* --- orders ----------------------------------------------------------------------------------- */
 
-/* A pair has one worker. */
+/* Worker 0 leads. */
 static bool has_standby(struct gw_app *app)
 {
 	bool paired = false;

@@ -241,10 +241,18 @@ void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, ui
 	eng_tenant_rx(site[from].e, &b, &tenant, 1, eng_now);
 }
 
+/* A test that has workers besides plays them itself. */
+static void nobody_else(void *ctx)
+{
+}
+
 static void start(unsigned at, uint64_t seed)
 {
-	static const struct eng_ops ops = {
-	    .lan_tx = lan_tx, .wan_tx = wan_tx, .session = session, .log = log_line};
+	static const struct eng_ops ops = {.lan_tx = lan_tx,
+	    .wan_tx = wan_tx,
+	    .session = session,
+	    .log = log_line,
+	    .board_changed = nobody_else};
 	uint8_t net[4] = {10, (uint8_t)(2 - at), 0, 0};
 	struct eng_cfg *c = malloc(sizeof(*c));
 

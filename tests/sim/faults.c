@@ -125,13 +125,27 @@ void sim_crash_gateway(struct world *w, unsigned gateway, rwy_dur after)
 
 void sim_settle(struct world *w, unsigned site, bool on)
 {
-	struct site *s = &w->site[site];
+	for (unsigned k = 0; k < sim_workers(w); k++) {
+		struct site *s = sim_at(w, site, k);
 
-	if (on)
-		eng_settle_begin(s->e, w->now);
-	else
-		eng_settle_cancel(s->e, w->now);
-	s->next = w->now;
+		if (on)
+			eng_settle_begin(s->e, w->now);
+		else
+			eng_settle_cancel(s->e, w->now);
+		s->next = w->now;
+	}
+}
+
+bool sim_settled(struct world *w, unsigned site)
+{
+	struct eng_settle_info i;
+	bool all = true;
+
+	for (unsigned k = 0; k < sim_workers(w); k++) {
+		eng_settle_get(sim_at(w, site, k)->e, &i);
+		all &= i.state == ENG_SETTLED;
+	}
+	return all;
 }
 
 void sim_pause(struct world *w, unsigned site, rwy_dur d)

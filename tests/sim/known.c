@@ -323,6 +323,9 @@ const struct sim_regression sim_regressions[] = {
     /* a gateway that hands over gives its peer's tunnel away, which its standby has confirmed */
     {350080005, F_STANDBY | F_FOLLOWERS | F_HOST | F_TENANTS},
     {350090810, F_STANDBY | F_CROSS},
+    /* a worker that owed nothing accepted nothing, for as long as another one settled */
+    {365000877, F_WORKERS | F_DRAIN},
+    {365000086, F_WORKERS | F_DRAIN | F_REUSE},
 };
 
 /*

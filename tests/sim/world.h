@@ -136,6 +136,8 @@ bool sim_standby_keyed(const struct world *w, unsigned site);
 bool sim_two_served(const struct world *w);
 /* The gateway of the site, which runs, is drained; or it is not, and serves again. */
 void sim_settle(struct world *w, unsigned site, bool on);
+/* Each worker of the site's gateway, which runs, is drained and owes nothing. */
+bool sim_settled(struct world *w, unsigned site);
 /* The gateway of the site stands still for `d` (its process was stopped, its virtual machine
  * moved). Then its clock has jumped, and of the packets since only those that fit its receive ring
  * are there. */
