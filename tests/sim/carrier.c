@@ -32,25 +32,25 @@ void sim_carrier_send(struct site *s, struct sim_buf *m)
 /* A datagram with another number of the carrier was lost when that one broke. */
 void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d)
 {
-	struct site *s = &w->site[from];
 	struct sim_buf *m = d->what;
+	struct site *s = sim_at(w, from, m->b.w2), *to = sim_at(w, !from, m->b.w2);
 
 	if (m->b.w1 != w->set) {
 		sim_buf_free(m);
 		return;
 	}
-	if (w->now < w->site[!from].paused_until) {
-		sim_to_gateway(w, &w->site[!from], d);
+	if (w->now < to->paused_until) {
+		sim_to_gateway(w, to, d);
 		return;
 	}
 	s->stream_n--;
 	w->streamed++;
 	s->next = rwy_time_min(s->next, w->now); /* there is room */
 	s->turns = 0;
-	sim_to_gateway(w, &w->site[!from], d);
+	sim_to_gateway(w, to, d);
 }
 
-void sim_carrier_broken(struct site *s)
+static void broken(struct site *s)
 {
 	s->stream = false;
 	s->detour = 0;
@@ -60,37 +60,51 @@ void sim_carrier_broken(struct site *s)
 	s->next = s->w->now;
 }
 
-void sim_stream(struct world *w, unsigned site, bool on)
+void sim_carrier_broken(struct world *w, unsigned site)
 {
-	struct site *s = &w->site[site];
+	for (unsigned k = 0; k < sim_workers(w); k++)
+		broken(sim_at(w, site, k));
+}
 
+static void move(struct site *s, bool on)
+{
 	if (!s->e || s->stream == on)
 		return;
-	if (eng_stream_use(s->e, 0, on, w->now) != 0)
+	if (eng_stream_use(s->e, 0, on, s->w->now) != 0)
 		abort();
-	w->set += !w->set;
+	s->w->set += !s->w->set;
 	s->stream = on;
 	s->stream_run = RUN;
-	s->next = w->now;
+	s->next = s->w->now;
+}
+
+void sim_stream(struct world *w, unsigned site, bool on)
+{
+	for (unsigned k = 0; k < sim_workers(w); k++)
+		move(sim_at(w, site, k), on);
+}
+
+static void take_detour(struct site *s, unsigned after)
+{
+	if (!s->e)
+		return;
+	if (eng_stream_detour(s->e, 0, after, s->w->now) != 0)
+		abort();
+	s->w->set += !s->w->set;
+	s->detour = after;
+	s->stream_run += !s->stream_run;
+	s->next = s->w->now;
 }
 
 void sim_stream_detour(struct world *w, unsigned site, unsigned after)
 {
-	struct site *s = &w->site[site];
-
-	if (!s->e)
-		return;
-	if (eng_stream_detour(s->e, 0, after, w->now) != 0)
-		abort();
-	w->set += !w->set;
-	s->detour = after;
-	s->stream_run += !s->stream_run;
-	s->next = w->now;
+	for (unsigned k = 0; k < sim_workers(w); k++)
+		take_detour(sim_at(w, site, k), after);
 }
 
 void sim_stream_stall(struct world *w, rwy_dur d)
 {
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < w->engines; i++)
 		for (unsigned k = 0; k < SIM_CARRIER_CONNS; k++)
 			w->site[i].stream_free[k] = rwy_time_max(w->site[i].stream_free[k], w->now + d);
 }
@@ -100,26 +114,32 @@ bool sim_stream_on(const struct world *w, unsigned site)
 	return w->site[site].stream;
 }
 
+/* The packets on the way are lost; `late`: the gateway does not know yet. */
+static void reset(struct site *s, bool late)
+{
+	s->stream = false;
+	s->detour = 0;
+	s->stream_n = 0;
+	memset(s->stream_free, 0, sizeof(s->stream_free));
+	if (s->e && late) /* it finds no room */
+		eng_stream_room(s->e, 0, 0, 0);
+}
+
 void sim_stream_break(struct world *w)
 {
 	if (!w->set)
 		return;
 	w->set++;
 	for (unsigned i = 0; i < 2; i++) {
-		struct site *s = &w->site[i];
-		bool late = sim_chance(&w->rng, .5);
+		const bool late = sim_chance(&w->rng, .5) && w->site[i].e;
 
-		s->stream = false;
-		s->detour = 0;
-		s->stream_n = 0;
-		memset(s->stream_free, 0, sizeof(s->stream_free));
-		if (s->e && late) { /* it finds no room, and does not know why yet */
-			eng_stream_room(s->e, 0, 0, 0);
+		for (unsigned k = 0; k < sim_workers(w); k++)
+			reset(sim_at(w, i, k), late);
+		if (late)
 			sim_links_at(
 			    &w->links, w->now + RWY_MS * (1 + sim_below(&w->rng, 500)), SIM_BROKEN + i, NULL);
-		} else {
-			sim_carrier_broken(s);
-		}
+		else
+			sim_carrier_broken(w, i);
 	}
 }
 

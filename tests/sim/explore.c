@@ -155,8 +155,8 @@ static void report(const struct run *r, uint64_t seed, const struct how *how)
 
 static void count(const struct run *r, const struct how *how)
 {
-	for (unsigned i = 0; i < 2; i++) {
-		const struct wan_counters *c = eng_tunnel_counters(sim_engine(r->w, i), 0);
+	for (unsigned i = 0; i < 2 * sim_workers(r->w); i++) {
+		const struct wan_counters *c = eng_tunnel_counters(sim_worker(r->w, i % 2, i / 2), 0);
 
 		*how->runs += c ? c->tx_runs + c->tx_bundles : 0;
 		*how->detours += c ? c->retransmit_detour : 0;
@@ -206,9 +206,9 @@ static uint64_t complete_faults(uint64_t faults)
 	 * that CM has set up.
 	 */
 	if (faults & F_WORKERS)
-		faults &=
-		    ~(F_STANDBY | F_BOTH_DIE | F_CROSS | F_CAUSAL | F_MOVES | F_DETOUR | F_KEYS | F_DRAIN |
-		        F_DRAIN_CUT | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_NIC | F_RESETS);
+		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CROSS | F_CAUSAL | F_RATES | F_HOSTILE | F_RESETS);
+	if (faults & F_WORKERS && faults & F_NIC && faults & F_REUSE) /* gateways cannot tell them apart */
+		faults |= F_CM;
 	if (!(faults & F_STANDBY))
 		faults &= ~F_FOLLOWERS;
 	if (faults & F_FOLLOWERS) /* not drawn with them yet */

@@ -174,10 +174,15 @@ struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t)
 	return &w->site[site].tenant_at[t];
 }
 
-void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
+static bool tenant_gone(struct site *s, unsigned t)
 {
-	struct site *s = &w->site[site];
+	if (s->e && s->tenant_at[t].removing)
+		s->tenant_at[t].removing = !eng_tenant_remove(s->e, s->tenant_at[t].idx);
+	return !s->tenant_at[t].removing;
+}
 
+static void tenant_apply(struct site *s, unsigned t)
+{
 	if (!s->e)
 		return; /* applied at its next start */
 	if (s->tenant_at[t].there) {
@@ -185,18 +190,32 @@ void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
 	} else {
 		s->tenant_at[t].removing = true;
 		s->world_of[s->tenant_at[t].idx] = 0; /* no packet is admitted any more */
-		sim_tenant_gone(w, site, t);
+		tenant_gone(s, t);
 	}
 	s->next = 0; /* the engine's timers may have changed */
 }
 
+void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
+{
+	const struct sim_tenant k = w->site[site].tenant_at[t];
+
+	for (unsigned i = 0; i < sim_workers(w); i++) {
+		struct site *s = sim_at(w, site, i);
+		const bool removing = s->tenant_at[t].removing;
+
+		s->tenant_at[t] = k;
+		s->tenant_at[t].removing = removing;
+		tenant_apply(s, t);
+	}
+}
+
 bool sim_tenant_gone(struct world *w, unsigned site, unsigned t)
 {
-	struct site *s = &w->site[site];
+	bool gone = true;
 
-	if (s->e && s->tenant_at[t].removing)
-		s->tenant_at[t].removing = !eng_tenant_remove(s->e, s->tenant_at[t].idx);
-	return !s->tenant_at[t].removing;
+	for (unsigned i = 0; i < sim_workers(w); i++)
+		gone &= tenant_gone(sim_at(w, site, i), t);
+	return gone;
 }
 
 void sim_steer(struct world *w, unsigned site, const struct eng_steer_cfg *v, unsigned n)

@@ -101,6 +101,13 @@ static const uint64_t worker_kinds[] = {0, F_CM, F_LAN_LOSS, F_CRASH_FAR, F_REUS
     F_HOST, F_REUSE | F_TENANTS, F_IDLE, F_TOLD, F_MACHINE, F_SMALL, F_CM | F_OUTAGE, F_PATHS,
     F_REUSE | F_CRASH_FAR, F_RNR, F_UNCARRIED, F_SLOW, F_CM | F_REUSE, F_SQUEEZE, F_LATE, F_HEAP};
 
+static const uint64_t worker_kinds_more[] = {0, F_NIC, F_DRAIN, F_MOVES, F_TENANTS | F_CHANGES, F_CRASH_FAR,
+    F_BOUNDS, F_POOL, F_NIC | F_CRASH_NEAR, F_DRAIN | F_REUSE, F_DETOUR, F_CRASH_NEAR | F_MOVES,
+    F_NIC | F_RNR, F_REUSE, F_DRAIN | F_DRAIN_CUT, F_NIC | F_OUTAGE | F_TOLD, F_LAN_LOSS | F_MOVES,
+    F_POOL | F_MASS, F_TENANTS | F_CHANGES | F_REUSE, F_NIC | F_REUSE, F_DRAIN | F_TENANTS,
+    F_CM | F_NIC | F_RNR, F_BOUNDS | F_LAN_LOSS, F_PAUSE, F_NIC | F_CRASH_FAR, F_PATHS, F_MACHINE | F_DRAIN,
+    F_CM | F_MOVES, F_HEAP};
+
 /* Allocations fail */
 static const uint64_t heap_kinds[] = {0, F_CRASH_FAR, F_MASS, F_CRASH_NEAR, F_REUSE, F_STANDBY, F_LAN_LOSS,
     F_TENANTS, F_CRASH_BOTH, F_DETOUR, F_CM, F_STANDBY | F_CRASH_NEAR, F_MOVES, F_CAUSAL, F_PATHS, F_IDLE,
@@ -129,6 +136,7 @@ static const struct further {
     {LIST(detour_kinds), 6, F_DETOUR, F_KEYS, 2, 1},
     {LIST(machine_kinds), 9, F_MACHINE, F_KEYS, 2, 1},
     {LIST(worker_kinds), 4, F_WORKERS, F_LAN_LOSS, 2, 1},
+    {LIST(worker_kinds_more), 5, F_WORKERS, F_KEYS, 2, 1},
     {LIST(heap_kinds), 9, F_HEAP, F_KEYS, 2, 1},
     {LIST(follower_kinds), 5, F_STANDBY | F_FOLLOWERS, F_KEYS, 2, 1},
 };

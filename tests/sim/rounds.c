@@ -53,7 +53,7 @@ static void begin_round(struct run *r, bool alone)
 		sim_chain_begin(r);
 	else if (r->faults & F_CM)
 		sim_cm_begin(r);
-	else if (r->faults & F_WORKERS)
+	else if (r->faults & F_WORKERS && !(r->faults & F_NIC))
 		sim_cm_begin_some(r);
 	else
 		post_all(r);

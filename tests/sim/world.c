@@ -187,7 +187,7 @@ static void deliver(struct world *w, const struct due *d)
 		sim_carrier_deliver(w, site, d);
 		return;
 	case SIM_BROKEN / 2:
-		sim_carrier_broken(&w->site[site]);
+		sim_carrier_broken(w, site);
 		return;
 	}
 }

@@ -137,6 +137,6 @@ void sim_carrier_send(struct site *s, struct sim_buf *m);
 /* A datagram from this site arrives. */
 void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d);
 /* The site's gateway learns that the carrier broke. */
-void sim_carrier_broken(struct site *s);
+void sim_carrier_broken(struct world *w, unsigned site);
 
 #endif
