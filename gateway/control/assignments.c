@@ -27,10 +27,14 @@ static struct gw_reservation reservation_of(const struct gw_assignment *a)
 	return r;
 }
 
-/* The plan's rate is a reservation: as much is guaranteed, and no more is sent. */
-static struct wan_class_cfg share_of(const struct gw_reservation *r)
+/*
+ * The plan's rate is a reservation: as much is guaranteed, and no more is sent. Where workers steer
+ * by queue pair those of one address pair may be at any of them, and each worker has an equal part.
+ */
+static struct wan_class_cfg share_of(const struct gw_app *app, const struct gw_reservation *r)
 {
-	const uint64_t Bps = r->rate_bps / 8 < WAN_RATE_MIN ? WAN_RATE_MIN : r->rate_bps / 8;
+	const unsigned parts = app->directory && !r->src_qpn && !r->dst_qpn ? app->workers : 1;
+	const uint64_t part = r->rate_bps / 8 / parts, Bps = part < WAN_RATE_MIN ? WAN_RATE_MIN : part;
 
 	return (struct wan_class_cfg){.guarantee_Bps = Bps,
 	    .limit_Bps = Bps,
@@ -40,8 +44,8 @@ static struct wan_class_cfg share_of(const struct gw_reservation *r)
 	    .dscp = r->dscp};
 }
 
-static void assignment_put(struct eng_steer_cfg *v, unsigned *n, const struct gw_assignment *a,
-    unsigned tunnel, const struct gw_reservation *r, bool turned)
+static void assignment_put(const struct gw_app *app, struct eng_steer_cfg *v, unsigned *n,
+    const struct gw_assignment *a, unsigned tunnel, const struct gw_reservation *r, bool turned)
 {
 	const uint32_t dqpn = turned ? a->src_qpn : a->dst_qpn;
 
@@ -55,7 +59,7 @@ static void assignment_put(struct eng_steer_cfg *v, unsigned *n, const struct gw
 	    .tunnel = (uint8_t)tunnel};
 	if (r && r->number) {
 		v[*n].reservation = r->number;
-		v[*n].share = share_of(r);
+		v[*n].share = share_of(app, r);
 	}
 	(*n)++;
 }
@@ -111,8 +115,8 @@ int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n)
 		const struct gw_reservation key = reservation_of(&v[i]);
 		const struct gw_reservation *own = gw_reservation_find(r, reserved, &key);
 
-		assignment_put(c, &count, &v[i], tunnel, own, false);
-		assignment_put(c, &count, &v[i], tunnel, own, true);
+		assignment_put(app, c, &count, &v[i], tunnel, own, false);
+		assignment_put(app, c, &count, &v[i], tunnel, own, true);
 	}
 	if (rc >= 0)
 		rc = steering_publish(app, c, count);

@@ -4,8 +4,9 @@
  * the tunnels' schedulers (engine/reservation.h). This file gives each a number that it keeps as
  * long as documents name it, and tells what each one has sent. Which flows use it is assignments.c.
  *
- * An address pair belongs to one worker, so a reservation is not divided between workers. It cannot
- * exceed what that worker may send: with a configured rate, the tunnel's divided by the workers.
+ * A queue pair belongs to one worker, and so does an address pair, unless workers steer by queue
+ * pair: then each worker has an equal part of the pair's reservation. It cannot exceed what a
+ * worker may send: with a configured rate, the tunnel's divided by the workers.
  */
 #ifndef GATEWAY_CONTROL_RESERVATIONS_H
 #define GATEWAY_CONTROL_RESERVATIONS_H

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/directory.h"
 #include "engine/steering.h"
 #include "gateway/control/change_lock.h"
 #include "gateway/control/tunnels.h"
@@ -313,6 +314,8 @@ static int assign_red(struct gw_app *app, enum fp_site s, struct conf_error *err
 	return gw_assign(app, v, 2);
 }
 
+static unsigned reserved_parts = 1; /* equal ones, one of each worker */
+
 /* Bytes that the only reservation has sent in both workers; 0: there is none. */
 static uint64_t reserved_sent(void)
 {
@@ -324,7 +327,7 @@ static uint64_t reserved_sent(void)
 
 		eng_reservation_stats(app->worker[w]->eng, 1, &st);
 		sent += st.sent;
-		assert_true(!st.cfg.weight || st.cfg.limit_Bps == RESERVED / 8);
+		assert_true(!st.cfg.weight || st.cfg.limit_Bps == RESERVED / 8 / reserved_parts);
 	}
 	return sent;
 }
@@ -369,6 +372,42 @@ static void test_assigned(void **state)
 	}
 	good(del_u);
 	until_gone();
+}
+
+static struct eng_directory *directory;
+
+/* As if workers steered by queue pair. */
+static int assign_red_in_parts(struct gw_app *app, enum fp_site s, struct conf_error *err)
+{
+	int rc;
+
+	app->directory = directory;
+	rc = assign_red(app, s, err);
+	app->directory = NULL;
+	return rc;
+}
+
+/* Each worker may send its part only. */
+static void test_reserved_in_parts(void **state)
+{
+	uint32_t red = 4000;
+
+	(void)state;
+	assert_int_equal(eng_directory_new(&directory, 64, 1), 0);
+	good(add_u);
+	ov_settle(&lab, 300); /* its handshake */
+	good(assign_red_in_parts);
+	reserved_parts = lab.fp.gw[FP_A].app.workers;
+	exchange(OV_RED, 0x201, red);
+	assert_true(reserved_sent() > 0);
+	good(assign_red);
+	reserved_parts = 1;
+	exchange(OV_RED, 0x211, red + 1);
+	assert_true(reserved_sent() > 0);
+	good(assign_none);
+	good(del_u);
+	until_gone();
+	eng_directory_free(directory);
 }
 
 /* --- two sides ------------------------------------------------------------------------------------------ */
@@ -515,7 +554,7 @@ static void test_sides(void **state)
 static int tests(void)
 {
 	const struct CMUnitTest t[] = {cmocka_unit_test(test_come_and_go), cmocka_unit_test(test_assigned),
-	    cmocka_unit_test(test_sides)};
+	    cmocka_unit_test(test_reserved_in_parts), cmocka_unit_test(test_sides)};
 
 	return cmocka_run_group_tests(t, NULL, NULL);
 }
