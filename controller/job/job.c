@@ -174,6 +174,10 @@ static enum ctlr_outcome decide_job(
 		json_decref(record);
 		return ctlr_query_paths(c, r, r->arg[1]);
 	}
+	if (!ctlr_job_fits_documents(c, r, record, old)) {
+		json_decref(record);
+		return REQ_DONE;
+	}
 	if (json_object_get(record, "network") && !ctlr_query_made(r))
 		return ctlr_query_make(c, r, r->arg[1], record);
 	return ctlr_job_store(c, r, old, record);

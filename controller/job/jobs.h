@@ -32,6 +32,12 @@ json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, cons
  * r->arg[2]: not empty for a job that was there. old: the present job, or NULL. */
 enum ctlr_outcome ctlr_job_store(
     struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record);
+/*
+ * False: with this record, in place of old's if there is one, a site would have more pairs than a
+ * gateway's document may name, and r has the reply. site_pairs.c
+ */
+bool ctlr_job_fits_documents(
+    struct ctlr *c, struct ctlr_req *r, const json_t *record, const struct ctlr_job *old);
 /* "planned", "waiting", "preempted" or "broken". */
 const char *ctlr_job_state(const json_t *record);
 /* The pairs that a job asks for; the caller frees them. table: of its ranks, for a split. since_ms:

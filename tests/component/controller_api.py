@@ -29,6 +29,7 @@ from ctlr.networks import (  # noqa: E402, F401
 from ctlr.pairs import (  # noqa: E402, F401
     pairs_and_replicas, test_a_pair_is_one_gateway, test_each_measures_quic_for_itself, test_a_standby_that_is_lost_is_said_to_be, test_a_takeover_is_told, test_members_that_cannot_be_are_refused,
     test_pairs_are_there_again_after_a_restart, test_who_lies_is_found_out)
+from ctlr.documents import test_pairs_of_all_jobs_fit_a_document  # noqa: E402, F401
 from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_permits_of_all_tenants_fit_a_document, test_wrong_permits_are_refused  # noqa: E402, F401
 from ctlr.shapes import (  # noqa: E402, F401
     test_jobs_of_one_pair_go_to_all_gateways, test_a_job_names_dscp_and_carrier, test_an_operator_sets_detours, test_a_job_preempts_those_of_a_lower_priority, test_a_refused_job_is_told_when_it_would_fit, test_bursts_become_a_rate,
