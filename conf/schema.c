@@ -33,7 +33,7 @@ const struct conf_key conf_keys[] = {
         .text = "Directory, in memory, for the file that records which requests of hosts were acknowledged. "
                 "It must be the gateway's user's own, with mode 0700; it is made if need be. The next "
                 "process restores the connections from it: they continue, or get an error if a request was "
-                "lost."},
+                "lost. A relay's links are in it, too."},
     {"gateway.recorder_size", CONF_T_SIZE, 64 * KIB, 64 * MIB, "1MiB", C(recorder_size),
         .text =
             "Memory of each worker for the flight recorder, 64 bytes an entry: how far back `roceway why` "

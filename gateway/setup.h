@@ -7,6 +7,7 @@
 #include "gateway/app.h"
 
 struct gw_pools;
+struct proxy_record;
 
 /* port/eal.c: starts DPDK with the configuration's arguments, one lcore per worker besides the
  * control thread's. */
@@ -56,6 +57,8 @@ void gw_tunnels_log_end(struct gw_app *app);
 /* Takes over what the last process left. */
 RWY_MUST_CHECK int gw_jfile_open(struct gw_app *app);
 void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *out);
+/* The journal of a relay's links, of conf.relay.links_max; NULL: there is none. */
+struct proxy_record *gw_jfile_links(const struct gw_app *app);
 void gw_jfile_alive(const struct gw_app *app); /* called once a second */
 void gw_jfile_close(struct gw_app *app);       /* called after the workers ended; the file stays */
 

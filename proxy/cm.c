@@ -174,6 +174,7 @@ static void later_message(struct proxy_edge *e, struct proxy_cm_msg *c, enum pro
 		return;
 	proxy_cm_pass(e, c, l);
 	change_state(e, l, next, c->m.rej_reason, now);
+	proxy_map_note(e->map, l);
 }
 
 static void message(struct proxy_edge *e, struct roce_pkt *pkt, bool in, struct proxy_act *act, rwy_time now)

@@ -356,6 +356,7 @@ void proxy_cm_req(struct proxy_edge *e, struct proxy_cm_msg *c, rwy_time now)
 			return;
 		if (a.once)
 			once_use(e, c, l);
+		proxy_map_note(e->map, l);
 	}
 	if (c->in)
 		pass_in(e, c, l, a.trailer);

@@ -26,6 +26,44 @@ void proxy_edge_fini(struct proxy_edge *e)
 	e->map = NULL;
 }
 
+/* The entry that named its target, if the listen map still has it. */
+static uint32_t entry_of(const struct proxy_policy *p, const struct proxy_link *l)
+{
+	const int i = l->local_active && !l->pair ? proxy_entry_find(p, &l->relay, l->asked_port) : -1;
+
+	if (i < 0 || !rwy_ip_eq(&p->entry[i].target, &l->remote) || p->entry[i].target_port != l->port)
+		return PROXY_NIL;
+	return (uint32_t)i;
+}
+
+static bool fits(void *ctx, struct proxy_link *l)
+{
+	const struct proxy_policy *p = ((const struct proxy_edge *)ctx)->policy;
+	const struct rwy_ip *active = l->local_active ? &l->local : &l->remote,
+	                    *passive = l->local_active ? &l->remote : &l->local;
+
+	l->entry = entry_of(p, l);
+	return proxy_is_relay(p, &l->relay) && !proxy_is_relay(p, &l->remote) &&
+	       (l->pair ? proxy_allows_pair(p, active, passive) : proxy_allows(p, active, passive, l->port));
+}
+
+int proxy_edge_restore(struct proxy_edge *e, rwy_time now)
+{
+	const struct proxy_link *l;
+	struct proxy_restored n;
+	uint32_t cursor = 0;
+	int rc = proxy_map_restore(e->map, fits, e, &n, now);
+
+	e->c.links_restored = n.links;
+	e->c.links_unfit = n.refused;
+	e->c.links_broken = n.broken;
+	/* A REQ that comes back goes in a circle, as before. */
+	while (!rc && (l = proxy_map_next(e->map, &cursor)))
+		if (l->local_active && l->state == PROXY_REQ_SEEN)
+			proxy_hops_pass(&e->hops, l->id, PROXY_HOPS_OWN, now);
+	return rc;
+}
+
 static void drop(struct proxy_act *act, uint64_t *counter)
 {
 	(*counter)++;

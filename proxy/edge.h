@@ -61,6 +61,9 @@ enum proxy_news {
 	X(links_rejected, "links ended by a REJ before they were open")                                      \
 	X(links_closed, "open links ended by a DREP, a REJ, or their host")                                  \
 	X(links_expired, "links forgotten for their age")                                                    \
+	X(links_restored, "links of the process before that go on")                                          \
+	X(links_unfit, "links of the process before that the configuration does not allow any more")         \
+	X(links_broken, "records of links of the process before that were torn or made no sense")            \
 	X(links_superseded, "links whose host began another with the same communication ID or queue pair")   \
 	X(drop_relay_ask, "datagrams to ask_port that are no requests")                                      \
 	X(drop_relay_malformed, "RoCE packets to a relay address that do not parse")                         \
@@ -117,6 +120,11 @@ struct proxy_edge {
 RWY_MUST_CHECK int proxy_edge_init(
     struct proxy_edge *e, const struct proxy_policy *policy, const struct proxy_map_cfg *cfg);
 void proxy_edge_fini(struct proxy_edge *e);
+/*
+ * Links of an earlier edge that the table's journal has go on, if the policy still has their relay
+ * address and allows them. Call it before the first packet. Errors of proxy_map_restore().
+ */
+RWY_MUST_CHECK int proxy_edge_restore(struct proxy_edge *e, rwy_time now);
 
 /*
  * A packet of a local host to a relay address, `len` bytes from its IP header on. PASS: it is now

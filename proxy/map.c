@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of links: an array, a list a state class, and four hash indices. */
+/* The table of links: an array, a list a state class, and four hash indices (map_index.c). */
 #include "proxy/map_int.h"
 
 #include <stddef.h>
@@ -8,47 +8,20 @@
 
 #include "rwy/hash.h"
 
-/*
- * Links of a list have the same time to live. HALF and CLOSED are in order of the last touch.
- * Packets do not move links of OPEN and ENDING, and do not touch those of the others.
- */
-enum list { L_FREE, L_HALF, L_OPEN, L_ENDING, L_CLOSED, L_COUNT };
-
-/* Open links of an active host. Slots are probed linearly, and there are twice as many as links. */
-struct source {
-	struct rwy_ip ip;
-	uint32_t links; /* 0: free, or was used */
-	bool used;
-};
-
-struct proxy_map {
-	struct proxy_map_cfg cfg;
-	uint32_t mask;
-	uint32_t *in, *out, *cm_in, *cm_out;
-	struct proxy_link *l;
-	struct {
-		uint32_t head, tail, n;
-	} list[L_COUNT];
-	struct source *source;
-	uint32_t source_mask, source_marks; /* slots that are used or were */
-	uint32_t entry[PROXY_ENTRIES_MAX];
-	uint32_t qpn; /* the next alias to try */
-};
-
-static enum list list_of(enum proxy_state s)
+static enum proxy_list list_of(enum proxy_state s)
 {
 	switch (s) {
 	case PROXY_FREE:
-		return L_FREE;
+		return PROXY_L_FREE;
 	case PROXY_REQ_SEEN:
-		return L_HALF;
+		return PROXY_L_HALF;
 	case PROXY_REP_SEEN:
 	case PROXY_ESTABLISHED:
-		return L_OPEN;
+		return PROXY_L_OPEN;
 	case PROXY_DISCONNECTING:
-		return L_ENDING;
+		return PROXY_L_ENDING;
 	case PROXY_CLOSED:
-		return L_CLOSED;
+		return PROXY_L_CLOSED;
 	case PROXY_STATE_COUNT:
 		break;
 	}
@@ -60,7 +33,7 @@ static enum list list_of(enum proxy_state s)
 static void list_remove(struct proxy_map *m, uint32_t i)
 {
 	struct proxy_link *l = &m->l[i];
-	enum list k = list_of((enum proxy_state)l->state);
+	enum proxy_list k = list_of((enum proxy_state)l->state);
 
 	if (l->prev == PROXY_NIL)
 		m->list[k].head = l->next;
@@ -76,7 +49,7 @@ static void list_remove(struct proxy_map *m, uint32_t i)
 static void list_append(struct proxy_map *m, uint32_t i, enum proxy_state s)
 {
 	struct proxy_link *l = &m->l[i];
-	enum list k = list_of(s);
+	enum proxy_list k = list_of(s);
 
 	l->state = (uint8_t)s;
 	l->prev = m->list[k].tail;
@@ -87,153 +60,6 @@ static void list_append(struct proxy_map *m, uint32_t i, enum proxy_state s)
 		m->l[l->prev].next = i;
 	m->list[k].tail = i;
 	m->list[k].n++;
-}
-
-/* --- hash indices ---------------------------------------------------------------------------- */
-
-static bool is_counted(const struct proxy_link *l)
-{
-	return l->state != PROXY_FREE && l->state != PROXY_CLOSED;
-}
-
-/* Aliases are given in turn: links made one after the other have neighbouring buckets. */
-static uint32_t *in_bucket(const struct proxy_map *m, uint32_t alias)
-{
-	return &m->in[alias & m->mask];
-}
-
-static uint32_t *out_bucket(
-    const struct proxy_map *m, const struct rwy_ip *remote, const struct rwy_ip *local, uint32_t lqpn)
-{
-	return &m->out[rwy_hash(rwy_hash_ip(rwy_hash_ip(m->cfg.seed, remote), local), lqpn) & m->mask];
-}
-
-static uint32_t *cm_bucket(const struct proxy_map *m, uint32_t *index, const struct proxy_cm_key *k)
-{
-	uint64_t h = rwy_hash_ip(rwy_hash_ip(m->cfg.seed, &k->from), &k->to);
-
-	return &index[rwy_hash(h, (uint64_t)k->local_active << 32 | k->comm_a) & m->mask];
-}
-
-static struct proxy_cm_key key_in(const struct proxy_link *l)
-{
-	return (struct proxy_cm_key){l->local, l->relay, l->comm_a, l->local_active};
-}
-
-static struct proxy_cm_key key_out(const struct proxy_link *l)
-{
-	return (struct proxy_cm_key){l->remote, l->local, l->comm_a, l->local_active};
-}
-
-static bool key_eq(const struct proxy_cm_key *a, const struct proxy_cm_key *b)
-{
-	return a->comm_a == b->comm_a && a->local_active == b->local_active &&
-	       rwy_ip_eq(&a->from, &b->from) && rwy_ip_eq(&a->to, &b->to);
-}
-
-/* Takes link i out of a chain; next_at is the offset of the chain's link. */
-static void unchain(struct proxy_map *m, uint32_t *p, uint32_t i, size_t next_at)
-{
-	while (*p != i)
-		p = (uint32_t *)(void *)((uint8_t *)&m->l[*p] + next_at);
-	*p = *(uint32_t *)(void *)((uint8_t *)&m->l[i] + next_at);
-}
-
-/* Puts link i at the head of a chain. */
-static void chain(uint32_t *head, uint32_t *next, uint32_t i)
-{
-	*next = *head;
-	*head = i;
-}
-
-static void out_unhash(struct proxy_map *m, struct proxy_link *l)
-{
-	if (l->out_hashed)
-		unchain(m, out_bucket(m, &l->remote, &l->local, l->lqpn), (uint32_t)(l - m->l),
-		    offsetof(struct proxy_link, next_out));
-	l->out_hashed = false;
-}
-
-static void unhash(struct proxy_map *m, struct proxy_link *l)
-{
-	struct proxy_cm_key ki = key_in(l), ko = key_out(l);
-	uint32_t i = (uint32_t)(l - m->l);
-
-	if (l->in_hashed)
-		unchain(m, in_bucket(m, l->alias), i, offsetof(struct proxy_link, next_in));
-	l->in_hashed = false;
-	out_unhash(m, l);
-	if (l->pair)
-		return;
-	unchain(m, cm_bucket(m, m->cm_in, &ki), i, offsetof(struct proxy_link, next_cm_in));
-	unchain(m, cm_bucket(m, m->cm_out, &ko), i, offsetof(struct proxy_link, next_cm_out));
-}
-
-struct proxy_link *proxy_map_in(const struct proxy_map *m, const struct rwy_ip *relay, uint32_t alias)
-{
-	for (uint32_t i = *in_bucket(m, alias); i != PROXY_NIL; i = m->l[i].next_in)
-		if (m->l[i].alias == alias && rwy_ip_eq(&m->l[i].relay, relay))
-			return &m->l[i];
-	return NULL;
-}
-
-static inline bool is_out(
-    const struct proxy_link *l, const struct rwy_ip *remote, const struct rwy_ip *local, uint32_t lqpn)
-{
-	return l->lqpn == lqpn && rwy_ip_eq(&l->local, local) && rwy_ip_eq(&l->remote, remote);
-}
-
-struct proxy_link *proxy_map_out(
-    const struct proxy_map *m, const struct rwy_ip *remote, const struct rwy_ip *local, uint32_t lqpn)
-{
-	for (uint32_t i = *out_bucket(m, remote, local, lqpn); i != PROXY_NIL; i = m->l[i].next_out)
-		if (is_out(&m->l[i], remote, local, lqpn))
-			return &m->l[i];
-	return NULL;
-}
-
-/* The newest link of a queue pair is the first of its chain; an older one is closed. */
-struct proxy_link *proxy_map_out_hint(const struct proxy_map *m, uint64_t *hint, const struct rwy_ip *remote,
-    const struct rwy_ip *local, uint32_t lqpn)
-{
-	struct proxy_link *l;
-
-	if (*hint - 1 < m->cfg.links_max) {
-		l = &m->l[*hint - 1];
-		if (is_counted(l) && l->out_hashed && is_out(l, remote, local, lqpn))
-			return l;
-	}
-	l = proxy_map_out(m, remote, local, lqpn);
-	*hint = l ? (uint64_t)(l - m->l) + 1 : 0;
-	return l;
-}
-
-struct proxy_map_view proxy_map_view(const struct proxy_map *m)
-{
-	return (struct proxy_map_view){
-	    .links = m->l, .in = m->in, .links_max = m->cfg.links_max, .in_mask = m->mask};
-}
-
-struct proxy_link *proxy_map_cm_in(const struct proxy_map *m, const struct proxy_cm_key *k)
-{
-	for (uint32_t i = *cm_bucket(m, m->cm_in, k); i != PROXY_NIL; i = m->l[i].next_cm_in) {
-		struct proxy_cm_key ki = key_in(&m->l[i]);
-
-		if (key_eq(&ki, k))
-			return &m->l[i];
-	}
-	return NULL;
-}
-
-struct proxy_link *proxy_map_cm_out(const struct proxy_map *m, const struct proxy_cm_key *k)
-{
-	for (uint32_t i = *cm_bucket(m, m->cm_out, k); i != PROXY_NIL; i = m->l[i].next_cm_out) {
-		struct proxy_cm_key ko = key_out(&m->l[i]);
-
-		if (key_eq(&ko, k))
-			return &m->l[i];
-	}
-	return NULL;
 }
 
 /* --- open links of a source, of an entry ------------------------------------------------------ */
@@ -264,7 +90,7 @@ static void sources_clean(struct proxy_map *m)
 {
 	m->source_marks = 0;
 	memset(m->source, 0, ((size_t)m->source_mask + 1) * sizeof(*m->source));
-	for (unsigned k = L_HALF; k <= L_ENDING; k++)
+	for (unsigned k = PROXY_L_HALF; k <= PROXY_L_ENDING; k++)
 		for (uint32_t i = m->list[k].head; i != PROXY_NIL; i = m->l[i].next) {
 			source_take(m, &m->l[i]);
 		}
@@ -297,58 +123,68 @@ uint32_t proxy_map_of_entry(const struct proxy_map *m, uint32_t entry)
 
 void proxy_map_state(struct proxy_map *m, struct proxy_link *l, enum proxy_state s, rwy_time now)
 {
-	bool was = is_counted(l);
+	bool was = proxy_map_counted(l);
 	uint32_t i = (uint32_t)(l - m->l);
 
 	list_remove(m, i);
 	list_append(m, i, s);
 	l->touched = now;
-	if (was && !is_counted(l))
+	if (was && !proxy_map_counted(l))
 		count_end(m, l);
-	else if (!was && is_counted(l))
+	else if (!was && proxy_map_counted(l))
 		count_begin(m, l);
 }
 
 void proxy_map_remove(struct proxy_map *m, struct proxy_link *l)
 {
-	unhash(m, l);
+	proxy_map_unnote(m, l);
+	proxy_map_unhash(m, l);
 	proxy_map_state(m, l, PROXY_FREE, 0);
+}
+
+struct proxy_link *proxy_map_put(
+    struct proxy_map *m, uint32_t i, const struct proxy_link *tmpl, enum proxy_state s, rwy_time now)
+{
+	struct proxy_link *l = &m->l[i];
+
+	list_remove(m, i);
+	*l = *tmpl;
+	l->in_hashed = l->out_hashed = false;
+	l->noted = 0;
+	l->since = l->touched = now;
+	l->in_packets = l->in_bytes = l->out_packets = l->out_bytes = 0;
+	memset(l->patch_in, 0, sizeof(l->patch_in));
+	memset(l->patch_out, 0, sizeof(l->patch_out));
+	list_append(m, i, s);
+	if (l->alias)
+		proxy_map_hash_in(m, l);
+	if (l->lqpn)
+		proxy_map_hash_out(m, l);
+	if (!l->pair)
+		proxy_map_hash_cm(m, l);
+	if (proxy_map_counted(l))
+		count_begin(m, l);
+	return l;
 }
 
 enum proxy_no_link proxy_map_add(
     struct proxy_map *m, const struct proxy_link *tmpl, struct proxy_link **out, rwy_time now)
 {
 	const struct rwy_ip *active = tmpl->local_active ? &tmpl->local : &tmpl->remote;
-	struct proxy_cm_key ki = key_in(tmpl), ko = key_out(tmpl);
-	uint32_t i, s = source_slot(m, active);
-	struct proxy_link *l;
+	uint32_t s = source_slot(m, active);
+	struct proxy_link fresh = *tmpl;
 
-	if (m->list[L_HALF].n >= m->cfg.half_open_max)
+	if (m->list[PROXY_L_HALF].n >= m->cfg.half_open_max)
 		return PROXY_HALF_OPEN_FULL;
 	if (m->source[s].used && m->source[s].links >= m->cfg.source_max)
 		return PROXY_SOURCE_FULL;
-	if (!m->list[L_FREE].n) {
-		if (!m->list[L_CLOSED].n)
+	if (!m->list[PROXY_L_FREE].n) {
+		if (!m->list[PROXY_L_CLOSED].n)
 			return PROXY_LINKS_FULL;
-		proxy_map_remove(m, &m->l[m->list[L_CLOSED].head]);
+		proxy_map_remove(m, &m->l[m->list[PROXY_L_CLOSED].head]);
 	}
-	i = m->list[L_FREE].head;
-	list_remove(m, i);
-	l = &m->l[i];
-	*l = *tmpl;
-	l->alias = l->lqpn = l->comm_b = 0;
-	l->in_hashed = l->out_hashed = false;
-	l->since = l->touched = now;
-	l->in_packets = l->in_bytes = l->out_packets = l->out_bytes = 0;
-	memset(l->patch_in, 0, sizeof(l->patch_in));
-	memset(l->patch_out, 0, sizeof(l->patch_out));
-	list_append(m, i, PROXY_REQ_SEEN);
-	if (!l->pair) {
-		chain(cm_bucket(m, m->cm_in, &ki), &l->next_cm_in, i);
-		chain(cm_bucket(m, m->cm_out, &ko), &l->next_cm_out, i);
-	}
-	count_begin(m, l);
-	*out = l;
+	fresh.alias = fresh.lqpn = fresh.comm_b = 0;
+	*out = proxy_map_put(m, m->list[PROXY_L_FREE].head, &fresh, PROXY_REQ_SEEN, now);
 	return PROXY_LINK_OK;
 }
 
@@ -366,8 +202,7 @@ int proxy_map_alias(struct proxy_map *m, struct proxy_link *l)
 		if (proxy_map_in(m, &l->relay, qpn))
 			continue;
 		l->alias = qpn;
-		chain(in_bucket(m, qpn), &l->next_in, (uint32_t)(l - m->l));
-		l->in_hashed = true;
+		proxy_map_hash_in(m, l);
 		return 0;
 	}
 	return RWY_ENOMEM;
@@ -377,40 +212,40 @@ void proxy_map_local_qpn(struct proxy_map *m, struct proxy_link *l, uint32_t lqp
 {
 	if (l->out_hashed && l->lqpn == lqpn)
 		return;
-	out_unhash(m, l);
+	proxy_map_unhash_out(m, l);
 	l->lqpn = lqpn;
-	chain(out_bucket(m, &l->remote, &l->local, lqpn), &l->next_out, (uint32_t)(l - m->l));
-	l->out_hashed = true;
+	proxy_map_hash_out(m, l);
 }
 
-static rwy_dur ttl_of(const struct proxy_map *m, enum list k)
+static rwy_dur ttl_of(const struct proxy_map *m, enum proxy_list k)
 {
 	switch (k) {
-	case L_HALF:
+	case PROXY_L_HALF:
 		return m->cfg.half_open_ttl;
-	case L_OPEN:
+	case PROXY_L_OPEN:
 		return m->cfg.idle_ttl;
-	case L_ENDING:
+	case PROXY_L_ENDING:
 		return m->cfg.ending_ttl;
-	case L_CLOSED:
+	case PROXY_L_CLOSED:
 		return m->cfg.closed_ttl;
-	case L_FREE:
-	case L_COUNT:
+	case PROXY_L_FREE:
+	case PROXY_L_COUNT:
 		break;
 	}
 	return RWY_NEVER;
 }
 
 /* The first link of a list that packets keep alive goes to the end. */
-static bool may_be_last(const struct proxy_map *m, enum list k, const struct proxy_link *l, rwy_time now)
+static bool may_be_last(
+    const struct proxy_map *m, enum proxy_list k, const struct proxy_link *l, rwy_time now)
 {
-	return k == L_ENDING || (k == L_OPEN && rwy_since(l->since, now) >= m->cfg.idle_ttl);
+	return k == PROXY_L_ENDING || (k == PROXY_L_OPEN && rwy_since(l->since, now) >= m->cfg.idle_ttl);
 }
 
 void proxy_map_expire(struct proxy_map *m, unsigned budget,
     void (*gone)(void *ctx, const struct proxy_link *l), void *ctx, rwy_time now)
 {
-	for (enum list k = L_HALF; k < L_COUNT; k++) {
+	for (enum proxy_list k = PROXY_L_HALF; k < PROXY_L_COUNT; k++) {
 		const rwy_dur ttl = ttl_of(m, k);
 
 		for (uint32_t left = m->list[k].n < budget ? m->list[k].n : budget; left && ttl != RWY_NEVER;
@@ -434,9 +269,9 @@ void proxy_map_expire(struct proxy_map *m, unsigned budget,
 
 void proxy_map_count(const struct proxy_map *m, struct proxy_map_now *out)
 {
-	*out = (struct proxy_map_now){.half_open = m->list[L_HALF].n,
-	    .open = m->list[L_OPEN].n + m->list[L_ENDING].n,
-	    .closed = m->list[L_CLOSED].n};
+	*out = (struct proxy_map_now){.half_open = m->list[PROXY_L_HALF].n,
+	    .open = m->list[PROXY_L_OPEN].n + m->list[PROXY_L_ENDING].n,
+	    .closed = m->list[PROXY_L_CLOSED].n};
 }
 
 const struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cursor)
@@ -478,7 +313,7 @@ int proxy_map_new(struct proxy_map **out, const struct proxy_map_cfg *cfg)
 		proxy_map_free(m);
 		return RWY_ENOMEM;
 	}
-	for (unsigned k = 0; k < L_COUNT; k++)
+	for (unsigned k = 0; k < PROXY_L_COUNT; k++)
 		m->list[k].head = m->list[k].tail = PROXY_NIL;
 	for (uint32_t i = 0; i < cfg->links_max; i++)
 		list_append(m, i, PROXY_FREE);

@@ -80,6 +80,7 @@ struct proxy_link {
 	uint32_t entry;      /* of the listen map; PROXY_NIL: none */
 	bool pair;           /* of queue pairs without CM (proxy/pair.h) */
 	bool once;           /* a one-time port named the target */
+	uint8_t noted;       /* which of its two records in the journal counts, 1 or 2; 0: none */
 	uint32_t prev, next, next_cm_in, next_cm_out, source;
 };
 static_assert(offsetof(struct proxy_link, out_packets) == PROXY_LINE &&
@@ -97,6 +98,11 @@ struct proxy_map_cfg {
 	rwy_dur ending_ttl;           /* after a DREQ, since the last message or packet */
 	rwy_dur closed_ttl;
 	uint64_t seed; /* of the hash; a number that hosts cannot guess */
+	/*
+	 * Memory that outlives the process, 2 * links_max records (proxy/journal.h); NULL: none.
+	 * It is the caller's, and outlives the table. All zero, or as an earlier table left it.
+	 */
+	struct proxy_record *journal;
 };
 
 struct proxy_map_now {
@@ -104,6 +110,7 @@ struct proxy_map_now {
 };
 
 struct proxy_map;
+struct proxy_record;
 
 /* The defaults: 16384 links, 1024 half-open for 70 s, 4096 a source, 24 h idle, 35 s after the
  * last DREQ that nobody answers, 65 s closed. */
@@ -130,6 +137,25 @@ RWY_MUST_CHECK int proxy_map_alias(struct proxy_map *m, struct proxy_link *l);
 /* Sets the local host's QPN. */
 void proxy_map_local_qpn(struct proxy_map *m, struct proxy_link *l, uint32_t lqpn);
 void proxy_map_state(struct proxy_map *m, struct proxy_link *l, enum proxy_state s, rwy_time now);
+
+/*
+ * Writes the link into the journal, if there is one and it has another state there. Call it before
+ * anything that tells a host of the change leaves.
+ */
+void proxy_map_note(struct proxy_map *m, struct proxy_link *l);
+
+struct proxy_restored {
+	uint32_t links;   /* taken over */
+	uint32_t refused; /* not fit any more: fits() said so */
+	uint32_t broken;  /* records that are torn, make no sense, or contradict another one */
+};
+/*
+ * Makes links of what an earlier table left in the journal, in the states that they had; call it
+ * before anything else. fits() is asked about each, and sets its entry. What is not taken over is
+ * not in the journal afterwards. Times count from now on. RWY_ENOMEM.
+ */
+RWY_MUST_CHECK int proxy_map_restore(struct proxy_map *m, bool (*fits)(void *ctx, struct proxy_link *l),
+    void *ctx, struct proxy_restored *out, rwy_time now);
 
 /* Finds the link of a packet from the LAN, by relay address and destination QPN; NULL: none. */
 struct proxy_link *proxy_map_in(const struct proxy_map *m, const struct rwy_ip *relay, uint32_t alias);

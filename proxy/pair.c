@@ -21,6 +21,7 @@ static void tell(struct proxy_edge *e, enum proxy_news n, const struct proxy_lin
 static void close_link(struct proxy_edge *e, struct proxy_link *l, rwy_time now)
 {
 	proxy_map_state(e->map, l, PROXY_CLOSED, now);
+	proxy_map_note(e->map, l);
 	e->c.links_closed++;
 	tell(e, PROXY_NEWS_CLOSED, l);
 }
@@ -90,6 +91,7 @@ enum proxy_answer proxy_pair_begin(struct proxy_edge *e, const struct rwy_ip *ho
 	}
 	proxy_map_local_qpn(e->map, l, ask->lqpn);
 	proxy_map_state(e->map, l, PROXY_ESTABLISHED, now);
+	proxy_map_note(e->map, l);
 	*alias = l->alias;
 	e->c.pairs_made++;
 	tell(e, PROXY_NEWS_OPEN, l);

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "gateway/datapath/rx.h"
 #include "gateway/port/mbuf.h"
+#include "gateway/setup.h"
 #include "proxy/desk.h"
 #include "proxy/fast.h"
 #include "rwy/hash.h"
@@ -98,6 +99,19 @@ static void log_link(void *ctx, enum proxy_news n, const struct proxy_link *l, u
 	    l->lqpn, l->rqpn, l->alias);
 }
 
+/* The engine asks hosts as soon as it runs: their links are there before it. */
+static int links_restore(struct gw_edge *g)
+{
+	const struct proxy_counters *c = &g->core.c;
+	int rc = proxy_edge_restore(&g->core, gw_now());
+
+	if (!rc && c->links_restored + c->links_unfit + c->links_broken)
+		gw_log(c->links_unfit + c->links_broken ? GW_LOG_WARNING : GW_LOG_NOTICE, "relay",
+		    "links of the process before: restored=%" PRIu64 " unfit=%" PRIu64 " broken=%" PRIu64,
+		    c->links_restored, c->links_unfit, c->links_broken);
+	return rc;
+}
+
 int gw_edge_new(struct gw_edge **out, struct gw_worker *w)
 {
 	const struct conf_relay *c = &w->app->conf->relay;
@@ -114,6 +128,7 @@ int gw_edge_new(struct gw_edge **out, struct gw_worker *w)
 	cfg.half_open_max = c->half_open_max;
 	cfg.source_max = c->host_max;
 	cfg.idle_ttl = c->idle_expiry;
+	cfg.journal = gw_jfile_links(w->app);
 	cfg.seed = (uint64_t)gw_now() * RWY_HASH_MUL ^ (uint64_t)(uintptr_t)w;
 	g = calloc(1, sizeof(*g));
 	if (g && (g->policy = gw_edge_policy(c)))
@@ -123,6 +138,11 @@ int gw_edge_new(struct gw_edge **out, struct gw_worker *w)
 		return rc;
 	}
 	g->w = w;
+	rc = links_restore(g);
+	if (rc) {
+		gw_edge_free(g);
+		return rc;
+	}
 	for (unsigned i = 0; i < sizeof(key) / sizeof(*key); i++)
 		key[i] = base_random64();
 	memcpy(g->core.cookie_key, key, sizeof(key));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file behind the engines' journals (engine/journal.h): a mapping in tmpfs that outlives the
- * process, not the machine. A new process reads the entries of the last one, distributes them to
- * its workers and writes a file of its own, which replaces the old one atomically: whenever a
- * process dies, there is one complete file.
+ * The file behind the engines' journals (engine/journal.h) and a relay's links (proxy/journal.h): a
+ * mapping in tmpfs that outlives the process, not the machine. A new process reads what the last
+ * one left, distributes the entries to its workers and writes a file of its own, which replaces the
+ * old one atomically: whenever a process dies, there is one complete file.
  *
  * A process that can write the file can end connections, and one that takes its name keeps the
  * gateway from starting. So it is in a directory that belongs to this user and is closed to others
@@ -24,10 +24,12 @@
 #include "gateway/gw.h"
 #include "base/log.h"
 #include "gateway/setup.h"
+#include "proxy/journal.h"
 
 #define MAGIC   UINT64_C(0x524f434557415931) /* "ROCEWAY1" */
 #define HEAD    4096
 #define PER_MAX (1u << 22)
+#define PLACE   ((uint32_t)(2 * sizeof(struct proxy_record))) /* of a link */
 /* by then hosts have given up, and other connections may use their QPNs */
 #define TOO_LONG (60 * RWY_SEC)
 
@@ -37,6 +39,8 @@ struct head {
 	_Atomic uint64_t alive; /* CLOCK_BOOTTIME, ns: the process was alive */
 	_Atomic uint64_t term;  /* eng_cfg.term */
 	_Atomic uint32_t gap;   /* eng_cfg.journal_gap */
+	/* of a relay, behind the entries; the size is that of the version */
+	uint32_t links, link_version, link_size;
 };
 
 struct gw_jfile {
@@ -57,14 +61,24 @@ static uint64_t boot_ns(void)
 	return (uint64_t)ts.tv_sec * RWY_SEC + (uint64_t)ts.tv_nsec;
 }
 
-static size_t size_of(uint32_t workers, uint32_t per)
+static size_t links_at(const struct head *h)
 {
-	return HEAD + (size_t)workers * per * sizeof(struct eng_journal_entry);
+	return HEAD + (size_t)h->workers * h->per_worker * sizeof(struct eng_journal_entry);
+}
+
+static size_t size_of(const struct head *h)
+{
+	return links_at(h) + (size_t)h->links * h->link_size;
 }
 
 static struct eng_journal_entry *entries(const struct head *h)
 {
 	return (struct eng_journal_entry *)(void *)((uint8_t *)(uintptr_t)h + HEAD);
+}
+
+static struct proxy_record *links(const struct head *h)
+{
+	return (struct proxy_record *)(void *)((uint8_t *)(uintptr_t)h + links_at(h));
 }
 
 /* For so long the promises in it are still good; 0: no longer. */
@@ -79,7 +93,7 @@ static rwy_dur good_for(const struct head *h)
 static bool usable(const struct head *h, size_t size)
 {
 	return h->magic == MAGIC && h->workers >= 1 && h->workers <= GW_WORKERS_MAX && h->per_worker >= 1 &&
-	       h->per_worker <= PER_MAX && size_of(h->workers, h->per_worker) == size && good_for(h);
+	       h->per_worker <= PER_MAX && size_of(h) == size && good_for(h);
 }
 
 /*
@@ -108,6 +122,23 @@ static bool take_over(struct head *to, const struct head *from, bool by_qp)
 	atomic_store(&to->term, atomic_load(&from->term));
 	atomic_store(&to->alive, atomic_load(&from->alive));
 	return whole;
+}
+
+static void take_links(struct head *to, const struct head *from)
+{
+	uint32_t left;
+
+	if (!to->links || !from->links)
+		return;
+	if (from->link_version != to->link_version || from->link_size != to->link_size) {
+		gw_log(GW_LOG_WARNING, "relay",
+		    "links=lost: the process before wrote them as version %u, this one reads version %u",
+		    from->link_version, to->link_version);
+		return;
+	}
+	left = proxy_journal_take(links(to), to->links, links(from), from->links);
+	if (left)
+		gw_log(GW_LOG_WARNING, "relay", "links=%u have no room: `relay.links_max` is smaller", left);
 }
 
 static void log_failure(const struct conf *c, const char *name, const char *why)
@@ -176,7 +207,10 @@ static void map_old(struct gw_jfile *f, int fd, size_t size, bool by_qp)
 
 	if (p == MAP_FAILED)
 		return;
-	f->whole = usable(p, size) && take_over(f->head, p, by_qp);
+	if (usable(p, size)) {
+		f->whole = take_over(f->head, p, by_qp);
+		take_links(f->head, p);
+	}
 	munmap(p, size);
 }
 
@@ -207,12 +241,12 @@ static int read_old(const struct conf *c, struct gw_jfile *f)
 	return why ? RWY_EINVAL : 0;
 }
 
-static int map_new(struct gw_jfile *f, const char *name, uint32_t workers, uint32_t per)
+static int map_new(struct gw_jfile *f, const char *name, const struct head *h)
 {
 	void *p;
 	int rc;
 
-	f->size = size_of(workers, per);
+	f->size = size_of(h);
 	unlinkat(f->dir, name, 0); /* left by a process that died before the rename */
 	f->fd = openat(f->dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->fd < 0 || flock(f->fd, LOCK_EX | LOCK_NB) != 0)
@@ -227,9 +261,7 @@ static int map_new(struct gw_jfile *f, const char *name, uint32_t workers, uint3
 	if (p == MAP_FAILED)
 		return -errno;
 	f->head = p;
-	f->head->workers = workers;
-	f->head->per_worker = per;
-	f->head->magic = MAGIC;
+	*f->head = *h;
 	atomic_store(&f->head->alive, boot_ns());
 	return 0;
 }
@@ -239,11 +271,17 @@ static int map_new(struct gw_jfile *f, const char *name, uint32_t workers, uint3
 /* The new file, with the entries of the old one, takes the old one's place. */
 static int replace_old(const struct conf *c, struct gw_jfile *f)
 {
+	const struct head h = {.magic = MAGIC,
+	    .workers = c->workers,
+	    .per_worker = c->conns_max / c->workers + 1,
+	    .links = c->relay.addrs ? c->relay.links_max : 0,
+	    .link_version = PROXY_RECORD_VERSION,
+	    .link_size = PLACE};
 	char fresh[sizeof(f->name) + 8];
 	int rc;
 
 	snprintf(fresh, sizeof(fresh), "%s.new", f->name);
-	rc = map_new(f, fresh, c->workers, c->conns_max / c->workers + 1);
+	rc = map_new(f, fresh, &h);
 	if (rc) {
 		log_failure(c, fresh, strerror(-rc));
 		return RWY_EINVAL;
@@ -292,6 +330,13 @@ void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *
 	out->journal = entries(f->head) + (size_t)worker * f->head->per_worker;
 }
 
+struct proxy_record *gw_jfile_links(const struct gw_app *app)
+{
+	const struct gw_jfile *f = app->jfile;
+
+	return f && f->head->links ? links(f->head) : NULL;
+}
+
 int gw_jfile_dir(const struct gw_app *app)
 {
 	return app->jfile ? app->jfile->dir : -1;
@@ -315,7 +360,7 @@ static bool promised_anything(const struct gw_jfile *f)
 	for (uint64_t i = 0; i < (uint64_t)f->head->workers * f->head->per_worker; i++)
 		if (atomic_load_explicit(&entries(f->head)[i].used, memory_order_relaxed))
 			return true;
-	return false;
+	return proxy_journal_any(links(f->head), f->head->links);
 }
 
 void gw_jfile_close(struct gw_app *app)

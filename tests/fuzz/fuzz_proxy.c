@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The relay's edge: CM splice, trailer, links, data, and the desk. The input is a series of records: control, a
+ * The relay's edge: CM splice, trailer, links and their journal, data, and the desk. The input is a series of records: control, a
  * few fields, a few bytes to change in the packet. Both relays and both hosts are played, so that
  * links get far. What passes must have good checksums and the right addresses, and private data
  * must be the sender's.
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proxy/desk.h"
+#include "proxy/journal.h"
 #include "proxy/trailer.h"
 #include "roce/cm.h"
 #include "roce/icrc.h"
@@ -153,7 +154,10 @@ static void check_reply(const struct proxy_act *act)
 	      (m.attr == ROCE_CM_REJ || m.attr == ROCE_CM_MRA || m.attr == ROCE_CM_SIDR_REP));
 }
 
+#define LINKS 8
+
 struct world {
+	struct proxy_record journal[2][2 * LINKS];
 	struct proxy_policy policy[2];
 	struct proxy_acl acl;
 	struct proxy_entry entry;
@@ -163,17 +167,58 @@ struct world {
 	bool is6;
 };
 
+static struct proxy_map_cfg cfg_of(struct world *w, unsigned i)
+{
+	struct proxy_map_cfg cfg;
+
+	proxy_map_cfg_default(&cfg);
+	cfg.links_max = LINKS;
+	cfg.half_open_max = 4;
+	cfg.source_max = 6;
+	cfg.qpn_first = 0x100;
+	cfg.qpn_last = 0x104;
+	cfg.journal = w->journal[i];
+	return cfg;
+}
+
+/*
+ * The relay starts again. By its journal it has the links that it had; by one with other bytes, as
+ * many as make sense.
+ */
+static void restart(struct world *w, struct in *in, unsigned i)
+{
+	const struct proxy_map_cfg cfg = cfg_of(w, i);
+	const struct proxy_link *l;
+	struct proxy_map_now was, is;
+	uint8_t damage = byte(in);
+	uint32_t cursor = 0, n = 0;
+
+	proxy_map_count(w->edge[i].map, &was);
+	proxy_edge_fini(&w->edge[i]);
+	for (unsigned k = damage & 0xf; k--;) {
+		struct proxy_record *r = &w->journal[i][byte(in) % (2 * LINKS)];
+
+		((uint8_t *)r)[byte(in) % sizeof(*r)] ^= byte(in);
+		if (damage & 0x10)
+			proxy_record_seal(r, r->seq, r->born);
+	}
+	CHECK(proxy_edge_init(&w->edge[i], &w->policy[i], &cfg) == 0);
+	CHECK(proxy_edge_restore(&w->edge[i], w->now) == 0);
+	proxy_map_count(w->edge[i].map, &is);
+	CHECK(damage & 0xf || !memcmp(&was, &is, sizeof(is)));
+	while ((l = proxy_map_next(w->edge[i].map, &cursor))) {
+		n++;
+		CHECK(!l->alias || proxy_map_in(w->edge[i].map, &l->relay, l->alias) == l);
+	}
+	CHECK(n == w->edge[i].c.links_restored && n == is.half_open + is.open + is.closed);
+}
+
 /* pairs: the list allows all ports, and so pairs. */
 static void world_begin(struct world *w, bool is6, bool pairs)
 {
 	struct proxy_map_cfg cfg;
 
-	proxy_map_cfg_default(&cfg);
-	cfg.links_max = 8;
-	cfg.half_open_max = 4;
-	cfg.source_max = 6;
-	cfg.qpn_first = 0x100;
-	cfg.qpn_last = 0x104;
+	memset(w->journal, 0, sizeof(w->journal));
 	w->is6 = is6;
 	w->now = 0;
 	for (uint8_t i = 0; i < 2; i++) {
@@ -195,8 +240,10 @@ static void world_begin(struct world *w, bool is6, bool pairs)
 		    .entry = &w->entry,
 		    .entries = i == 0,
 		    .redirect_port = 4790};
+		cfg = cfg_of(w, i);
 		CHECK(proxy_edge_init(&w->edge[i], &w->policy[i], &cfg) == 0);
 	}
+	cfg.journal = NULL;
 	CHECK(proxy_edge_init(&w->middle, &w->policy[1], &cfg) == 0);
 }
 
@@ -281,6 +328,10 @@ static void packet(struct world *w, struct in *in, uint8_t control)
 	} else {
 		uint8_t op = byte(in);
 
+		if (op == 0xfe) {
+			restart(w, in, from);
+			return;
+		}
 		if (op == 0xff) {
 			ask(w, in, from, &src);
 			return;

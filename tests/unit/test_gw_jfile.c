@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "gateway/setup.h"
+#include "proxy/journal.h"
 
 #define OTHER 65534 /* a user without rights */
 
@@ -183,6 +184,81 @@ static bool made_young(enum gw_pair pair)
 	return region().journal_for > HALF;
 }
 
+#define LINKS 16
+
+static void link_write(unsigned place, uint32_t alias)
+{
+	struct proxy_record *r = &gw_jfile_links(&app)[2 * place];
+
+	*r = (struct proxy_record){.alias = alias};
+	proxy_record_seal(r, 1, alias);
+}
+
+static unsigned links_used(void)
+{
+	const struct proxy_record *r = gw_jfile_links(&app);
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < conf.relay.links_max; i++)
+		n += proxy_record_latest(&r[2 * i]) >= 0;
+	return n;
+}
+
+/* A relay's links are behind the promises, and keep the file alone. */
+static void test_links(void **state)
+{
+	assert_int_equal(journal_open(), 0);
+	assert_null(gw_jfile_links(&app)); /* it is no relay */
+	gw_jfile_close(&app);
+	conf.relay.addrs = 1;
+	conf.relay.links_max = LINKS;
+	assert_int_equal(journal_open(), 0);
+	assert_int_equal(links_used(), 0);
+	link_write(3, 30);
+	link_write(9, 90);
+	gw_jfile_close(&app);
+	assert_true(there("journal/roceway-g.journal"));
+	conf.workers = app.workers = 1;
+	conf.relay.links_max = 2 * LINKS;
+	assert_int_equal(journal_open(), 0);
+	assert_int_equal(links_used(), 2);
+	assert_int_equal(gw_jfile_links(&app)[2].alias, 90);
+	promise();
+	gw_jfile_close(&app);
+	conf.relay.links_max = 1;
+	assert_int_equal(journal_open(), 0);
+	assert_non_null(strstr(said, "links=1 have no room"));
+	assert_int_equal(links_used(), 1);
+	assert_int_equal(used(), 1);
+	memset(gw_jfile_links(&app), 0, 2 * sizeof(struct proxy_record));
+	entries(0, &(uint32_t){0})[0].used = 0;
+	gw_jfile_close(&app);
+	assert_false(there("journal/roceway-g.journal"));
+}
+
+#define VERSION_AT 40 /* in the file: of the links' records */
+
+/* Records of another version are left, and promises are not. */
+static void test_links_of_another_version(void **state)
+{
+	uint32_t version = PROXY_RECORD_VERSION + 1;
+	int fd;
+
+	conf.relay.addrs = 1;
+	conf.relay.links_max = LINKS;
+	assert_int_equal(journal_open(), 0);
+	link_write(0, 5);
+	promise();
+	gw_jfile_close(&app);
+	fd = open(path("journal/roceway-g.journal"), O_RDWR);
+	assert_int_equal(pwrite(fd, &version, sizeof(version), VERSION_AT), sizeof(version));
+	close(fd);
+	assert_int_equal(journal_open(), 0);
+	assert_non_null(strstr(said, "version 2, this one reads version 1"));
+	assert_int_equal(links_used(), 0);
+	assert_int_equal(used(), 1);
+}
+
 /* The other gateway of a pair may serve hosts while this one asks who does. */
 static void test_grows_old(void **state)
 {
@@ -333,6 +409,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    CASE(test_made),
 	    CASE(test_taken_over),
+	    CASE(test_links),
+	    CASE(test_links_of_another_version),
 	    CASE(test_grows_old),
 	    CASE(test_in_use),
 	    CASE(test_open_to_others),

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The CM splice: two edges back to back, what one passes from its LAN the other passes to its own.
- * Host A is at relay 0, host B at relay 1; neither knows the other's address.
+ * Host A is at relay 0, host B at relay 1; neither knows the other's address. Each case runs once
+ * more with relays whose processes die before each message: nobody notices.
  */
 #include "proxy/edge.h"
+#include "proxy/journal.h"
 #include "proxy/trailer.h"
 #include "roce/cm.h"
 #include "roce/icrc.h"
@@ -22,8 +24,9 @@ static struct proxy_policy policy[2];
 static struct proxy_acl acl;
 static struct proxy_entry entry;
 static struct proxy_map_cfg cfg;
+static struct proxy_record *journal[2];
 static struct rwy_ip host[2], relay[2];
-static bool six;
+static bool six, mortal;
 static struct proxy_act act;
 static rwy_time now;
 static uint8_t pkt[TP_MAX];
@@ -39,9 +42,32 @@ static struct rwy_ip addr(uint8_t net, uint8_t h)
 	return six ? a : rwy_ip_from4((const uint8_t[]){10, net, 0, h});
 }
 
-static int set_up_as(bool is6)
+static void edge_begin(unsigned i)
+{
+	struct proxy_map_cfg c = cfg;
+
+	c.journal = journal[i];
+	assert_int_equal(proxy_edge_init(&edge[i], &policy[i], &c), 0);
+	assert_int_equal(proxy_edge_restore(&edge[i], now), 0);
+}
+
+/* The next process has the journal alone; what was counted is kept for the test. */
+static void die(unsigned i)
+{
+	const struct proxy_counters c = edge[i].c;
+
+	if (!mortal)
+		return;
+	proxy_edge_fini(&edge[i]);
+	edge_begin(i);
+	assert_int_equal(edge[i].c.links_broken + edge[i].c.links_unfit, 0);
+	edge[i].c = c;
+}
+
+static int set_up_as(bool is6, bool dies)
 {
 	six = is6;
+	mortal = dies;
 	now = RWY_SEC;
 	for (uint8_t i = 0; i < 2; i++) {
 		host[i] = addr(i + 1, 3);
@@ -55,25 +81,40 @@ static int set_up_as(bool is6)
 	policy[0].entry = &entry;
 	policy[0].entries = 1;
 	proxy_map_cfg_default(&cfg);
-	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(proxy_edge_init(&edge[i], &policy[i], &cfg), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		journal[i] = calloc(2 * (size_t)cfg.links_max, sizeof(**journal));
+		assert_non_null(journal[i]);
+		edge_begin(i);
+	}
 	return 0;
 }
 
 static int set_up(void **state)
 {
-	return set_up_as(false);
+	return set_up_as(false, false);
 }
 
 static int set_up6(void **state)
 {
-	return set_up_as(true);
+	return set_up_as(true, false);
+}
+
+static int set_up_mortal(void **state)
+{
+	return set_up_as(false, true);
+}
+
+static int set_up_mortal6(void **state)
+{
+	return set_up_as(true, true);
 }
 
 static int tear_down(void **state)
 {
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
 		proxy_edge_fini(&edge[i]);
+		free(journal[i]);
+	}
 	return 0;
 }
 
@@ -88,9 +129,11 @@ static void read_packet(uint8_t *b, uint32_t n)
 /* Host `from` sends pkt to its relay: does it reach the other host? */
 static bool carry(unsigned from)
 {
+	die(from);
 	proxy_edge_in(&edge[from], pkt, len, &act, now);
 	if (act.verdict == PROXY_DROP)
 		return false;
+	die(!from);
 	read_packet(pkt, len);
 	assert_true(rwy_ip_eq(&p.src, &host[from]) && rwy_ip_eq(&p.dst, &host[!from]));
 	proxy_edge_out(&edge[!from], pkt, len, NULL, &act, now);
@@ -479,7 +522,7 @@ static void qpns_run_out(void **state)
 
 	proxy_edge_fini(&edge[1]);
 	cfg.qpn_last = cfg.qpn_first;
-	assert_int_equal(proxy_edge_init(&edge[1], &policy[1], &cfg), 0);
+	edge_begin(1);
 	assert_true(send_req(&r));
 	r.comm++;
 	r.qpn++;
@@ -585,26 +628,28 @@ static void what_does_not_pass(void **state)
 	assert_int_equal(edge[0].c.drop_relay_malformed, 1);
 }
 
-#define BOTH(f)                                                                                              \
+#define ALL(f)                                                                                               \
 	cmocka_unit_test_setup_teardown(f, set_up, tear_down),                                               \
-	    cmocka_unit_test_setup_teardown(f, set_up6, tear_down)
+	    cmocka_unit_test_setup_teardown(f, set_up6, tear_down),                                          \
+	    cmocka_unit_test_setup_teardown(f, set_up_mortal, tear_down),                                    \
+	    cmocka_unit_test_setup_teardown(f, set_up_mortal6, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    BOTH(set_up_is_rewritten),
-	    BOTH(data_find_their_queue_pair),
-	    BOTH(strangers_are_refused),
-	    BOTH(loops_are_refused),
-	    BOTH(repeats),
-	    BOTH(disconnect_crossing),
-	    BOTH(reject_and_again),
-	    BOTH(timeouts_and_superseded),
-	    BOTH(limits_are_told),
-	    BOTH(qpns_run_out),
-	    BOTH(trailer_names_the_target),
-	    BOTH(sidr_is_refused),
-	    BOTH(what_does_not_pass),
+	    ALL(set_up_is_rewritten),
+	    ALL(data_find_their_queue_pair),
+	    ALL(strangers_are_refused),
+	    ALL(loops_are_refused),
+	    ALL(repeats),
+	    ALL(disconnect_crossing),
+	    ALL(reject_and_again),
+	    ALL(timeouts_and_superseded),
+	    ALL(limits_are_told),
+	    ALL(qpns_run_out),
+	    ALL(trailer_names_the_target),
+	    ALL(sidr_is_refused),
+	    ALL(what_does_not_pass),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

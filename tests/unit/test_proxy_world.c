@@ -2,9 +2,11 @@
 /*
  * Two relays in virtual time: host A - edge - engine - WAN - engine - edge - host B. The hosts know
  * their relay's address and the alias QPN, nothing of each other. Packets on the LANs get lost and
- * come twice. All operations, both ways at once, several pairs: bytes exact, exactly once.
+ * come twice. All operations, both ways at once, several pairs: bytes exact, exactly once, also when
+ * the relays' processes die meanwhile.
  */
 #include "proxy/desk.h"
+#include "proxy/journal.h"
 #include "roce/cm.h"
 #include "roce/icrc.h"
 #include "tests/lib/eng_pair.h"
@@ -37,6 +39,13 @@ static struct roce_cm_msg cm[2]; /* the last that a host got */
 static uint64_t rng;
 static double loss;
 static bool by_cm; /* else the hosts tell their relays */
+
+/* What outlives a process. */
+#define LINKS 64
+static struct proxy_record links[2][2 * LINKS];
+static struct eng_journal_entry promises[2][ENG_PAIR_JOURNAL];
+static bool mortal;
+static unsigned dies, deaths; /* which of the relays; how often it did */
 
 static uint32_t qpn_of(unsigned s, unsigned i)
 {
@@ -197,15 +206,53 @@ static void host_begin(unsigned s, unsigned i, uint32_t alias)
 	rc_host_init(&h[s][i], &c, mem[s][i], MEM);
 }
 
-static int world_begin(void **state)
+static void relay_begin(unsigned s)
 {
 	struct proxy_map_cfg cfg;
 
+	proxy_map_cfg_default(&cfg);
+	cfg.links_max = LINKS;
+	cfg.journal = links[s];
+	assert_int_equal(proxy_edge_init(&edge[s], &policy[s], &cfg), 0);
+	assert_int_equal(proxy_edge_restore(&edge[s], eng_now), 0);
+	site[s].edge = edge_out;
+	site[s].heard = heard;
+}
+
+static void relay_dies(unsigned s)
+{
+	proxy_edge_fini(&edge[s]);
+	eng_pair_restart(s);
+	relay_begin(s);
+	assert_int_equal(edge[s].c.links_restored, PAIRS);
+	deaths++;
+}
+
+/*
+ * Nothing is acknowledged that a process alone has: no death ends a queue pair. (But for a READ or an
+ * ATOMIC, whose answer may die with it; the mortal world has none.)
+ */
+static void tune(struct eng_cfg *c)
+{
+	const unsigned s = c->prefix[0].addr.b[13] == 1; /* its tunnel leads to the other site */
+
+	c->ack_mode = ENG_ACK_END;
+	c->journal = promises[s];
+	c->journal_n = ENG_PAIR_JOURNAL;
+	c->journal_whole = true;
+	c->journal_for = 60 * RWY_SEC;
+}
+
+static int world_begin(void **state)
+{
+	memset(links, 0, sizeof(links));
+	memset(promises, 0, sizeof(promises));
+	eng_pair_tune = mortal ? tune : NULL;
 	assert_int_equal(eng_pair_set_up(state), 0);
+	deaths = 0;
 	rng = 11;
 	loss = 0;
 	by_cm = true;
-	proxy_map_cfg_default(&cfg);
 	acl = (struct proxy_acl){{addr(0, 0), 120}, {addr(1, 0), 120}, 1, 65535};
 	for (unsigned i = 0; i < PAIRS; i++)
 		map[i] = (struct proxy_entry){.listen = addr(0, 254),
@@ -216,9 +263,7 @@ static int world_begin(void **state)
 		relay[s] = addr(s, 254);
 		policy[s] = (struct proxy_policy){
 		    .addr = {relay[s]}, .addrs = 1, .acl = &acl, .acls = 1, .entry = map, .entries = PAIRS};
-		assert_int_equal(proxy_edge_init(&edge[s], &policy[s], &cfg), 0);
-		site[s].edge = edge_out;
-		site[s].heard = heard;
+		relay_begin(s);
 		queue[s] = calloc(QUEUE, sizeof(**queue));
 		queued[s] = 0;
 		for (unsigned i = 0; i < PAIRS; i++)
@@ -230,6 +275,20 @@ static int world_begin(void **state)
 	return 0;
 }
 
+static int first_dies(void **state)
+{
+	mortal = true;
+	dies = 0;
+	return world_begin(state);
+}
+
+static int second_dies(void **state)
+{
+	mortal = true;
+	dies = 1;
+	return world_begin(state);
+}
+
 static int world_end(void **state)
 {
 	for (unsigned s = 0; s < 2; s++) {
@@ -238,6 +297,8 @@ static int world_end(void **state)
 		proxy_edge_fini(&edge[s]);
 		free(queue[s]);
 	}
+	mortal = false;
+	eng_pair_tune = NULL;
 	return eng_pair_tear_down(state);
 }
 
@@ -274,7 +335,8 @@ static void post(unsigned s, unsigned i, struct rc_wr wr)
 	rc_host_post(&h[s][i], &wr);
 }
 
-#define ROUNDS 40
+#define STEP   20 /* ms: several are less than a transfer */
+#define DEATHS 8
 
 /*
  * Memory in quarters: 0 is the own source, 1 gets the other's WRITEs, 2 gets its own READs of the
@@ -283,6 +345,7 @@ static void post(unsigned s, unsigned i, struct rc_wr wr)
 static void all_operations(double p)
 {
 	const uint32_t q = MEM / 4, n = 6000;
+	const unsigned rounds = mortal ? 30 : 40;
 	uint32_t alias[PAIRS][2];
 
 	begin_all(alias);
@@ -297,6 +360,14 @@ static void all_operations(double p)
 				    (struct rc_wr){
 				        .op = RC_WRITE, .local = k * n, .len = n, .remote = q + k * n});
 				post(s, i, (struct rc_wr){.op = RC_SEND, .local = k * n, .len = n});
+				if (mortal) {
+					post(s, i,
+					    (struct rc_wr){.op = RC_WRITE,
+					        .local = k * n,
+					        .len = n,
+					        .remote = 2 * q + k * n});
+					continue;
+				}
 				post(s, i,
 				    (struct rc_wr){
 				        .op = RC_READ, .local = 2 * q + k * n, .len = n, .remote = k * n});
@@ -308,12 +379,14 @@ static void all_operations(double p)
 				        .swap_add = 1});
 			}
 		}
-	for (unsigned ms = 0; ms < 60000; ms += 100) {
+	for (unsigned ms = 0; ms < 60000; ms += STEP) {
 		bool all = true;
 
-		run(100);
+		run(STEP);
+		if (mortal && deaths < DEATHS)
+			relay_dies(dies);
 		for (unsigned i = 0; i < PAIRS; i++)
-			all &= done[0][i] == ROUNDS && done[1][i] == ROUNDS;
+			all &= done[0][i] == rounds && done[1][i] == rounds;
 		if (all)
 			break;
 	}
@@ -321,12 +394,12 @@ static void all_operations(double p)
 	run(2000);
 	for (unsigned i = 0; i < PAIRS; i++)
 		for (unsigned s = 0; s < 2; s++) {
-			assert_int_equal(done[s][i], ROUNDS);
+			assert_int_equal(done[s][i], rounds);
 			assert_int_equal(failed[s][i], 0);
 			assert_memory_equal(mem[s][i] + q, mem[!s][i], 10 * n);
 			assert_memory_equal(mem[s][i] + 2 * q, mem[!s][i], 10 * n);
 			assert_memory_equal(mem[s][i] + 3 * q, mem[!s][i], 10 * n);
-			assert_int_equal(h[s][i].atomics, 10); /* executed once each */
+			assert_int_equal(h[s][i].atomics, mortal ? 0 : 10); /* executed once each */
 			assert_int_equal(h[s][i].sends, 10);
 			assert_int_equal(h[s][i].bad.ghost + h[s][i].bad.opcode + h[s][i].bad.length, 0);
 		}
@@ -335,7 +408,7 @@ static void all_operations(double p)
 		assert_int_equal(edge[s].c.drop_relay_unknown_qpn, 0);
 		assert_int_equal(edge[s].c.drop_relay_foreign, 0);
 		assert_int_equal(eng_counters(site[s].e)->drop_icrc, 0);
-		if (by_cm)
+		if (by_cm && !mortal)
 			assert_true(eng_counters(site[s].e)->cm_connections >= PAIRS); /* pairing is exact */
 	}
 }
@@ -361,6 +434,20 @@ static void pairs_with_loss_and_duplicates(void **state)
 {
 	by_cm = false;
 	all_operations(0.02);
+}
+
+/* With WRITEs in place of READs and ATOMICs. */
+static void exact_over_deaths(void **state)
+{
+	all_operations(0.02);
+	assert_int_equal(deaths, DEATHS);
+}
+
+static void pairs_over_deaths(void **state)
+{
+	by_cm = false;
+	all_operations(0.02);
+	assert_int_equal(deaths, DEATHS);
 }
 
 /* One host alone carries nothing to the other: its packets wait until that one has named it, too. */
@@ -482,6 +569,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(exact_with_loss_and_duplicates, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(pairs_on_a_clean_lan, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(pairs_with_loss_and_duplicates, world_begin, world_end),
+	    cmocka_unit_test_setup_teardown(exact_over_deaths, first_dies, world_end),
+	    cmocka_unit_test_setup_teardown(exact_over_deaths, second_dies, world_end),
+	    cmocka_unit_test_setup_teardown(pairs_over_deaths, first_dies, world_end),
+	    cmocka_unit_test_setup_teardown(pairs_over_deaths, second_dies, world_end),
 	    cmocka_unit_test_setup_teardown(pair_of_one_host, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(end_of_a_link, world_begin, world_end),
 	    cmocka_unit_test_setup_teardown(set_up_takes_one_round_trip, world_begin, world_end),

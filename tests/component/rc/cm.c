@@ -68,7 +68,7 @@ static void req_send(const struct cm_side *s, uint16_t port, unsigned n)
 	lan_send(s->lan, bytes, px_make_req(bytes, &r));
 }
 
-/* Host 1 accepts, as often as it is asked. */
+/* Host 1 accepts, as often as it is asked, and repeats that until the RTU comes. */
 static void accept_req(struct cm_side *s, const struct roce_cm_msg *m, unsigned n)
 {
 	const struct cp_rep rep = {.tid = m->tid,
@@ -89,8 +89,8 @@ static void accept_req(struct cm_side *s, const struct roce_cm_msg *m, unsigned 
 int cm_connect(struct cm_side side[2], uint16_t port, unsigned n)
 {
 	const uint64_t end = clock_ms() + WAIT_MS;
-	uint64_t again = 0;
-	struct roce_cm_msg m;
+	uint64_t again = 0, again1 = UINT64_MAX;
+	struct roce_cm_msg m, req = {0};
 	uint8_t mad[256];
 
 	side[0].alias = side[1].alias = 0;
@@ -101,6 +101,10 @@ int cm_connect(struct cm_side side[2], uint16_t port, unsigned n)
 		if (!side[0].alias && clock_ms() >= again) {
 			req_send(&side[0], port, n);
 			again = clock_ms() + REPEAT_MS;
+		}
+		if (clock_ms() >= again1) {
+			accept_req(&side[1], &req, n);
+			again1 = clock_ms() + REPEAT_MS;
 		}
 		poll(p, 2, 50);
 		while (next(&side[0], &m)) {
@@ -113,8 +117,10 @@ int cm_connect(struct cm_side side[2], uint16_t port, unsigned n)
 			send_mad(&side[0], mad);
 		}
 		while (next(&side[1], &m)) {
-			if (m.attr == ROCE_CM_REQ && m.local_comm_id == 0x100 + n)
-				accept_req(&side[1], &m, n);
+			if (m.attr == ROCE_CM_REQ && m.local_comm_id == 0x100 + n) {
+				req = m;
+				again1 = 0;
+			}
 			if (m.attr == ROCE_CM_RTU && m.local_comm_id == 0x100 + n)
 				return 0;
 		}
