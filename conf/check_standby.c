@@ -142,9 +142,6 @@ static int check_gateway(const struct ctx *x, unsigned s)
 		    "witness, "
 		    "found none",
 		    c->tunnel[s].name);
-	if (c->relay.addrs)
-		return conf_fail_at(x->err, at(x, s, "standby"),
-		    "expected no `standby` beside `relay`: a relay is not one of a pair");
 	return 0;
 }
 

@@ -205,6 +205,7 @@ struct eng_sb {
 	rwy_time paths_at; /* PAIRED: when the standby is told again what paths carry */
 	bool stuck;        /* a copy could not be made */
 	bool whole;        /* PAIRING: the standby has everything */
+	uint32_t round;    /* how often copies have begun */
 	rwy_time copy_at;  /* after that: no copies before this */
 	/*
 	 * after a takeover: when hosts are asked again, RWY_NEVER: no more; and how long until then

@@ -92,6 +92,12 @@ struct eng_lanes;
  * This gateway is one of a pair (standby.h). Both have the same addresses and tunnels, and one
  * tunnel of their own; its keepalive is the time after which silence is noticed, divided by four.
  */
+/* What a note of the program is about. */
+enum eng_note_kind {
+	ENG_NOTE_NEIGHBOURS,
+	ENG_NOTE_LINKS /* of a relay (proxy/mirror.h) */
+};
+
 struct eng_standby_cfg {
 	bool on;
 	uint8_t tunnel; /* number of the pair's own tunnel; eng_sb_witness(): the witness's */
@@ -256,7 +262,13 @@ struct eng_ops {
 	 */
 	void (*board_changed)(void *ctx);
 	/* One of a pair: a note of the other gateway (eng_standby_note). May be NULL. */
-	void (*standby_note)(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now);
+	void (*standby_note)(
+	    void *ctx, enum eng_note_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now);
+	/*
+	 * One of a pair: whether the standby has what it must have of the program, too, in this
+	 * round of copies (eng_standby_round). Asked until it is true. NULL: there is nothing.
+	 */
+	bool (*standby_whole)(void *ctx, uint32_t round);
 	/*
 	 * A note for the engine of another worker (note.h), which gets it before any packet that
 	 * comes to that worker later. *n is copied. False: there is no room; its buffer stays the
@@ -437,6 +449,14 @@ bool eng_standby_hand_over(struct eng *e, rwy_time now);
  * or there is no memory.
  */
 #define ENG_NOTE_MAX 1024u
-RWY_MUST_CHECK int eng_standby_note(struct eng *e, const void *bytes, uint32_t len, rwy_time now);
+RWY_MUST_CHECK int eng_standby_note(
+    struct eng *e, enum eng_note_kind kind, const void *bytes, uint32_t len, rwy_time now);
+/*
+ * Changes each time copies for the standby begin; 0: there is none that gets copies. Notes of one
+ * round go to one process.
+ */
+uint32_t eng_standby_round(const struct eng *e);
+/* In mode `site` nothing is acknowledged now that the standby does not have. */
+bool eng_standby_gates(const struct eng *e);
 
 #endif

@@ -132,6 +132,7 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 		eng_log(e, to == ENG_SB_PAIRED || to == ENG_SB_READY ? 2 : 1, "standby=%s before=%s",
 		    eng_sb_names[to], eng_sb_names[e->sb.state]);
 	eng_sb_enter(e, to);
+	e->sb.round += to == ENG_SB_COPYING;
 	eng_sb_pin_witness(e);
 	if (eng_sb_serves(e) && !served)
 		set_term(e, next_term(e));

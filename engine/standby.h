@@ -195,11 +195,12 @@ void eng_takeover_undo(struct eng *e, rwy_time now);
 void eng_sb_tell(struct eng *e, rwy_time now);
 struct eng_sb_msg {
 	uint64_t to;            /* epoch of the process that it is meant for */
-	uint8_t state;          /* enum eng_sb_state of the sender; NONE: this is a note */
+	uint8_t state;          /* enum eng_sb_state of the sender, without note and paths */
 	uint64_t term;          /* in which the sender serves, or served last; 0: it did not */
 	struct wan_proof proof; /* of the witness; zeros: none */
 	const uint8_t *note;    /* points into the message; NULL: it is none */
 	uint32_t note_len;
+	enum eng_note_kind note_kind;
 	const uint8_t *paths; /* the same, of rates of paths */
 	uint32_t paths_len;
 };

@@ -69,7 +69,7 @@ void eng_sb_message(struct eng *e, struct rwy_buf *b, rwy_time now)
 
 	e->c.drop_tunnel_msg += !good;
 	if (ours && m.note && e->ops->standby_note)
-		e->ops->standby_note(e->ctx, m.note, m.note_len, now);
+		e->ops->standby_note(e->ctx, m.note_kind, m.note, m.note_len, now);
 	if (ours && m.paths && !eng_sb_serves(e))
 		eng_sb_hear_paths(e, &m);
 	rwy_buf_free(&e->bufs, b);
@@ -265,7 +265,8 @@ static void walk_on(struct eng *e, rwy_time now)
 {
 	if (!eng_sb_walked(e) && !e->sb.broken)
 		walk(e, now);
-	if (eng_sb_walked(e) && !eng_sb_follows(e) && eng_sb_all_walked(e))
+	if (eng_sb_walked(e) && !eng_sb_follows(e) && eng_sb_all_walked(e) &&
+	    (!e->ops->standby_whole || e->ops->standby_whole(e->ctx, e->sb.round)))
 		eng_sb_event(e, ENG_SBE_WALKED, now);
 }
 
@@ -375,6 +376,16 @@ void eng_sb_init(struct eng *e, rwy_time now)
 		e->sb.at = now + e->cfg.standby.wait;
 	if (e->cfg.term)
 		e->sb.term = *e->cfg.term;
+}
+
+uint32_t eng_standby_round(const struct eng *e)
+{
+	return eng_sb_copies(e) ? e->sb.round : 0;
+}
+
+bool eng_standby_gates(const struct eng *e)
+{
+	return eng_sb_gates(e);
 }
 
 bool eng_standby_hand_over(struct eng *e, rwy_time now)

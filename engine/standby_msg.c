@@ -9,12 +9,15 @@
 #include "engine/msg.h"
 #include "rwy/endian.h"
 
-/* Epoch of the receiver; state, NONE: a note follows; term; the witness's epoch and nonce. */
+/*
+ * Epoch of the receiver; state, NONE or LINKS: a note follows; term; the witness's epoch and nonce.
+ */
 #define STATE_LEN 17
 #define PROOF_LEN 33
 #define NOTE_HDR  9
 /* Instead of a state: rates of paths follow, each with its tunnel's id, its number, rate, RTT. */
 #define PATHS     254
+#define LINKS     253
 #define PATH_LEN  25
 #define PATHS_MAX 32
 
@@ -82,12 +85,13 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	e->sb.told = proof ? p : (struct wan_proof){0};
 }
 
-int eng_standby_note(struct eng *e, const void *bytes, uint32_t len, rwy_time now)
+int eng_standby_note(struct eng *e, enum eng_note_kind kind, const void *bytes, uint32_t len, rwy_time now)
 {
+	const uint8_t state = kind == ENG_NOTE_LINKS ? LINKS : ENG_SB_NONE;
 	struct rwy_buf *b;
 
 	assert(len <= ENG_NOTE_MAX);
-	b = e->cfg.standby.on ? message(e, ENG_SB_NONE, NOTE_HDR + len, now) : NULL;
+	b = e->cfg.standby.on ? message(e, state, NOTE_HDR + len, now) : NULL;
 	if (!b)
 		return RWY_EAGAIN;
 	memcpy(b->data + NOTE_HDR, bytes, len);
@@ -146,7 +150,8 @@ bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m)
 	if (b->len < NOTE_HDR)
 		return false;
 	*m = (struct eng_sb_msg){.to = rwy_get64(b->data), .state = b->data[8]};
-	if (m->state == ENG_SB_NONE) {
+	if (m->state == ENG_SB_NONE || m->state == LINKS) {
+		m->note_kind = m->state == LINKS ? ENG_NOTE_LINKS : ENG_NOTE_NEIGHBOURS;
 		m->note = b->data + NOTE_HDR;
 		m->note_len = b->len - NOTE_HDR;
 		return m->note_len && m->note_len <= ENG_NOTE_MAX;

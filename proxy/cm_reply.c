@@ -101,5 +101,6 @@ void proxy_cm_pass(struct proxy_edge *e, struct proxy_cm_msg *c, const struct pr
 	else
 		proxy_rewrite_src(c->pkt, &l->relay);
 	e->c.relay_cm_messages++;
+	c->act->link = l;
 	c->act->verdict = PROXY_PASS;
 }

@@ -210,12 +210,15 @@ void proxy_desk_packet(
 	struct datagram d;
 
 	act->reply_len = 0;
+	act->link = NULL;
 	act->verdict = PROXY_DROP;
 	if (!datagram_read(ip, len, &d) || proxy_ask_read(d.said, d.n, &ask) != 0 || ask.is_answer) {
 		e->c.drop_relay_ask++;
 		return;
 	}
 	answer = proxy_desk_answer(e, &d.src, &d.dst, &ask, now);
+	if (ask.kind == PROXY_ASK_PAIR && answer.answer == PROXY_ANSWER_OK)
+		act->link = proxy_map_in(e->map, &d.dst, answer.alias);
 	proxy_ask_write(act->reply + d.hdr + UDP_LEN, &answer);
 	datagram_reply(act, ip, &d);
 }

@@ -36,15 +36,20 @@ static uint32_t entry_of(const struct proxy_policy *p, const struct proxy_link *
 	return (uint32_t)i;
 }
 
-static bool fits(void *ctx, struct proxy_link *l)
+bool proxy_edge_fits(const struct proxy_edge *e, struct proxy_link *l)
 {
-	const struct proxy_policy *p = ((const struct proxy_edge *)ctx)->policy;
+	const struct proxy_policy *p = e->policy;
 	const struct rwy_ip *active = l->local_active ? &l->local : &l->remote,
 	                    *passive = l->local_active ? &l->remote : &l->local;
 
 	l->entry = entry_of(p, l);
 	return proxy_is_relay(p, &l->relay) && !proxy_is_relay(p, &l->remote) &&
 	       (l->pair ? proxy_allows_pair(p, active, passive) : proxy_allows(p, active, passive, l->port));
+}
+
+static bool fits(void *ctx, struct proxy_link *l)
+{
+	return proxy_edge_fits(ctx, l);
 }
 
 int proxy_edge_restore(struct proxy_edge *e, rwy_time now)
@@ -90,6 +95,7 @@ void proxy_edge_in(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct proxy
 	struct roce_pkt pkt;
 
 	act->reply_len = 0;
+	act->link = NULL;
 	act->verdict = PROXY_PASS;
 	if (proxy_fast_in(e, ip, len, now))
 		return;
@@ -131,6 +137,7 @@ void proxy_edge_out(
 	struct roce_pkt pkt;
 
 	act->reply_len = 0;
+	act->link = NULL;
 	act->verdict = PROXY_PASS;
 	if (proxy_fast_out(e, ip, len, hint, now))
 		return;

@@ -27,6 +27,8 @@ struct proxy_act {
 	/* A packet for the sender of the one that came, from its IP header on; 0: none. */
 	uint32_t reply_len;
 	uint8_t reply[PROXY_REPLY_MAX];
+	/* Its state is what the packet, or a PAIR's answer, tells a host of; NULL: of none. */
+	const struct proxy_link *link;
 };
 
 /* Events of a link, for the log. */
@@ -64,6 +66,13 @@ enum proxy_news {
 	X(links_restored, "links of the process before that go on")                                          \
 	X(links_unfit, "links of the process before that the configuration does not allow any more")         \
 	X(links_broken, "records of links of the process before that were torn or made no sense")            \
+	X(links_told, "messages about links to the other relay of the pair")                                 \
+	X(links_heard, "messages about links of the other relay of the pair")                                \
+	X(relay_waited, "CM messages and answers that waited until the other relay had their link")          \
+	X(drop_relay_wait, "CM messages and answers for which there was no room to wait")                    \
+	X(drop_told_malformed, "messages of the other relay that are malformed")                             \
+	X(drop_told_gap, "messages of the other relay after one that was lost")                              \
+	X(drop_told_full, "links of the other relay for which the table here has no room")                   \
 	X(links_superseded, "links whose host began another with the same communication ID or queue pair")   \
 	X(drop_relay_ask, "datagrams to ask_port that are no requests")                                      \
 	X(drop_relay_malformed, "RoCE packets to a relay address that do not parse")                         \
@@ -125,6 +134,12 @@ void proxy_edge_fini(struct proxy_edge *e);
  * address and allows them. Call it before the first packet. Errors of proxy_map_restore().
  */
 RWY_MUST_CHECK int proxy_edge_restore(struct proxy_edge *e, rwy_time now);
+
+/*
+ * Whether the policy has the link's relay address, and allows the link; sets its entry of the
+ * listen map.
+ */
+bool proxy_edge_fits(const struct proxy_edge *e, struct proxy_link *l);
 
 /*
  * A packet of a local host to a relay address, `len` bytes from its IP header on. PASS: it is now

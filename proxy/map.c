@@ -151,6 +151,7 @@ struct proxy_link *proxy_map_put(
 	*l = *tmpl;
 	l->in_hashed = l->out_hashed = false;
 	l->noted = 0;
+	l->said = 0;
 	l->since = l->touched = now;
 	l->in_packets = l->in_bytes = l->out_packets = l->out_bytes = 0;
 	memset(l->patch_in, 0, sizeof(l->patch_in));
@@ -253,7 +254,7 @@ void proxy_map_expire(struct proxy_map *m, unsigned budget,
 			const uint32_t i = m->list[k].head;
 			struct proxy_link *l = &m->l[i];
 
-			if (rwy_since(l->touched, now) >= ttl) {
+			if (rwy_since(rwy_time_max(l->touched, m->awake), now) >= ttl) {
 				if (gone)
 					gone(ctx, l);
 				proxy_map_remove(m, l);
@@ -267,6 +268,11 @@ void proxy_map_expire(struct proxy_map *m, unsigned budget,
 	}
 }
 
+void proxy_map_wake(struct proxy_map *m, rwy_time now)
+{
+	m->awake = now;
+}
+
 void proxy_map_count(const struct proxy_map *m, struct proxy_map_now *out)
 {
 	*out = (struct proxy_map_now){.half_open = m->list[PROXY_L_HALF].n,
@@ -274,10 +280,10 @@ void proxy_map_count(const struct proxy_map *m, struct proxy_map_now *out)
 	    .closed = m->list[PROXY_L_CLOSED].n};
 }
 
-const struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cursor)
+struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cursor)
 {
 	while (*cursor < m->cfg.links_max) {
-		const struct proxy_link *l = &m->l[(*cursor)++];
+		struct proxy_link *l = &m->l[(*cursor)++];
 
 		if (l->state != PROXY_FREE)
 			return l;

@@ -78,6 +78,7 @@ struct proxy_link {
 	uint16_t asked_port; /* that the active host named here; 0: at the other relay */
 	uint16_t port;       /* of the passive host */
 	uint32_t entry;      /* of the listen map; PROXY_NIL: none */
+	uint64_t said;       /* number of the latest message about it (proxy/mirror.h); 0: none */
 	bool pair;           /* of queue pairs without CM (proxy/pair.h) */
 	bool once;           /* a one-time port named the target */
 	uint8_t noted;       /* which of its two records in the journal counts, 1 or 2; 0: none */
@@ -103,6 +104,9 @@ struct proxy_map_cfg {
 	 * It is the caller's, and outlives the table. All zero, or as an earlier table left it.
 	 */
 	struct proxy_record *journal;
+	/* Called when a link was noted, and before one is removed. May be NULL. */
+	void (*changed)(void *ctx, struct proxy_link *l, bool gone);
+	void *ctx;
 };
 
 struct proxy_map_now {
@@ -139,10 +143,20 @@ void proxy_map_local_qpn(struct proxy_map *m, struct proxy_link *l, uint32_t lqp
 void proxy_map_state(struct proxy_map *m, struct proxy_link *l, enum proxy_state s, rwy_time now);
 
 /*
- * Writes the link into the journal, if there is one and it has another state there. Call it before
- * anything that tells a host of the change leaves.
+ * The link has changed: writes it into the journal, if there is one and it is another there. Call
+ * it before anything that tells a host of the change leaves.
  */
 void proxy_map_note(struct proxy_map *m, struct proxy_link *l);
+
+/* Each place has a link, open or closed. */
+bool proxy_map_full(const struct proxy_map *m);
+/*
+ * Makes a link as it is at another relay, or changes `is`, which is that link in an earlier state,
+ * if it is not NULL. Other links that have its alias or its communication ID go: it is newer. NULL:
+ * the table is full.
+ */
+struct proxy_link *proxy_map_take(
+    struct proxy_map *m, struct proxy_link *is, const struct proxy_link *l, rwy_time now);
 
 struct proxy_restored {
 	uint32_t links;   /* taken over */
@@ -191,9 +205,15 @@ uint32_t proxy_map_of_entry(const struct proxy_map *m, uint32_t entry);
 void proxy_map_expire(struct proxy_map *m, unsigned budget,
     void (*gone)(void *ctx, const struct proxy_link *l), void *ctx, rwy_time now);
 
+/*
+ * Times of links count from now on at the earliest: nothing was heard of them before, here. For a
+ * relay that takes over links which another one served.
+ */
+void proxy_map_wake(struct proxy_map *m, rwy_time now);
+
 void proxy_map_count(const struct proxy_map *m, struct proxy_map_now *out);
 /* Walks all links: start with *cursor 0; NULL: the end. Links may be removed meanwhile. */
-const struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cursor);
+struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cursor);
 
 /* The identifier that both relays give a link. Active host, passive host, as in the REQ. */
 uint64_t proxy_link_id(

@@ -29,8 +29,9 @@ struct proxy_map {
 	struct proxy_source *source;
 	uint32_t source_mask, source_marks; /* slots that are used or were */
 	uint32_t entry[PROXY_ENTRIES_MAX];
-	uint32_t qpn;  /* the next alias to try */
-	uint64_t born; /* of the link that was noted first last (journal.h) */
+	uint32_t qpn;   /* the next alias to try */
+	rwy_time awake; /* proxy_map_wake() */
+	uint64_t born;  /* of the link that was noted first last (journal.h) */
 };
 
 /* map_cfg.c */

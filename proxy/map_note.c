@@ -11,12 +11,10 @@ struct proxy_record *proxy_map_records(const struct proxy_map *m, uint32_t i)
 	return &m->cfg.journal[2 * (size_t)i];
 }
 
-void proxy_map_note(struct proxy_map *m, struct proxy_link *l)
+static void journal_note(struct proxy_map *m, struct proxy_link *l)
 {
 	struct proxy_record *two, *was, r;
 
-	if (!m->cfg.journal)
-		return;
 	two = proxy_map_records(m, (uint32_t)(l - m->l));
 	was = l->noted ? &two[l->noted - 1] : NULL;
 	proxy_record_of(&r, l);
@@ -33,6 +31,14 @@ void proxy_map_note(struct proxy_map *m, struct proxy_link *l)
 	atomic_signal_fence(memory_order_seq_cst); /* before the message that depends on it */
 }
 
+void proxy_map_note(struct proxy_map *m, struct proxy_link *l)
+{
+	if (m->cfg.journal)
+		journal_note(m, l);
+	if (m->cfg.changed)
+		m->cfg.changed(m->cfg.ctx, l, false);
+}
+
 void proxy_record_erase(struct proxy_record *two, unsigned counts)
 {
 	two[!counts].seq = 0; /* before the other one: it must not count in its place */
@@ -43,6 +49,8 @@ void proxy_record_erase(struct proxy_record *two, unsigned counts)
 
 void proxy_map_unnote(struct proxy_map *m, struct proxy_link *l)
 {
+	if (m->cfg.changed)
+		m->cfg.changed(m->cfg.ctx, l, true);
 	if (!l->noted)
 		return;
 	proxy_record_erase(proxy_map_records(m, (uint32_t)(l - m->l)), l->noted - 1u);

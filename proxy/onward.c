@@ -86,6 +86,7 @@ void proxy_edge_onward(
 	enum roce_parse_reason r = roce_parse(ip, len, &pkt);
 
 	act->reply_len = 0;
+	act->link = NULL;
 	if (r != ROCE_PARSE_OK && r != ROCE_PARSE_UNKNOWN_OPCODE) {
 		drop(act, &e->c.drop_onward_malformed);
 		return;
@@ -121,6 +122,7 @@ void proxy_edge_foreign(struct proxy_edge *e, uint8_t *ip, uint32_t len, struct 
 	struct roce_cm_msg m;
 
 	act->reply_len = 0;
+	act->link = NULL;
 	act->verdict = PROXY_DROP;
 	if (roce_parse(ip, len, &pkt) != ROCE_PARSE_OK || !roce_is_gsi(&pkt) ||
 	    roce_cm_parse(&pkt, &m) != 0 || m.attr != ROCE_CM_REQ)

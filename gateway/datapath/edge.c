@@ -17,7 +17,6 @@
 #include "rwy/hash.h"
 
 #define TICK         (100 * RWY_MS)
-#define HEADROOM     128
 #define ONWARD_BURST 32
 
 /* --- begin and end --------------------------------------------------------------------------- */
@@ -131,14 +130,16 @@ int gw_edge_new(struct gw_edge **out, struct gw_worker *w)
 	cfg.journal = gw_jfile_links(w->app);
 	cfg.seed = (uint64_t)gw_now() * RWY_HASH_MUL ^ (uint64_t)(uintptr_t)w;
 	g = calloc(1, sizeof(*g));
-	if (g && (g->policy = gw_edge_policy(c)))
-		rc = proxy_edge_init(&g->core, g->policy, &cfg);
-	if (rc) {
-		gw_edge_free(g);
-		return rc;
-	}
+	if (!g)
+		return RWY_ENOMEM;
 	g->w = w;
-	rc = links_restore(g);
+	g->policy = gw_edge_policy(c);
+	if (conf_standby(w->app->conf) >= 0)
+		g->pair = gw_edge_pair_new(w, &g->core, &cfg);
+	if (g->policy && (g->pair || conf_standby(w->app->conf) < 0))
+		rc = proxy_edge_init(&g->core, g->policy, &cfg);
+	if (!rc)
+		rc = links_restore(g);
 	if (rc) {
 		gw_edge_free(g);
 		return rc;
@@ -159,6 +160,7 @@ void gw_edge_free(struct gw_edge *g)
 		gw_buf_ops.free(g->w->pools, g->reply[i]);
 	while (g->onward_tail != g->onward_head)
 		gw_buf_ops.free(g->w->pools, g->onward[g->onward_tail++ % GW_EDGE_ONWARD]);
+	gw_edge_pair_free(g->w, g->pair);
 	proxy_edge_fini(&g->core);
 	free(g->policy);
 	free(g);
@@ -182,6 +184,7 @@ enum gw_edge_where gw_edge_in(
 	uint16_t port;
 
 	act->reply_len = 0;
+	act->link = NULL;
 	if (!udp || !proxy_is_relay(g->policy, &k->dst))
 		return GW_EDGE_KERNEL;
 	port = rwy_get16(udp + 2);
@@ -189,9 +192,13 @@ enum gw_edge_where gw_edge_in(
 		if (!port || port != g->policy->ask_port)
 			return GW_EDGE_KERNEL;
 		proxy_desk_packet(&g->core, ip, k->ip_len, act, w->now);
+		if (gw_edge_pair_waits(w, act->link, act->reply, act->reply_len, true))
+			act->reply_len = 0;
 		return GW_EDGE_DROP;
 	}
 	proxy_edge_in(&g->core, ip, k->ip_len, act, w->now);
+	if (act->verdict == PROXY_PASS && gw_edge_pair_waits(w, act->link, ip, k->ip_len, false))
+		act->verdict = PROXY_DROP;
 	if (act->verdict == PROXY_DROP)
 		return GW_EDGE_DROP;
 	if (rwy_ip_is4(&k->dst))
@@ -208,7 +215,7 @@ static void reply_engine(struct gw_edge *g, const struct proxy_act *act)
 	struct rwy_buf *b = NULL;
 
 	if (g->replies < GW_EDGE_REPLIES)
-		b = gw_buf_ops.alloc(w->pools, HEADROOM, act->reply_len);
+		b = gw_buf_ops.alloc(w->pools, GW_EDGE_HEADROOM, act->reply_len);
 	if (!b) {
 		w->c.drop_no_mbuf++;
 		return;
@@ -221,7 +228,7 @@ static void reply_engine(struct gw_edge *g, const struct proxy_act *act)
 
 /* --- to another relay ------------------------------------------------------------------------- */
 
-static struct rwy_ip address_of(const uint8_t *ip, bool dst)
+struct rwy_ip gw_edge_address(const uint8_t *ip, bool dst)
 {
 	const bool is6 = ip[0] >> 4 == 6;
 	struct rwy_ip a;
@@ -244,7 +251,7 @@ static bool foreign(struct gw_edge *g, struct eng_lan_tx *tx)
 	proxy_edge_foreign(&g->core, tx->buf->data, tx->buf->len, &act, w->now);
 	if (!act.reply_len)
 		return false;
-	g->made_to = address_of(act.reply, true);
+	g->made_to = gw_edge_address(act.reply, true);
 	if (gw_verdict_route(w, &g->made_to) >= 0) {
 		reply_engine(g, &act);
 		return false;
@@ -268,7 +275,7 @@ static void onward(struct gw_edge *g, const struct eng_lan_tx *tx, int tunnel)
 	struct rwy_ip src;
 
 	if (g->onward_head - g->onward_tail < GW_EDGE_ONWARD)
-		b = gw_buf_ops.alloc(w->pools, HEADROOM, len);
+		b = gw_buf_ops.alloc(w->pools, GW_EDGE_HEADROOM, len);
 	if (!b) {
 		w->c.drop_no_mbuf++; /* it is sent again */
 		return;
@@ -276,7 +283,7 @@ static void onward(struct gw_edge *g, const struct eng_lan_tx *tx, int tunnel)
 	memcpy(b->data, tx->buf ? tx->buf->data : tx->bytes, len);
 	b->len = len;
 	b->pcp = 0;
-	src = address_of(b->data, false);
+	src = gw_edge_address(b->data, false);
 	proxy_edge_onward(&g->core, b->data, len, gw_verdict_route(w, &src) == tunnel, &act, w->now);
 	if (act.reply_len)
 		reply_engine(g, &act);
@@ -329,7 +336,8 @@ bool gw_edge_out(struct gw_worker *w, struct eng_lan_tx *tx)
 	    &g->core, ip, tx->buf ? tx->buf->len : tx->len, tx->nh ? &tx->nh->link : NULL, &act, w->now);
 	if (act.reply_len)
 		reply_engine(g, &act);
-	return act.verdict == PROXY_PASS;
+	return act.verdict == PROXY_PASS &&
+	       !gw_edge_pair_waits(w, act.link, ip, tx->buf ? tx->buf->len : tx->len, true);
 }
 
 unsigned gw_edge_turn(struct gw_worker *w)
@@ -344,6 +352,8 @@ unsigned gw_edge_turn(struct gw_worker *w)
 	if (w->now - g->tick < TICK)
 		return n;
 	g->tick = w->now;
+	if (w->standby && w->gate != GW_PAIR_SERVES)
+		return n; /* the other relay sees their packets */
 	proxy_edge_tick(&g->core, w->now);
 	return n;
 }

@@ -9,14 +9,16 @@
 #include <stddef.h>
 
 #include "engine/engine.h"
+#include "gateway/datapath/edge_pair.h"
 #include "gateway/datapath/pkt.h"
 #include "gateway/gw.h"
 #include "proxy/edge.h"
 #include "proxy/fast.h"
 #include "roce/wire.h"
 
-#define GW_EDGE_REPLIES 32
-#define GW_EDGE_ONWARD  1024 /* power of two */
+#define GW_EDGE_REPLIES  32
+#define GW_EDGE_ONWARD   1024 /* power of two */
+#define GW_EDGE_HEADROOM 128  /* of packets that enter the engine */
 
 struct gw_edge {
 	/* what each turn reads */
@@ -25,6 +27,7 @@ struct gw_edge {
 	struct gw_worker *w;
 	struct proxy_policy *policy; /* of core; one allocation with its lists */
 	struct proxy_edge core;
+	struct gw_edge_pair *pair; /* NULL: it is not one of a pair */
 	/* REJs of this relay for hosts behind tunnels; they enter the engine between its calls. */
 	struct rwy_buf *reply[GW_EDGE_REPLIES];
 	/* Packets for another relay, in their order; they enter the engine likewise. */
@@ -82,6 +85,9 @@ RWY_PREFETCHER void gw_edge_in_ahead(const struct gw_worker *w, const struct rte
 		proxy_fast_in_ahead(
 		    &w->edge->core, rwy_get24(rte_pktmbuf_mtod_offset(m, const uint8_t *, at)));
 }
+
+/* Source or destination of an IP packet. */
+struct rwy_ip gw_edge_address(const uint8_t *ip, bool dst);
 
 /* As eng_ops.lan_ahead, for gw_edge_out_fast(). */
 void gw_edge_out_ahead(void *ctx, const struct eng_nexthop *nh);

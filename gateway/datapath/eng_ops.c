@@ -56,4 +56,5 @@ static void session(void *ctx, bool open, const struct eng_session *s)
 	.note = gw_note_send
 
 const struct eng_ops gw_eng_ops = {OPS};
-const struct eng_ops gw_relay_eng_ops = {OPS, .lan_ahead = gw_edge_out_ahead};
+const struct eng_ops gw_relay_eng_ops = {
+    OPS, .lan_ahead = gw_edge_out_ahead, .standby_whole = gw_edge_pair_whole};

@@ -94,16 +94,6 @@ static bool is_icmp(const struct gw_pkt *k)
 	return k->proto == IPPROTO_ICMP || k->proto == IPPROTO_ICMPV6;
 }
 
-/* A REJ or MRA of the relay to a local host. */
-static void reply_lan(struct gw_worker *w, const struct proxy_act *act, const struct rwy_ip *host)
-{
-	struct eng_lan_tx tx = {.bytes = act->reply, .len = act->reply_len, .dst = host};
-	const struct gw_nh *nh = gw_next_hop(w, host, NULL, GW_NH_LAN);
-
-	if (nh)
-		gw_tx_lan(w, nh, &tx);
-}
-
 /* A packet that a link carries goes on, to the remote host, as a gateway's do. */
 static void from_lan_relayed(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k)
@@ -153,7 +143,7 @@ static void from_lan_relay(struct gw_worker *w, struct gw_port *p, struct rte_mb
 		return;
 	}
 	if (act.reply_len)
-		reply_lan(w, &act, &k->src);
+		gw_edge_to_lan(w, act.reply, act.reply_len, &k->src);
 	if (act.verdict == PROXY_PASS)
 		from_lan_relayed(w, p, m, k);
 }

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "engine/board.h"
+#include "gateway/datapath/edge_pair.h"
 #include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/setup.h"
@@ -136,6 +137,8 @@ void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now)
 	s->said = serves ? 0 : SAYS;
 	s->finding = serves;
 	s->cursor = 0;
+	if (w->edge)
+		gw_edge_pair_serves(w, serves, now);
 }
 
 void gw_standby_link(struct gw_worker *w, unsigned tunnel, bool up)
@@ -187,11 +190,13 @@ static void say(struct gw_worker *w, struct gw_standby *s)
 		gw_standby_neigh_say(w, &s->neigh);
 }
 
-void gw_standby_note(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now)
+void gw_standby_note(void *ctx, enum eng_note_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now)
 {
 	struct gw_worker *w = ctx;
 
-	if (leads(w) && w->gate == GW_PAIR_HIDES) /* else what the kernel finds out is newer */
+	if (kind == ENG_NOTE_LINKS)
+		gw_edge_pair_note(w, bytes, len);
+	else if (leads(w) && w->gate == GW_PAIR_HIDES) /* else what the kernel finds out is newer */
 		gw_standby_neigh_hear(w, &w->standby->neigh, bytes, len);
 }
 

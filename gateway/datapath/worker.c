@@ -128,7 +128,7 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	gw_overlay_turn(w);
 	gw_lease_turn(w);
 	if (w->edge)
-		work += gw_edge_turn(w);
+		work += gw_edge_turn(w) + (w->edge->pair ? gw_edge_pair_turn(w) : 0);
 	gw_tx_flush(w);
 	gw_carrier_flush(w);
 	kernel_wake(w);

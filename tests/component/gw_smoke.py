@@ -134,6 +134,8 @@ def sysctl(netns, path):
 
 
 class Gateway:
+    program = GATEWAY
+
     def __init__(self, folder, side, v6_tunnel=False, workers=1, vlan=0, tags="off"):
         n, far, m = SITES[side]
         self.netns = GA if side == "a" else GB
@@ -147,7 +149,7 @@ class Gateway:
 
     def start(self):
         with open(self.log, "w") as log:
-            self.proc = subprocess.Popen(("ip", "netns", "exec", self.netns, GATEWAY, "--config", self.config), stderr=log,
+            self.proc = subprocess.Popen(("ip", "netns", "exec", self.netns, self.program, "--config", self.config), stderr=log,
                                          stdout=log)
         return self
 

@@ -251,13 +251,14 @@ static void serves(void *ctx, bool on, bool replaced, rwy_time now)
 	g->replaced += replaced;
 }
 
-static void note(void *ctx, const uint8_t *bytes, uint32_t len, rwy_time now)
+static void note(void *ctx, enum eng_note_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now)
 {
 	struct sp_gw *g = ctx;
 
 	assert_true(len <= sizeof(g->note));
 	memcpy(g->note, bytes, len);
 	g->note_len = len;
+	g->note_kind = kind;
 }
 
 /* --- gateways ----------------------------------------------------------------------------------- */
@@ -289,6 +290,14 @@ static void configure(struct eng_cfg *c, unsigned gw)
 		sp_tune(c, gw);
 }
 
+static bool whole(void *ctx, uint32_t round)
+{
+	const struct sp_gw *g = ctx;
+
+	assert_int_equal(round, eng_standby_round(g->e));
+	return !g->lacks;
+}
+
 void sp_two_tunnels(struct eng_cfg *c, unsigned gw)
 {
 	struct wan_cfg *w = &c->tunnel[SP_WAN_2].wan;
@@ -301,8 +310,11 @@ void sp_two_tunnels(struct eng_cfg *c, unsigned gw)
 
 void sp_start(unsigned gw)
 {
-	static const struct eng_ops ops = {
-	    .lan_tx = lan_tx, .wan_tx = wan_out, .serves = serves, .standby_note = note};
+	static const struct eng_ops ops = {.lan_tx = lan_tx,
+	    .wan_tx = wan_out,
+	    .serves = serves,
+	    .standby_note = note,
+	    .standby_whole = whole};
 	struct eng_cfg *c = malloc(sizeof(*c));
 	struct sp_gw *g = &sp_gw[gw];
 

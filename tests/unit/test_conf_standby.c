@@ -59,7 +59,6 @@ static const struct conf_bad bad[] = {
     {13, "     standby: true, standby_beat: 2s}", 0, "from 1ms to 1s for `standby_beat`, found `2s`"},
     {13, "     standby: true, standby_wait: 1ms}", 0, "for `standby_wait`, found `1ms`"},
     {13, "     standby: false}", 12, "expected `prefixes`"},
-    {15, "relay: {addresses: [10.1.0.1]}", 13, "expected no `standby` beside `relay`"},
     {13, "     standby: false, prefixes: [10.3.0.0/24]}\ncontroller: {member: x}", 14,
         "expected a tunnel with `standby: true` beside `member`"},
     {15, "tenants: [{name: t, vni: 5, prefixes: [{prefix: 10.9.0.0/24, at: pair}]}]", 0,

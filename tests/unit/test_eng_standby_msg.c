@@ -9,8 +9,9 @@
 #include "rwy/endian.h"
 #include "wan/tunnel.h"
 
-#define STATE_LEN 17 /* of a message with a state */
-#define NOTE_HDR  9
+#define STATE_LEN  17 /* of a message with a state */
+#define NOTE_HDR   9
+#define NOTE_LINKS 253
 
 static uint64_t bad_before;
 
@@ -74,7 +75,11 @@ static void test_malformed_state(void **state)
 	assert_int_equal(bad(SP_A2), ++n);
 	says(SP_A1, epoch_of(SP_A2), ENG_SB_NONE, NOTE_HDR); /* a note of no bytes */
 	assert_int_equal(bad(SP_A2), ++n);
+	says(SP_A1, epoch_of(SP_A2), NOTE_LINKS, NOTE_HDR); /* the same */
+	assert_int_equal(bad(SP_A2), ++n);
 	for (unsigned s = ENG_SB_STATE_COUNT; s < 256; s++) {
+		if (s == NOTE_LINKS) /* it has the bytes of a note */
+			continue;
 		says(SP_A1, epoch_of(SP_A2), (uint8_t)s, STATE_LEN);
 		assert_int_equal(bad(SP_A2), ++n);
 	}
@@ -90,23 +95,51 @@ static void test_notes(void **state)
 	uint8_t most[ENG_NOTE_MAX];
 
 	memset(most, 7, sizeof(most));
-	assert_int_equal(eng_standby_note(sp_gw[SP_A1].e, text, sizeof(text), sp_now), 0);
+	assert_int_equal(
+	    eng_standby_note(sp_gw[SP_A1].e, ENG_NOTE_NEIGHBOURS, text, sizeof(text), sp_now), 0);
 	sp_run(SH_SOON);
 	assert_int_equal(sp_gw[SP_A2].note_len, sizeof(text));
 	assert_memory_equal(sp_gw[SP_A2].note, text, sizeof(text));
-	assert_int_equal(eng_standby_note(sp_gw[SP_A2].e, most, sizeof(most), sp_now), 0);
+	assert_int_equal(sp_gw[SP_A2].note_kind, ENG_NOTE_NEIGHBOURS);
+	assert_int_equal(eng_standby_note(sp_gw[SP_A2].e, ENG_NOTE_LINKS, most, sizeof(most), sp_now), 0);
 	sp_run(SH_SOON);
 	assert_int_equal(sp_gw[SP_A1].note_len, sizeof(most));
 	assert_memory_equal(sp_gw[SP_A1].note, most, sizeof(most));
+	assert_int_equal(sp_gw[SP_A1].note_kind, ENG_NOTE_LINKS);
 	still_paired();
 	assert_int_equal(bad(SP_A1) + bad(SP_A2), 0);
-	assert_int_equal(eng_standby_note(sp_gw[SP_B].e, text, sizeof(text), sp_now), RWY_EAGAIN);
+	assert_int_equal(
+	    eng_standby_note(sp_gw[SP_B].e, ENG_NOTE_NEIGHBOURS, text, sizeof(text), sp_now), RWY_EAGAIN);
 	sp_gw[SP_A2].note_len = 0;
 	says(SP_A1, epoch_of(SP_A2) + 2, ENG_SB_NONE, STATE_LEN); /* for the process before */
 	assert_int_equal(sp_gw[SP_A2].note_len, 0);
 	sp_kill(SP_A2);
 	sp_reach(SP_A1, "alone", SP_WAIT);
-	assert_int_equal(eng_standby_note(sp_gw[SP_A1].e, text, sizeof(text), sp_now), RWY_EAGAIN);
+	assert_int_equal(
+	    eng_standby_note(sp_gw[SP_A1].e, ENG_NOTE_NEIGHBOURS, text, sizeof(text), sp_now), RWY_EAGAIN);
+}
+
+/* What the program has must be there, too, before the standby counts as having everything. */
+static void test_program_lacks(void **state)
+{
+	const uint32_t round = eng_standby_round(sp_gw[SP_A1].e);
+
+	assert_true(round > 0 && eng_standby_gates(sp_gw[SP_A1].e));
+	assert_int_equal(eng_standby_round(sp_gw[SP_A2].e), 0);
+	sp_kill(SP_A2);
+	sp_reach(SP_A1, "alone", SP_WAIT);
+	assert_int_equal(eng_standby_round(sp_gw[SP_A1].e), 0);
+	assert_false(eng_standby_gates(sp_gw[SP_A1].e));
+	sp_gw[SP_A1].lacks = true;
+	sp_start(SP_A2);
+	sp_reach(SP_A1, "copying", SP_WAIT);
+	sp_run(SP_WAIT);
+	assert_string_equal(sp_state(SP_A1), "copying");
+	assert_string_equal(sp_state(SP_A2), "storing");
+	assert_int_equal(eng_standby_round(sp_gw[SP_A1].e), round + 1);
+	sp_gw[SP_A1].lacks = false;
+	sp_reach(SP_A1, "paired", SP_WAIT);
+	sp_reach(SP_A2, "ready", SP_WAIT);
 }
 
 static const struct wan_resuming *resume_of(unsigned gw)
@@ -426,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    CASE(test_malformed_state),
 	    CASE(test_notes),
+	    CASE(test_program_lacks),
 	    CASE(test_paths),
 	    CASE(test_stale_state),
 	    CASE(test_states_count),

@@ -11,11 +11,11 @@
  * A REJ is said (`rejected REASON`), and ends it with status 3.
  *
  * With --hosts, queue pairs are spread over several addresses of each side: 10.1.0.N and 10.2.0.N for each N
- * of the list. By default there is one, 2.
+ * of the list; with relays the first one is used. By default there is one, 2.
  *
  * With --writes there are WRITEs alone: an answer to a READ or an ATOMIC may die with a gateway's process.
  *
- *   rc_veth [--writes] [--relays RELAY_A RELAY_B PORT | --hosts N,N...] NETNS_A GATEWAY_MAC_A NETNS_B
+ *   rc_veth [--writes] [--hosts N,N...] [--relays RELAY_A RELAY_B PORT] NETNS_A GATEWAY_MAC_A NETNS_B
  *           GATEWAY_MAC_B QUEUE_PAIRS [TIMEOUT_MS]
  */
 #include <arpa/inet.h>
@@ -101,6 +101,8 @@ static void input(unsigned site, rwy_time now)
 			continue;
 		if (pkt.dqpn < 0x100 || pkt.dqpn >= 0x100 + qps)
 			continue;
+		if (memcmp(ends[pkt.dqpn - 0x100][site].h.cfg.ip, pkt.dst.b + 12, 4) != 0)
+			continue; /* another process may play another host */
 		rc_host_packet(&ends[pkt.dqpn - 0x100][site].h, &pkt, now);
 		output(&ends[pkt.dqpn - 0x100][site], now);
 	}
@@ -168,7 +170,7 @@ static void compare(const struct end *s, const struct end *peer)
 
 static struct rwy_ip host_ip(unsigned site)
 {
-	return rwy_ip_from4((const uint8_t[]){10, (uint8_t)(site + 1), 0, 2});
+	return rwy_ip_from4((const uint8_t[]){10, (uint8_t)(site + 1), 0, hosts[0]});
 }
 
 /* By CM: the relays stand for the other host. Ends the process if they refuse. */
@@ -202,8 +204,8 @@ static void connect_qp(unsigned i, rwy_dur timeout, const struct cm_side *cm)
 		struct rc_host_cfg c;
 
 		rc_host_cfg_default(&c);
-		memcpy(c.ip, (uint8_t[]){10, (uint8_t)(j + 1), 0, hosts[i % hosts_n]}, 4);
-		memcpy(c.peer_ip, (uint8_t[]){10, (uint8_t)(2 - j), 0, hosts[i % hosts_n]}, 4);
+		memcpy(c.ip, (uint8_t[]){10, (uint8_t)(j + 1), 0, hosts[cm ? 0 : i % hosts_n]}, 4);
+		memcpy(c.peer_ip, (uint8_t[]){10, (uint8_t)(2 - j), 0, hosts[cm ? 0 : i % hosts_n]}, 4);
 		c.peer_qpn = 0x100 + i;
 		if (cm) {
 			memcpy(c.peer_ip, cm[j].relay.b + 12, 4);
@@ -276,16 +278,17 @@ int main(int argc, char **argv)
 		argc--;
 		argv++;
 	}
+	if (argc > 3 && !strcmp(argv[1], "--hosts")) {
+		read_hosts(argv[2]);
+		argc -= 2;
+		argv += 2;
+	}
 	if (argc > 5 && !strcmp(argv[1], "--relays")) {
 		relay[0] = argv[2];
 		relay[1] = argv[3];
 		port = (uint16_t)strtoul(argv[4], NULL, 10);
 		argc -= 4;
 		argv += 4;
-	} else if (argc > 3 && !strcmp(argv[1], "--hosts")) {
-		read_hosts(argv[2]);
-		argc -= 2;
-		argv += 2;
 	}
 	if (argc < 6 || argc > 7 || (qps = (unsigned)strtoul(argv[5], NULL, 10)) < 1 || qps > QPS_MAX)
 		return 2;
