@@ -18,9 +18,9 @@
 
 #include "proxy/edge.h"
 
-#define PROXY_MIRROR_LEN  112 /* bytes of a message at most */
-#define PROXY_MIRROR_RING 256 /* changes that are told first; a power of two */
-#define PROXY_MIRROR_GONE 64  /* removed links that are not told yet; above that a round begins */
+#define PROXY_MIRROR_LEN  112  /* bytes of a message at most */
+#define PROXY_MIRROR_RING 256  /* changes that are told first; a power of two */
+#define PROXY_MIRROR_GONE 1024 /* removed links that are not told yet; above, all is told again */
 
 struct proxy_mirror {
 	struct proxy_edge *edge;

@@ -197,8 +197,6 @@ enum gw_edge_where gw_edge_in(
 		return GW_EDGE_DROP;
 	}
 	proxy_edge_in(&g->core, ip, k->ip_len, act, w->now);
-	if (act->verdict == PROXY_PASS && gw_edge_pair_waits(w, act->link, ip, k->ip_len, false))
-		act->verdict = PROXY_DROP;
 	if (act->verdict == PROXY_DROP)
 		return GW_EDGE_DROP;
 	if (rwy_ip_is4(&k->dst))

@@ -94,9 +94,12 @@ static bool is_icmp(const struct gw_pkt *k)
 	return k->proto == IPPROTO_ICMP || k->proto == IPPROTO_ICMPV6;
 }
 
-/* A packet that a link carries goes on, to the remote host, as a gateway's do. */
-static void from_lan_relayed(
-    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k)
+/*
+ * A packet that a link carries goes on, to the remote host, as a gateway's do. told: the link that
+ * it tells of; NULL: of none.
+ */
+static void from_lan_relayed(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m,
+    const struct gw_pkt *k, const struct proxy_link *told)
 {
 	if (gw_verdict_find(w, p, &k->dst) < 0) {
 		gw_rx_drop(m, &w->c.drop_lan_no_route);
@@ -110,6 +113,11 @@ static void from_lan_relayed(
 		gw_rx_drop(m, &w->c.drop_lan_foreign_source);
 		return;
 	}
+	if (told &&
+	    gw_edge_pair_waits(w, told, rte_pktmbuf_mtod_offset(m, uint8_t *, k->off), k->ip_len, false)) {
+		rte_pktmbuf_free(m);
+		return;
+	}
 	gw_rx_engine(w, m, k, 0);
 }
 
@@ -120,7 +128,7 @@ static void from_lan_relay(struct gw_worker *w, struct gw_port *p, struct rte_mb
 	int t;
 
 	if (gw_edge_in_fast(w, m, k)) {
-		from_lan_relayed(w, p, m, k);
+		from_lan_relayed(w, p, m, k, NULL);
 		return;
 	}
 	t = gw_verdict_find(w, p, &k->dst);
@@ -145,7 +153,7 @@ static void from_lan_relay(struct gw_worker *w, struct gw_port *p, struct rte_mb
 	if (act.reply_len)
 		gw_edge_to_lan(w, act.reply, act.reply_len, &k->src);
 	if (act.verdict == PROXY_PASS)
-		from_lan_relayed(w, p, m, k);
+		from_lan_relayed(w, p, m, k, act.link);
 }
 
 static void from_lan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, struct gw_pkt *k, bool owned)

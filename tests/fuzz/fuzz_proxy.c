@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The relay's edge: CM splice, trailer, links and their journal, data, and the desk. The input is a series of records: control, a
+ * The relay's edge: CM splice, trailer, links, their journal and mirror, data, and the desk. The input is a series of records: control, a
  * few fields, a few bytes to change in the packet. Both relays and both hosts are played, so that
  * links get far. What passes must have good checksums and the right addresses, and private data
  * must be the sender's.
@@ -11,6 +11,7 @@
 
 #include "proxy/desk.h"
 #include "proxy/journal.h"
+#include "proxy/mirror.h"
 #include "proxy/trailer.h"
 #include "roce/cm.h"
 #include "roce/icrc.h"
@@ -162,10 +163,17 @@ struct world {
 	struct proxy_acl acl;
 	struct proxy_entry entry;
 	struct proxy_edge edge[2], middle;
+	struct proxy_mirror mirror[2];
 	struct rwy_ip host[2], relay[2];
 	rwy_time now;
 	bool is6;
 };
+
+static bool to_nobody(void *ctx, const uint8_t *bytes, uint32_t len)
+{
+	CHECK(len <= PROXY_MIRROR_LEN);
+	return bytes[15] & 3; /* there is not always memory */
+}
 
 static struct proxy_map_cfg cfg_of(struct world *w, unsigned i)
 {
@@ -178,6 +186,8 @@ static struct proxy_map_cfg cfg_of(struct world *w, unsigned i)
 	cfg.qpn_first = 0x100;
 	cfg.qpn_last = 0x104;
 	cfg.journal = w->journal[i];
+	proxy_mirror_init(&w->mirror[i], &w->edge[i], &cfg);
+	w->mirror[i].send = to_nobody;
 	return cfg;
 }
 
@@ -244,7 +254,26 @@ static void world_begin(struct world *w, bool is6, bool pairs)
 		CHECK(proxy_edge_init(&w->edge[i], &w->policy[i], &cfg) == 0);
 	}
 	cfg.journal = NULL;
+	cfg.changed = NULL;
 	CHECK(proxy_edge_init(&w->middle, &w->policy[1], &cfg) == 0);
+}
+
+/* The other relay of a pair says something; and this one, if it serves. */
+static void pair(struct world *w, struct in *in, unsigned i)
+{
+	struct proxy_mirror *m = &w->mirror[i];
+	uint8_t how = byte(in), msg[PROXY_MIRROR_LEN] = {0};
+
+	memcpy(msg, in->p, (size_t)(in->end - in->p) < sizeof(msg) ? (size_t)(in->end - in->p) : sizeof(msg));
+	msg[0] = 1 + how % 5;
+	rwy_put64(msg + 8, m->heard + (how & 0x20 ? 2 : 1));
+	if (how & 0x40) {
+		memcpy(msg + 40, w->host[i].b, 16);
+		memcpy(msg + 56, w->host[!i].b, 16);
+		memcpy(msg + 72, w->relay[i].b, 16);
+	}
+	proxy_mirror_hear(m, msg, how & 0x10 ? 16 : sizeof(msg), how & 0x80, w->now);
+	proxy_mirror_turn(m, how & 0x80 ? 1 + (how & 1) : 0, w->now);
 }
 
 /* What a library asks, with the cookie of its host or without. */
@@ -328,6 +357,10 @@ static void packet(struct world *w, struct in *in, uint8_t control)
 	} else {
 		uint8_t op = byte(in);
 
+		if (op == 0xfd) {
+			pair(w, in, from);
+			return;
+		}
 		if (op == 0xfe) {
 			restart(w, in, from);
 			return;

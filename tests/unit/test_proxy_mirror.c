@@ -14,7 +14,8 @@
 #include "proxy/mirror_int.h"
 #include "tests/lib/rng.h"
 
-#define LINKS 512
+#define LINKS 2048
+#define FEW   64
 #define QUEUE 4096
 
 struct msg {
@@ -35,7 +36,7 @@ struct relay {
 static struct relay *r[2];
 static struct proxy_acl acl;
 static rwy_time now;
-static uint32_t round_no;
+static uint32_t round_no, links_max;
 
 static struct rwy_ip ip(uint8_t net, uint8_t h)
 {
@@ -60,8 +61,8 @@ static void begin(unsigned i)
 	struct proxy_map_cfg cfg;
 
 	proxy_map_cfg_default(&cfg);
-	cfg.links_max = LINKS;
-	cfg.half_open_max = cfg.source_max = LINKS;
+	cfg.links_max = links_max;
+	cfg.half_open_max = cfg.source_max = links_max;
 	r[i]->policy = (struct proxy_policy){.addr = {ip(1, 254)}, .addrs = 1, .acl = &acl, .acls = 1};
 	proxy_mirror_init(&r[i]->mirror, &r[i]->edge, &cfg);
 	r[i]->mirror.send = send;
@@ -78,8 +79,9 @@ static void die(unsigned i)
 	begin(i);
 }
 
-static int set_up(void **state)
+static int set_up_with(uint32_t n)
 {
+	links_max = n;
 	now = RWY_SEC;
 	round_no = 1;
 	acl = (struct proxy_acl){{ip(1, 0), 120}, {ip(2, 0), 120}, 1, 65535};
@@ -89,6 +91,17 @@ static int set_up(void **state)
 		begin(i);
 	}
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_with(LINKS);
+}
+
+/* The tables are often full. */
+static int set_up_small(void **state)
+{
+	return set_up_with(FEW);
 }
 
 static int tear_down(void **state)
@@ -236,7 +249,7 @@ static void a_standby_that_comes_late(void **state_)
 		proxy_map_remove(r[0]->edge.map, find(0, i));
 	turn(0);
 	assert_false(proxy_mirror_whole(&r[0]->mirror, round_no));
-	turns(0, 30);
+	turns(0, 60);
 	assert_true(proxy_mirror_whole(&r[0]->mirror, round_no));
 	assert_same();
 }
@@ -283,12 +296,12 @@ static void nothing_can_be_sent(void **state_)
 
 	turns(0, 3);
 	r[0]->room = 0;
-	for (uint32_t i = 1; i <= 2 * PROXY_MIRROR_RING - 1; i++)
+	for (uint32_t i = 1; i <= PROXY_MIRROR_GONE + 2 * PROXY_MIRROR_RING; i++)
 		opened(0, asked(0, i));
-	for (uint32_t i = 1; i <= 2 * PROXY_MIRROR_GONE; i++)
+	for (uint32_t i = 1; i <= PROXY_MIRROR_GONE + 1; i++)
 		proxy_map_remove(r[0]->edge.map, find(0, i));
 	turns(0, 5);
-	l = find(0, 300);
+	l = find(0, PROXY_MIRROR_GONE + 2);
 	assert_false(proxy_mirror_has(&r[0]->mirror, l));
 	r[0]->room = UINT32_MAX;
 	turns(0, 30);
@@ -368,7 +381,7 @@ static void malformed(void **state_)
 			proxy_mirror_turn(&r[1]->mirror, 0, now);
 		r[0]->queued = 0;
 	}
-	assert_true(links(1) <= LINKS);
+	assert_true(links(1) <= links_max);
 }
 
 /* Everything in turn, with deaths and losses: what counts as told is there, and all is in the end. */
@@ -383,7 +396,7 @@ static void whatever_happens(void **state_)
 		struct proxy_link *l = find(0, comm);
 		uint32_t cursor = 0;
 
-		if (what < 30 && links(0) < LINKS - 2) {
+		if (what < 30 && links(0) < links_max) {
 			asked(0, next++);
 		} else if (what < 50 && l && l->state == PROXY_REQ_SEEN) {
 			opened(0, l);
@@ -438,6 +451,7 @@ int main(void)
 	    CASE(what_the_standby_does_not_allow),
 	    CASE(malformed),
 	    CASE(whatever_happens),
+	    cmocka_unit_test_setup_teardown(whatever_happens, set_up_small, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
