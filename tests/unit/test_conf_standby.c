@@ -91,6 +91,20 @@ static void test_alone(void **state)
 	free(text);
 }
 
+/* A relay, too: its links go to the other one. */
+static void test_relay(void **state)
+{
+	char *one = conf_change(good, 1, "gateway: {name: a}"),
+	     *text = conf_change(one, 15, "relay: {addresses: [10.1.0.1]}");
+	struct conf *c = conf_good(text);
+
+	assert_int_equal(conf_standby(c), 1);
+	assert_int_equal(c->relay.addrs, 1);
+	conf_free(c);
+	free(one);
+	free(text);
+}
+
 static void test_defaults(void **state)
 {
 	char *text;
@@ -223,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_bad),
+	    cmocka_unit_test(test_relay),
 	    cmocka_unit_test(test_alone),
 	    cmocka_unit_test(test_defaults),
 	    cmocka_unit_test(test_site),
