@@ -29,11 +29,17 @@ void sim_carrier_send(struct site *s, struct sim_buf *m)
 	s->stream_at = sim_below(&w->rng, SIM_CARRIER_CONNS);
 }
 
+/* A worker of the gateway that has the carrier's end at this site. */
+static struct site *end_of(struct world *w, unsigned site, unsigned worker)
+{
+	return sim_at(w, w->carrier[site]->gateway, worker);
+}
+
 /* A datagram with another number of the carrier was lost when that one broke. */
 void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d)
 {
 	struct sim_buf *m = d->what;
-	struct site *s = sim_at(w, from, m->b.w2), *to = sim_at(w, !from, m->b.w2);
+	struct site *s = end_of(w, from, m->b.w2), *to = end_of(w, !from, m->b.w2);
 
 	if (m->b.w1 != w->set) {
 		sim_buf_free(m);
@@ -50,6 +56,22 @@ void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d)
 	sim_to_gateway(w, to, d);
 }
 
+void sim_carrier_served(struct site *s)
+{
+	struct world *w = s->w;
+
+	if (s->worker || w->carrier[s->idx] == s)
+		return;
+	sim_stream_break(w);
+	w->carrier[s->idx] = s;
+}
+
+void sim_carrier_stopped(struct world *w, unsigned gateway)
+{
+	if (w->carrier[gateway % 2]->gateway == gateway)
+		sim_stream_break(w);
+}
+
 static void broken(struct site *s)
 {
 	s->stream = false;
@@ -60,10 +82,10 @@ static void broken(struct site *s)
 	s->next = s->w->now;
 }
 
-void sim_carrier_broken(struct world *w, unsigned site)
+void sim_carrier_broken(struct world *w, unsigned gateway)
 {
 	for (unsigned k = 0; k < sim_workers(w); k++)
-		broken(sim_at(w, site, k));
+		broken(sim_at(w, gateway, k));
 }
 
 static void move(struct site *s, bool on)
@@ -80,8 +102,9 @@ static void move(struct site *s, bool on)
 
 void sim_stream(struct world *w, unsigned site, bool on)
 {
-	for (unsigned k = 0; k < sim_workers(w); k++)
-		move(sim_at(w, site, k), on);
+	for (unsigned k = 0; k < sim_workers(w) && sim_serves(w->carrier[0]) && sim_serves(w->carrier[1]);
+	     k++)
+		move(end_of(w, site, k), on);
 }
 
 static void take_detour(struct site *s, unsigned after)
@@ -99,19 +122,22 @@ static void take_detour(struct site *s, unsigned after)
 void sim_stream_detour(struct world *w, unsigned site, unsigned after)
 {
 	for (unsigned k = 0; k < sim_workers(w); k++)
-		take_detour(sim_at(w, site, k), after);
+		take_detour(end_of(w, site, k), after);
 }
 
 void sim_stream_stall(struct world *w, rwy_dur d)
 {
-	for (unsigned i = 0; i < w->engines; i++)
+	for (unsigned i = 0; i < 2 * sim_workers(w); i++) {
+		struct site *s = end_of(w, i % 2, i / 2);
+
 		for (unsigned k = 0; k < SIM_CARRIER_CONNS; k++)
-			w->site[i].stream_free[k] = rwy_time_max(w->site[i].stream_free[k], w->now + d);
+			s->stream_free[k] = rwy_time_max(s->stream_free[k], w->now + d);
+	}
 }
 
 bool sim_stream_on(const struct world *w, unsigned site)
 {
-	return w->site[site].stream;
+	return w->carrier[site]->stream;
 }
 
 /* The packets on the way are lost; `late`: the gateway does not know yet. */
@@ -131,15 +157,16 @@ void sim_stream_break(struct world *w)
 		return;
 	w->set++;
 	for (unsigned i = 0; i < 2; i++) {
-		const bool late = sim_chance(&w->rng, .5) && w->site[i].e;
+		const unsigned gateway = w->carrier[i]->gateway;
+		const bool late = sim_chance(&w->rng, .5) && w->carrier[i]->e;
 
 		for (unsigned k = 0; k < sim_workers(w); k++)
-			reset(sim_at(w, i, k), late);
+			reset(end_of(w, i, k), late);
 		if (late)
-			sim_links_at(
-			    &w->links, w->now + RWY_MS * (1 + sim_below(&w->rng, 500)), SIM_BROKEN + i, NULL);
+			sim_links_at(&w->links, w->now + RWY_MS * (1 + sim_below(&w->rng, 500)),
+			    SIM_BROKEN + gateway, NULL);
 		else
-			sim_carrier_broken(w, i);
+			sim_carrier_broken(w, gateway);
 	}
 }
 

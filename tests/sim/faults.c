@@ -16,6 +16,11 @@ static unsigned worth(const struct site *s)
 	return 1 + (s->w->now >= s->paused_until) + (strcmp(i.state, "losing") != 0);
 }
 
+bool sim_serves(const struct site *s)
+{
+	return s->w->gateways == 2 || worth(s);
+}
+
 /* The gateway that serves, or the one that is there. */
 unsigned sim_serving(const struct world *w, unsigned site)
 {
@@ -98,8 +103,6 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after)
 	if (!w->site[gateway].e) /* both of a pair are away */
 		return;
 	sim_gateway_stop(w, gateway, after);
-	if (w->gateways == 2)
-		sim_stream_break(w);
 }
 
 void sim_crash_standby(struct world *w, unsigned site, rwy_dur after)

@@ -109,11 +109,15 @@ static bool acknowledges_alone(const struct site *s)
 
 static void serves(void *ctx, bool on, bool replaced, rwy_time now)
 {
+	const bool may = sim_heap_may_fail(false);
 	struct site *s = ctx;
 
 	s->replaced |= replaced;
+	if (on)
+		sim_carrier_served(s);
 	if (on && acknowledges_alone(s) && acknowledges_alone(sim_at(s->w, s->gateway ^ 2, s->worker)))
 		s->w->two_served = true;
+	sim_heap_may_fail(may);
 }
 
 static bool note(void *ctx, unsigned worker, const struct eng_note *n)
@@ -365,6 +369,7 @@ void sim_gateway_stop(struct world *w, unsigned gateway, rwy_dur after)
 	for (unsigned k = 0; k < sim_workers(w); k++)
 		if (sim_at(w, gateway, k)->e)
 			stop_worker(sim_at(w, gateway, k), after);
+	sim_carrier_stopped(w, gateway);
 }
 
 /* gw_jfile_close: the other gateway knows better than its journal. */

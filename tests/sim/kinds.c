@@ -67,7 +67,8 @@ static const uint64_t late_kinds[] = {0, F_TENANTS, F_LAN_LOSS, F_PATHS, F_MASS,
 static const uint64_t pair_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS, F_NIC | F_CRASH_NEAR,
     F_OUTAGE, F_MASS, F_PAUSE, F_NIC | F_CRASH_FAR, F_TENANTS, F_REUSE, F_RNR, F_BOUNDS, F_POOL,
     F_TENANTS | F_CHANGES, F_TOLD, F_CRASH_BOTH, F_PATHS, F_HOSTILE | F_TENANTS, F_SQUEEZE, F_BOTH_DIE,
-    F_BOTH_DIE | F_NIC, F_BOTH_DIE | F_TENANTS, F_CROSS};
+    F_BOTH_DIE | F_NIC, F_BOTH_DIE | F_TENANTS, F_CROSS, F_MOVES, F_MOVES | F_CRASH_NEAR,
+    F_MOVES | F_BOTH_DIE};
 
 /* Pairs of gateways with several workers */
 static const uint64_t follower_kinds[] = {0, F_PAUSE, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS,

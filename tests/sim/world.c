@@ -58,6 +58,7 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 	}
 	sim_workers_init(w);
 	for (unsigned i = 0; i < 2; i++) {
+		w->carrier[i] = &w->site[i];
 		sim_link_set(&w->links, sim_link_id(SIM_WAN, i), &cfg->wan[i]);
 		for (unsigned k = 1; k < cfg->paths; k++)
 			sim_link_set(&w->links, sim_path_link(k, i), &cfg->path[k][i]);
@@ -187,7 +188,8 @@ static void deliver(struct world *w, const struct due *d)
 		sim_carrier_deliver(w, site, d);
 		return;
 	case SIM_BROKEN / 2:
-		sim_carrier_broken(w, site);
+	case SIM_BROKEN / 2 + 1:
+		sim_carrier_broken(w, d->where - SIM_BROKEN);
 		return;
 	}
 }

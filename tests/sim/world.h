@@ -151,7 +151,8 @@ bool sim_stream_on(const struct world *w, unsigned site);
 void sim_stream_detour(struct world *w, unsigned site, unsigned after);
 /* The carrier delivers nothing that it gets from now on until `d` is over. */
 void sim_stream_stall(struct world *w, rwy_dur d);
-/* Breaks the carrier with all its packets. Both gateways learn of it, one somewhat later. */
+/* Breaks the carrier with all its packets. Both gateways learn of it, one somewhat later. It breaks
+ * by itself when a gateway at its end stops, or of a pair the other one serves. */
 void sim_stream_break(struct world *w);
 uint64_t sim_streamed(const struct world *w); /* datagrams that arrived over it */
 /* With cfg.hash: hash of the time, link and bytes of every packet sent so far. */

@@ -14,7 +14,7 @@
 #define SIM_PAIR_WAIT     (500 * RWY_MS)                    /* of a gateway of a pair that starts */
 #define SIM_START         SIM_LINKS /* an event: the start of gateway 0; + 1: gateway 1, and so on */
 #define SIM_STREAM        (SIM_START + SIM_ENGINES) /* a datagram from that site over the reliable carrier */
-#define SIM_BROKEN        (SIM_STREAM + 2)          /* the gateway learns that the carrier broke */
+#define SIM_BROKEN        (SIM_STREAM + 2) /* + its number: a gateway learns that the carrier broke */
 #define SIM_CARRIER_CONNS 3
 #define SIM_CARRIER_ROOM  1024 /* most datagrams on the way */
 #define SIM_JOURNAL       1024
@@ -83,8 +83,10 @@ struct world {
 	uint64_t hash, streamed, no_buffer;
 	bool two_served;
 	const char *accounts; /* what was wrong with them, with reservations or turns first, or NULL */
-	struct eng_steering *steering[2];       /* of each site; NULL: no assignments */
-	uint32_t set;                           /* number of the carrier's incarnation; 0: none yet */
+	struct eng_steering *steering[2]; /* of each site; NULL: no assignments */
+	uint32_t set;                     /* number of the carrier's incarnation; 0: none yet */
+	/* Its ends: worker 0 of a gateway of each site. Of a pair it is the one that began to serve last. */
+	struct site *carrier[2];
 	struct sim_exchange keys[SIM_GATEWAYS]; /* of each gateway of site 0 with each of site 1 */
 	rwy_time keys_look_at; /* pairs: when it is looked next which gateways may exchange keys */
 	struct sim_rng key_rng;
@@ -111,6 +113,7 @@ void sim_gateway_stop(struct world *w, unsigned gateway, rwy_dur after);
 void sim_gateway_poll(struct site *s, rwy_time now); /* one turn */
 /* faults.c: the number of the site's gateway that serves, or of one that is there. */
 unsigned sim_serving(const struct world *w, unsigned site);
+bool sim_serves(const struct site *s); /* as one without a pair always does */
 /* workers.c: several workers. */
 void sim_workers_init(struct world *w); /* directories or boards, before engines start */
 void sim_workers_fini(struct world *w);
@@ -136,7 +139,13 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d);
 void sim_carrier_send(struct site *s, struct sim_buf *m);
 /* A datagram from this site arrives. */
 void sim_carrier_deliver(struct world *w, unsigned from, const struct due *d);
-/* The site's gateway learns that the carrier broke. */
-void sim_carrier_broken(struct world *w, unsigned site);
+/* The gateway learns that the carrier broke. */
+void sim_carrier_broken(struct world *w, unsigned gateway);
+/*
+ * The gateway begins to serve, or it stopped. Connections of a carrier belong to a process: with a
+ * pair, what they carry on comes to the gateway that has the address now, which knows nothing of them.
+ */
+void sim_carrier_served(struct site *s);
+void sim_carrier_stopped(struct world *w, unsigned gateway);
 
 #endif
