@@ -356,7 +356,10 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	            r->pair_bare;
 	/* So it is in mode `site` when a queue pair got an error for lack of memory. */
 	bool early = r->near >> s->tenant & 1 || died || (r->faults & F_HEAP && r->faults & F_STANDBY);
-	bool all = !s->error && !side_removed(r, s) && !(early && (side_dead(s) || side_dead(p)));
+	/* Nor does mode `site` promise more than to tell this host when the peer's queue pair got an error
+	 * first, as that of a NIC does whose READ waits through an outage. */
+	bool told = r->faults & F_STANDBY ? side_dead(s) : s->error;
+	bool all = !told && !side_removed(r, s) && !(early && (side_dead(s) || side_dead(p)));
 	bool ok = false;
 
 	if (s->uncarried) /* what is before it must be there, unless the peer's end came first */
