@@ -111,6 +111,7 @@ static void rewind_to(struct eng_responder *rs, roce_psn psn, rwy_time now)
 	eng_responder_drop_parked(rs);
 	roce_resp_rewind(&rs->resp, psn);
 	roce_resp_go(&rs->resp, 0);
+	rs->taken_epsn = rs->resp.epsn;
 }
 
 /* The far host has answered the first packet: ACKs may begin, with its MSN. */
@@ -296,7 +297,7 @@ static void count_nak(struct eng_responder *rs, roce_psn psn)
  */
 static void tell_idle_host(struct eng_responder *rs, rwy_time now)
 {
-	if (rs->side.state == ENG_R_FAILED && roce_resp_error_unsaid(&rs->resp))
+	if (rs->side.state == ENG_R_FAILED && eng_responder_unaware(rs))
 		rs->untold = !eng_requester_end_lost(rs, ENG_END_UNDELIVERED, now);
 	else
 		rs->untold = false;

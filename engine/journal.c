@@ -100,8 +100,10 @@ static void take_entry(struct eng_responder *rs)
 	rs->journal = j;
 }
 
-static void note(struct eng_responder *rs, roce_psn acked)
+void eng_journal_note(struct eng_responder *rs)
 {
+	const roce_psn acked = eng_responder_acked(rs);
+
 	if (!rs->journal)
 		take_entry(rs);
 	if (!rs->journal)
@@ -112,17 +114,6 @@ static void note(struct eng_responder *rs, roce_psn acked)
 	rs->journal->failed = roce_resp_error_unsaid(&rs->resp);
 	atomic_store_explicit(&rs->journal->acked, acked, memory_order_relaxed);
 	atomic_store_explicit(&rs->journal->used, 1, memory_order_release);
-}
-
-void eng_journal_note(struct eng_responder *rs)
-{
-	note(rs, rs->resp.acked);
-}
-
-void eng_journal_note_all(struct eng_responder *rs)
-{
-	if (rs->side.e->journal_free)
-		note(rs, rs->resp.epsn);
 }
 
 void eng_journal_release(struct eng *e, struct eng_journal_entry *j)

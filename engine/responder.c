@@ -272,6 +272,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	}
 	rs->early_known = 0;
 	rs->taken_over = 0;
+	rs->silent = false;
 	rs->refused_at = 0;
 	rs->settle_psn = first;
 	eng_read_wait_start(rs);
@@ -305,13 +306,13 @@ void eng_responder_start_cm(
 /* lost: requests are that the host has ACKs for. CM has told a host that is disconnected. */
 void eng_responder_note_loss(struct eng_responder *rs, bool lost)
 {
-	rs->untold = lost && roce_resp_error_unsaid(&rs->resp) && rs->cold.close_at == RWY_NEVER;
+	rs->untold = lost && eng_responder_unaware(rs) && rs->cold.close_at == RWY_NEVER;
 }
 
 void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now)
 {
 	struct eng *e = rs->side.e;
-	bool lost = eng_responder_owes(rs) || roce_psn_before(psn, rs->resp.acked);
+	bool lost = eng_responder_owes(rs) || roce_psn_before(psn, eng_responder_acked(rs));
 
 	if (rs->side.state == ENG_R_FAILED)
 		return;

@@ -59,12 +59,25 @@ void eng_responder_abort(struct eng_responder *rs, rwy_time now);
 void eng_responder_drop_parked(struct eng_responder *rs);
 /* Addresses and header fields of packets to the host in the far host's name. */
 void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a);
+/*
+ * The host may have ACKs for all before this PSN. Until it speaks after a takeover these are ACKs
+ * of the dead gateway, which may have acknowledged all that its standby had.
+ */
+static inline roce_psn eng_responder_acked(const struct eng_responder *rs)
+{
+	return rs->silent && roce_psn_after(rs->taken_epsn, rs->resp.acked) ? rs->taken_epsn : rs->resp.acked;
+}
 /* Requests that the host has ACKs for are in custody: the far host does not have them yet. */
 static inline bool eng_responder_owes(const struct eng_responder *rs)
 {
 	const struct rwy_buf *b = rs->requests ? wan_tx_peek(rs->requests, 0) : NULL;
 
-	return b && rs->side.state != ENG_R_RESUMING && roce_psn_before(b->psn, rs->resp.acked);
+	return b && rs->side.state != ENG_R_RESUMING && roce_psn_before(b->psn, eng_responder_acked(rs));
+}
+/* The connection is over, and a host that waits for nothing has not heard of it. */
+static inline bool eng_responder_unaware(const struct eng_responder *rs)
+{
+	return roce_resp_error_unsaid(&rs->resp) || eng_responder_acked(rs) != rs->resp.acked;
 }
 /* A DREQ of the host waits. While RESUME is not answered it is not known what is delivered. */
 static inline bool eng_responder_holds_dreq(const struct eng_responder *rs)
@@ -194,8 +207,6 @@ void eng_ahead_drop(struct eng_responder *rs);
 int eng_journal_init(struct eng *e);
 /* Notes up to where the host has ACKs, before one leaves. Nothing without a free entry. */
 void eng_journal_note(struct eng_responder *rs);
-/* The same for one that was taken over: another gateway may have acknowledged all it has. */
-void eng_journal_note_all(struct eng_responder *rs);
 /* Releases the entry of rs, if it has one. */
 void eng_journal_forget(struct eng_responder *rs);
 /* Entry i of e->orphans; NULL: it is taken up or released. */

@@ -84,11 +84,9 @@ static bool make_connection(struct eng_stored *s, rwy_time now)
 	rs->taken_epsn = rs->resp.epsn;
 	rs->taken_at = now;
 	roce_resp_served(&rs->resp, s->released);
-	/*
-	 * If this gateway dies before it serves, its next process knows what hosts may have ACKs
-	 * for.
-	 */
-	eng_journal_note_all(rs);
+	/* If this gateway dies before it serves, the next one knows what hosts were promised. */
+	if (rs->side.e->journal_free)
+		eng_journal_note(rs);
 	roce_resp_ack_again(&rs->resp);
 	eng_dirty(&rs->side);
 	return true;

@@ -330,6 +330,10 @@ const struct sim_regression sim_regressions[] = {
      * never broke */
     {350000111, F_CRASH_NEAR | F_MOVES | F_KEYS | F_STANDBY | F_MASS},
     {1874, F_STANDBY | F_MOVES},
+    /* custody was full, so a gateway that took over acknowledged less than the dead one had: its idle
+     * host got an error for a request that it had an ACK for, and ignored it */
+    {362110972, F_OUTAGE | F_STANDBY | F_NIC},
+    {362111304, F_OUTAGE | F_STANDBY | F_NIC},
     /* the test: mode `site` promises no more than to tell a host whose peer's queue pair got an error
      * first */
     {350000012, F_OUTAGE | F_STANDBY | F_NIC},
