@@ -208,6 +208,11 @@ struct eng_sb {
 	uint32_t round;    /* how often copies have begun */
 	rwy_time copy_at;  /* after that: no copies before this */
 	/*
+	 * eng.modes_set when this standby had everything (READY), and it has taken that over or
+	 * would; 0: not so. Modes that are set later may have promised what it does not know.
+	 */
+	uint32_t complete;
+	/*
 	 * after a takeover: when hosts are asked again, RWY_NEVER: no more; and how long until then
 	 */
 	rwy_time ask_at;

@@ -109,7 +109,8 @@ bool eng_copy_decode(struct eng_copy_msg *m, const uint8_t *p, size_t len)
 }
 
 /* Before the open information of LOST and KNOWN; all of the others. */
-#define PEER_HEAD 8
+#define PEER_HEAD  8
+#define PEER_ALIVE 1u /* in the first word */
 
 static bool names_flow(const struct eng_peer_msg *m)
 {
@@ -118,7 +119,7 @@ static bool names_flow(const struct eng_peer_msg *m)
 
 size_t eng_peer_encode(uint8_t *out, const struct eng_peer_msg *m)
 {
-	rwy_put32(out, (uint32_t)m->type << 24);
+	rwy_put32(out, (uint32_t)m->type << 24 | (m->alive ? PEER_ALIVE : 0));
 	rwy_put32(out + 4, m->psn);
 	return PEER_HEAD + (names_flow(m) ? eng_open_encode(out + PEER_HEAD, &m->open) : 0);
 }
@@ -127,7 +128,7 @@ bool eng_peer_decode(struct eng_peer_msg *m, const uint8_t *p, size_t len)
 {
 	if (len < PEER_HEAD || p[0] < ENG_PEER_LOST || p[0] > ENG_PEER_KNOWN)
 		return false;
-	*m = (struct eng_peer_msg){.type = p[0], .psn = rwy_get32(p + 4)};
+	*m = (struct eng_peer_msg){.type = p[0], .alive = rwy_get32(p) & PEER_ALIVE, .psn = rwy_get32(p + 4)};
 	if (!names_flow(m))
 		return len == PEER_HEAD;
 	return m->psn <= 0xffffff && eng_open_decode(&m->open, p + PEER_HEAD, len - PEER_HEAD) &&

@@ -124,6 +124,7 @@ enum eng_peer_type {
 };
 struct eng_peer_msg {
 	uint8_t type;         /* enum eng_peer_type */
+	bool alive;           /* LOST: the connection goes on there, as far as the sender knows */
 	uint32_t psn;         /* LOST and KNOWN */
 	struct eng_open open; /* the same: as the earlier process opened the flow */
 };

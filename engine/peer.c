@@ -177,6 +177,7 @@ static bool is_due(const struct eng_requester *rq, const struct eng_tunnel *t, r
 static bool tell_lost(struct eng_tunnel *t, struct eng_requester *rq, rwy_time now)
 {
 	const struct eng_peer_msg m = {.type = ENG_PEER_LOST,
+	    .alive = rq->side.state == ENG_Q_RUNNING || rq->side.state == ENG_Q_PROBING,
 	    .psn = rq->reqr.tail,
 	    .open = {.type = ENG_OPEN_REQ,
 	        .rnr_retry = rq->rnr_retry,
@@ -293,6 +294,18 @@ static bool has_journal(const struct eng *e)
 	return e->cfg.journal_whole && !e->cfg.standby.on;
 }
 
+/*
+ * This gateway was a standby that had all before it took over: a connection that it does not know
+ * has no ACK in mode `site`. But one that ended may have had some, and its host was not told yet.
+ */
+static bool had_no_ack(const struct eng *e, const struct eng_key *k, const struct eng_peer_msg *m)
+{
+	const struct eng_tenant *t = e->tenant[k->tenant];
+
+	return m->alive && e->sb.complete && (int32_t)(e->sb.complete - t->modes_set) >= 0 &&
+	       eng_mode_of(t, k) == ENG_ACK_SITE;
+}
+
 static void hear_lost(struct eng_tunnel *t, struct eng_peer_msg *m, rwy_time now)
 {
 	struct eng *e = t->e;
@@ -311,7 +324,8 @@ static void hear_lost(struct eng_tunnel *t, struct eng_peer_msg *m, rwy_time now
 	}
 	if (!eng_sb_serves(e) || eng_journal_waits(e, &k)) /* it tells again */
 		return;
-	if (!has_another(e, &k, m->open.peer_qpn) && promises_early(e, &k) && !has_journal(e)) {
+	if (!has_another(e, &k, m->open.peer_qpn) && promises_early(e, &k) && !has_journal(e) &&
+	    !had_no_ack(e, &k, m)) {
 		e->c.conns_forgotten += eng_responder_restore_lost(e, &k, m, now);
 		return;
 	}

@@ -142,6 +142,8 @@ static void enter(struct eng *e, enum eng_sb_state to, rwy_time now)
 	/* Only the leader knows when a follower may speak. */
 	e->sb.still = e->sb.still && eng_sb_follows(e);
 	e->sb.whole = false;
+	if (to == ENG_SB_READY || to == ENG_SB_STORING || to == ENG_SB_ASKING)
+		e->sb.complete = to == ENG_SB_READY ? e->modes_set : 0;
 	/* A copy that failed is missing in the next state, too. */
 	e->sb.stuck = e->sb.stuck && eng_sb_copies(e);
 	e->sb.broken = e->sb.broken && to != ENG_SB_ALONE && eng_sb_serves(e);

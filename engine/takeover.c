@@ -104,6 +104,8 @@ void eng_takeover(struct eng *e, rwy_time now)
 		eng_store_free(e->sb.stored, now);
 	}
 	e->c.taken_over += made;
+	if (left)
+		e->sb.complete = 0;
 	eng_log(e, left ? 1 : 2, "event=\"connections of the active gateway taken over\" flows=%u left=%u",
 	    made, left);
 }

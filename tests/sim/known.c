@@ -334,6 +334,10 @@ const struct sim_regression sim_regressions[] = {
      * host got an error for a request that it had an ACK for, and ignored it */
     {362110972, F_OUTAGE | F_STANDBY | F_NIC},
     {362111304, F_OUTAGE | F_STANDBY | F_NIC},
+    /* a standby that had everything ended connections that had begun and had no ACK yet, since their
+     * hosts sent nothing for 5 s */
+    {362200031, F_STANDBY | F_LATE},
+    {362200057, F_STANDBY | F_LATE},
     /* the test: mode `site` promises no more than to tell a host whose peer's queue pair got an error
      * first */
     {350000012, F_OUTAGE | F_STANDBY | F_NIC},

@@ -308,6 +308,7 @@ static void test_dreq(void **state)
 static void test_messages(void **state)
 {
 	struct eng_peer_msg m = {.type = ENG_PEER_LOST,
+	                        .alive = true,
 	                        .psn = 0xabcdef,
 	                        .open = {.type = ENG_OPEN_REQ,
 	                            .rnr_retry = 7,
