@@ -90,7 +90,9 @@ struct eng_pair {
 	rwy_time turn_end; /* its end without a response, if the host had no READs to answer */
 	/* Flows whose turn nobody answered, while the host answered nothing at all. */
 	uint32_t silent;
-	bool doubtful; /* these answer now: quiet_until moves with each answer */
+	/* Its host may still answer what a gateway before asked: it was not heard since. */
+	bool before;
+	rwy_dur doubt; /* these answer now: quiet_until moves so far with each answer; 0: no */
 	bool own_turn; /* the directory's turn `right` is this engine's */
 	/* The turn of its addresses in its tenant. The tenant may be gone when it is given back. */
 	uint32_t right;

@@ -7,8 +7,9 @@
  * flow of an address pair has a packet out at a time: a response to an unknown QPN can only be for
  * that one. After a turn without a response no turn begins for a while, for a late response would
  * name the wrong flow. A host that is silent for longer still answers all of them, in the turn of
- * any: its first response ends that turn, tells nothing, and the flow gets another turn. CM
- * messages name both QPNs and need no turn.
+ * any: its first response ends that turn, tells nothing, and the flow gets another turn. So it is
+ * with the first response of a host that a gateway before this one may have asked. CM messages name
+ * both QPNs and need no turn.
  */
 #include "engine/pair.h"
 #include "engine/table.h"
@@ -21,6 +22,12 @@
 #define TURN_MAX RWY_SEC /* a QP that is silent this long goes to the end of the queue */
 /* A host answers each copy of a request that was repeated, the last one within this time. */
 #define COPIES (5 * RWY_SEC)
+/*
+ * For so long after the start of a process, or a takeover, a silent host may still answer what the
+ * gateway before asked. It answers all of that at once, and then what it is asked now.
+ */
+#define BEFORE      (5 * RWY_SEC)
+#define BEFORE_DONE (2 * RWY_MS)
 /* A host that answered nothing for so long before the end of a turn may still answer all. */
 #define SILENT (TURN_MAX / 2)
 
@@ -50,6 +57,13 @@ static struct eng_pair *find_pair(
 	return p;
 }
 
+/* A gateway before may have asked hosts: an earlier process, or the active one of a pair. */
+static bool follows_another(const struct eng *e)
+{
+	return (e->orphans_n && rwy_since(e->started, e->now) < BEFORE) ||
+	       (e->sb.taken && rwy_since(e->sb.took_at, e->now) < BEFORE);
+}
+
 static struct eng_pair *get_pair(
     struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
@@ -64,6 +78,7 @@ static struct eng_pair *get_pair(
 	p->local = *local;
 	/* Hosts may still send responses to requests from before the start of this process. */
 	p->quiet_until = e->started + e->cfg.probe_timeout;
+	p->before = follows_another(e);
 	p->chain = *b;
 	*b = p;
 	p->all_next = e->pair_list;
@@ -177,7 +192,7 @@ static void begin_next_turn(struct eng_pair *p, rwy_time now)
 	rq->turn = ENG_TURN_OUT;
 	p->turn = rq;
 	p->late = NULL;
-	p->doubtful = false;
+	p->doubt = 0;
 	p->turn_end = now + at_least(TURN_MAX, rq, now);
 	roce_reqr_resume(&rq->reqr, now);
 	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_TURN}, now);
@@ -304,14 +319,16 @@ static bool acks_again(
  */
 static bool end_in_doubt(struct eng_pair *p, rwy_time now)
 {
-	struct eng_requester *rq = p->turn;
+	const bool silent = p->silent != 0;
 
-	if (!p->silent)
+	if (!silent && !p->before)
 		return false;
-	queue_again(p, rq, false, now);
+	queue_again(p, p->turn, false, now);
+	p->doubt = silent ? p->e->cfg.probe_timeout : BEFORE_DONE;
+	p->quiet_until = rwy_time_max(now + p->doubt, silent ? p->quiet_until : 0);
 	p->silent = 0;
+	p->before = false;
 	p->turns = 0; /* rq has the next one */
-	p->doubtful = true;
 	return true;
 }
 
@@ -344,8 +361,8 @@ struct eng_requester *eng_pair_owner(
 	p = find_pair(e, tenant, &pkt->dst, &pkt->src);
 	if (!p)
 		return rq;
-	if (p->doubtful && !rq)
-		p->quiet_until = rwy_time_max(p->quiet_until, now + e->cfg.probe_timeout);
+	if (p->doubt && !rq)
+		p->quiet_until = rwy_time_max(p->quiet_until, now + p->doubt);
 	other = asked(p, pkt, now);
 	if (!other || (rq && acks_again(rq, other, pkt)) || (other == p->turn && end_in_doubt(p, now)))
 		return rq;

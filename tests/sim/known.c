@@ -338,6 +338,9 @@ const struct sim_regression sim_regressions[] = {
      * hosts sent nothing for 5 s */
     {362200031, F_STANDBY | F_LATE},
     {362200057, F_STANDBY | F_LATE},
+    /* answers to a gateway that a standby had replaced were taken for another queue pair's */
+    {362210143, F_STANDBY | F_LATE},
+    {362210146, F_STANDBY | F_LATE | F_PAUSE},
     /* the test: mode `site` promises no more than to tell a host whose peer's queue pair got an error
      * first */
     {350000012, F_OUTAGE | F_STANDBY | F_NIC},
