@@ -97,6 +97,8 @@ static bool not_copied(const struct run *r, const struct side *s)
 static void check_side(struct run *r, struct side *s, struct side *p)
 {
 	const struct rc_host_bad *b = &s->h.bad;
+	/* During the long outage a pair cannot ask its witness, and acknowledges nothing meanwhile. */
+	const bool calm = mild(r, r->pair_hit ? 0 : F_SQUEEZE);
 
 	/* When a host's QPN is forgotten with its tenant, and its peer has sent all that it will (a
 	 * gap's one NAK, or an error), nobody can tell the host. Its own retries end it. */
@@ -108,10 +110,8 @@ static void check_side(struct run *r, struct side *s, struct side *p)
 		sim_fail(r, "not told that what was acknowledged is lost", s, s->idx);
 	if (s->gone || (p->gone && !(r->faults & F_TOLD)))
 		return; /* without a hang; more cannot be expected of the other side */
-	sim_check_uncarried(r, s);
-	/* During the long outage a pair cannot ask its witness, and acknowledges nothing meanwhile. */
-	if (side_dead(s) && mild(r, r->pair_hit ? 0 : F_SQUEEZE) && !side_removed(r, s) &&
-	    !sim_refused(r, s) && !not_copied(r, s))
+	sim_check_uncarried(r, s, calm);
+	if (side_dead(s) && calm && !side_removed(r, s) && !sim_refused(r, s) && !not_copied(r, s))
 		sim_fail(r, "an error without a fault", s, s->idx);
 	if (mild(r, 0) && !r->pair_hit && !side_removed(r, s) &&
 	    (b->ghost || b->ack || b->opcode || b->length))

@@ -183,8 +183,8 @@ static uint64_t complete_faults(uint64_t faults)
 	if (faults & F_LATE)
 		faults &= ~(uint64_t)F_SLOW;
 	/* Not drawn with pairs yet, or another ack mode. */
-	if (faults & F_STANDBY) /* hosts may give up before the one that would refuse is there */
-		faults &= ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND | F_UNCARRIED);
+	if (faults & F_STANDBY)
+		faults &= ~(uint64_t)(F_DRAIN | F_DRAIN_CUT | F_CAUSAL | F_BEHIND);
 	else
 		faults &= ~(F_BOTH_DIE | F_CROSS);
 	/* Not drawn with pairs yet, nor where both sites lose theirs, or order matters. */

@@ -254,9 +254,12 @@ bool sim_takes_recv(const struct rc_wr *w);
 void sim_draw_uncarried(struct run *r, struct side *s);
 /* True if s or its peer has such an operation: then they may have errors. */
 bool sim_refused(const struct run *r, const struct side *s);
-/* Such an operation, and none before it, must have failed, as an invalid request. From then on the
- * operations before it are all that s had. */
-void sim_check_uncarried(struct run *r, struct side *s);
+/*
+ * Such an operation, and none before it, must have failed, as an invalid request. From then on the
+ * operations before it are all that s had. Not calm: something may have ended the connection before,
+ * with another error.
+ */
+void sim_check_uncarried(struct run *r, struct side *s, bool calm);
 /* Checks one direction. Both sides have been recalled; the operations are executed on that
  * content. */
 void sim_check_direction(struct run *r, struct side *s, struct side *p);

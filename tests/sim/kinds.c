@@ -68,7 +68,7 @@ static const uint64_t pair_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN
     F_OUTAGE, F_MASS, F_PAUSE, F_NIC | F_CRASH_FAR, F_TENANTS, F_REUSE, F_RNR, F_BOUNDS, F_POOL,
     F_TENANTS | F_CHANGES, F_TOLD, F_CRASH_BOTH, F_PATHS, F_HOSTILE | F_TENANTS, F_SQUEEZE, F_BOTH_DIE,
     F_BOTH_DIE | F_NIC, F_BOTH_DIE | F_TENANTS, F_CROSS, F_MOVES, F_MOVES | F_CRASH_NEAR,
-    F_MOVES | F_BOTH_DIE, F_NIC | F_OUTAGE};
+    F_MOVES | F_BOTH_DIE, F_NIC | F_OUTAGE, F_UNCARRIED};
 
 /* Pairs of gateways with several workers */
 static const uint64_t follower_kinds[] = {0, F_PAUSE, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS,

@@ -341,6 +341,11 @@ const struct sim_regression sim_regressions[] = {
     /* answers to a gateway that a standby had replaced were taken for another queue pair's */
     {362210143, F_STANDBY | F_LATE},
     {362210146, F_STANDBY | F_LATE | F_PAUSE},
+    /* the test: where something happens to a pair that is not whole, a host may give up before the
+     * gateway is there that would refuse its operation */
+    {362300109, F_STANDBY | F_UNCARRIED},
+    {362300125, F_STANDBY | F_UNCARRIED},
+    {362300005, F_STANDBY | F_UNCARRIED | F_NIC},
     /* the test: mode `site` promises no more than to tell a host whose peer's queue pair got an error
      * first */
     {350000012, F_OUTAGE | F_STANDBY | F_NIC},
