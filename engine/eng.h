@@ -111,8 +111,9 @@ struct eng_cm_waiting {
 struct eng_peer {
 	struct wan_txflow *tx;
 	struct wan_rxflow *rx;
-	bool settled; /* the other gateway's process owes nothing when it ends */
-	bool unheard; /* it does not know yet that this one serves again */
+	bool settled;    /* the other gateway's process owes nothing when it ends */
+	bool unheard;    /* it does not know yet that this one serves again */
+	bool unanswered; /* in the present walk, or the last one, some LOST had no answer */
 	/* SETTLED or SERVING: what it was told last, and what it is to be told; 0: nothing */
 	uint8_t word, owed;
 	uint8_t resets;   /* flows that it reset since its start */

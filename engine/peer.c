@@ -17,6 +17,7 @@
 #define GRACE         (5 * RWY_SEC)
 #define TIMEOUTS      4
 #define AGAIN_MAX     (60 * RWY_SEC) /* after a restart: LOST without an answer is not said again */
+#define ANSWER        (RWY_SEC / 2)  /* LOST without an answer is said again */
 #define STEP_INTERVAL RWY_MS
 #define STEP_SIDES    512 /* looked at in one step */
 #define QUEUE_MAX     256 /* messages that wait for the tunnel */
@@ -151,11 +152,6 @@ static bool is_lost(const struct eng_requester *rq, const struct eng_tunnel *t)
 	       !is_too_old(t);
 }
 
-static bool is_told_lately(const struct eng_requester *rq, rwy_time now)
-{
-	return rq->flow == ENG_FLOW_TOLD && now - rq->side.last < GRACE;
-}
-
 /* How long its host may wait before it sends again. */
 static rwy_dur patience(const struct eng_requester *rq)
 {
@@ -165,10 +161,21 @@ static rwy_dur patience(const struct eng_requester *rq)
 	return rwy_time_max(GRACE, rwy_time_min(d, AGAIN_MAX));
 }
 
+static bool waits_for_answer(const struct eng_requester *rq, const struct eng_tunnel *t)
+{
+	return rq->flow == ENG_FLOW_TOLD && rq->side.tunnel == t->idx;
+}
+
+/* After that nobody is told any more. */
+static bool is_over(const struct eng_tunnel *t, rwy_time now)
+{
+	return now - t->peer.lost_at >= AGAIN_MAX + GRACE;
+}
+
 /* It is to be told now. */
 static bool is_due(const struct eng_requester *rq, const struct eng_tunnel *t, rwy_time now)
 {
-	if (rq->flow == ENG_FLOW_TOLD && rq->side.tunnel == t->idx && !is_told_lately(rq, now))
+	if (waits_for_answer(rq, t) && now - rq->side.last >= ANSWER)
 		return true;
 	return is_lost(rq, t) && now - t->peer.lost_at >= patience(rq);
 }
@@ -199,10 +206,15 @@ static bool tell_lost(struct eng_tunnel *t, struct eng_requester *rq, rwy_time n
 /* False: the slot has one that is not told. */
 static bool tell_slot(struct eng_tunnel *t, uint32_t slot, unsigned *looked, rwy_time now)
 {
-	for (struct eng_side *side = t->e->table[slot]; side; side = side->chain, ++*looked)
-		if (side->is_requester && is_due((struct eng_requester *)side, t, now) &&
-		    !tell_lost(t, (struct eng_requester *)side, now))
+	for (struct eng_side *side = t->e->table[slot]; side; side = side->chain, ++*looked) {
+		struct eng_requester *rq = (struct eng_requester *)side;
+
+		if (!side->is_requester)
+			continue;
+		if (is_due(rq, t, now) && !tell_lost(t, rq, now))
 			return false;
+		t->peer.unanswered |= waits_for_answer(rq, t);
+	}
 	return true;
 }
 
@@ -216,17 +228,25 @@ bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roc
 	const struct eng_key k = {pkt->src, pkt->dst, msg.qpn, tenant};
 
 	rq = (struct eng_requester *)eng_find(t->e, &k, true);
-	if (rq && is_lost(rq, t))
-		(void)tell_lost(t, rq, now); /* or later: CM repeats the DREQ */
-	return rq && !is_too_old(t) && (is_lost(rq, t) || is_told_lately(rq, now));
+	if (!rq || is_too_old(t))
+		return false;
+	if (is_lost(rq, t) && tell_lost(t, rq, now)) { /* or later: CM repeats the DREQ */
+		t->peer.at = rwy_time_min(t->peer.at, now + ANSWER);
+		eng_peer_up(t, now);
+	}
+	return is_lost(rq, t) || (waits_for_answer(rq, t) && !is_over(t, now));
 }
 
 /* After the last slot it begins anew, for those that have not answered or have more patience. */
 static rwy_time after_step(const struct eng_tunnel *t, rwy_time now)
 {
+	const rwy_time first = t->peer.lost_at + GRACE;
+
 	if (t->peer.cursor)
 		return now + STEP_INTERVAL;
-	return now - t->peer.lost_at < AGAIN_MAX + GRACE ? now + GRACE : RWY_NEVER;
+	if (is_over(t, now))
+		return RWY_NEVER;
+	return t->peer.unanswered ? now + ANSWER : now < first ? first : now + GRACE;
 }
 
 static void step(struct eng_tunnel *t, rwy_time now)
@@ -234,6 +254,7 @@ static void step(struct eng_tunnel *t, rwy_time now)
 	const struct eng *e = t->e;
 	unsigned looked = 0;
 
+	t->peer.unanswered &= t->peer.cursor != 0;
 	while (looked < STEP_SIDES && (t->peer.cursor = eng_table_next(e, t->peer.cursor)) <= e->table_mask) {
 		if (queue_full(t) || !tell_slot(t, t->peer.cursor, &looked, now)) {
 			t->peer.at = now + STEP_INTERVAL;

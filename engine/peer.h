@@ -46,7 +46,7 @@ void eng_peer_message(struct eng_tunnel *t, struct rwy_buf *b, rwy_time now);
 /*
  * pkt is a CM message of a remote host; `tenant` is an index. True: a DREQ of a connection that may
  * be lost, which must not pass for a good end: the caller drops it. The near gateway is told at
- * once, and has some seconds to answer.
+ * once, and again until it answers, for a minute.
  */
 bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
 /* Tells what is owed, and of some connections that are lost. At e->peer_at. */

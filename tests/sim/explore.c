@@ -213,12 +213,10 @@ static uint64_t complete_faults(uint64_t faults)
 		faults &= ~F_FOLLOWERS;
 	if (faults & F_FOLLOWERS) /* not drawn with them yet */
 		faults &= ~(F_MOVES | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_SMALL | F_CM);
-	/* A reservation that finds no memory, and a connection that ends before its operation that is
-	 * not carried, pass for faults. What was under way when a queue pair with an error is reset comes
-	 * to the next one. After the loss of a journal a host whose gateway has no memory is not always
-	 * told yet. */
+	/* A reservation that finds no memory passes for a fault. What was under way when a queue pair with
+	 * an error is reset comes to the next one. */
 	if (faults & F_HEAP)
-		faults &= ~(uint64_t)(F_RATES | F_UNCARRIED | F_RESETS | F_MACHINE);
+		faults &= ~(F_RATES | F_RESET);
 	if (faults & F_POOL) /* its bounds follow from the buffers */
 		faults &= ~(uint64_t)F_BOUNDS;
 	return faults;

@@ -346,6 +346,10 @@ const struct sim_regression sim_regressions[] = {
     {362300109, F_STANDBY | F_UNCARRIED},
     {362300125, F_STANDBY | F_UNCARRIED},
     {362300005, F_STANDBY | F_UNCARRIED | F_NIC},
+    /* a process without a journal had no memory when it was told of a connection, and was told again too
+     * late; a DREQ went through meanwhile */
+    {362400031, F_MACHINE | F_HEAP},
+    {362400101, F_MACHINE | F_HEAP},
     /* the test: mode `site` promises no more than to tell a host whose peer's queue pair got an error
      * first */
     {350000012, F_OUTAGE | F_STANDBY | F_NIC},
@@ -371,6 +375,8 @@ const struct sim_unmended sim_unmended[] = {
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
+    {362430021, F_MACHINE | F_CM | F_HEAP,
+        "no memory for what CM opens at the far gateway: it does not know the connection, and a DREQ passes"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
         "SYNC is lost in a full queue and then by chance: a NIC that tries for 94 ms gives up"},
 };
