@@ -136,17 +136,22 @@ void eng_peer_up(struct eng_tunnel *t, rwy_time now)
 	t->e->peer_at = rwy_time_min(t->e->peer_at, t->peer.owed ? now : t->peer.at);
 }
 
+/* Of a connection that CM opened, or that was rewound, the flow may not have come (again). */
+static bool is_unopened(const struct eng_requester *rq)
+{
+	return !rq->requests &&
+	       ((rq->flow == ENG_FLOW_NONE && rq->side.learned == ENG_BY_CM) || rq->flow == ENG_FLOW_DISCARD);
+}
+
 /*
- * The near gateway's process ended, and may have promised something: it knew both QPNs. Of a
- * connection that CM opened, not even the flow may have come yet. A FAIL may not have arrived. The
- * process that was told may have ended, too.
+ * The near gateway's process ended, and may have promised something: it knew both QPNs. A FAIL may
+ * not have arrived. The process that was told may have ended, too.
  */
 static bool is_lost(const struct eng_requester *rq, const struct eng_tunnel *t)
 {
 	const bool before = rq->side.last < t->peer.lost_at;
 	const bool flow =
-	    rq->flow == ENG_FLOW_LOST || (rq->flow == ENG_FLOW_TOLD && before) ||
-	    (rq->flow == ENG_FLOW_NONE && !rq->requests && rq->side.learned == ENG_BY_CM && before);
+	    rq->flow == ENG_FLOW_LOST || (before && (rq->flow == ENG_FLOW_TOLD || is_unopened(rq)));
 
 	return flow && rq->side.tunnel == t->idx && rq->remote_qpn && rq->side.state != ENG_Q_IDLE &&
 	       !is_too_old(t);

@@ -239,12 +239,16 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 	}
 }
 
-/* Tells how its flow of requests ended. t->peer is of the process that ended. */
-static enum eng_flow flow_after(const struct eng_tunnel *t, enum wan_close_reason reason)
+/*
+ * Tells how the flow of requests of rq ended. t->peer is of the process that ended. A near gateway
+ * that was told to rewind ends it, too, and opens it again.
+ */
+static enum eng_flow flow_after(
+    const struct eng_tunnel *t, const struct eng_requester *rq, enum wan_close_reason reason)
 {
 	switch (reason) {
 	case WAN_CLOSE_BY_SENDER:
-		return ENG_FLOW_LEFT;
+		return rq->flow == ENG_FLOW_DISCARD ? ENG_FLOW_DISCARD : ENG_FLOW_LEFT;
 	case WAN_CLOSE_PEER_RESET:
 		return t->peer.settled ? ENG_FLOW_NONE : ENG_FLOW_LOST;
 	case WAN_CLOSE_TUNNEL:
@@ -270,7 +274,7 @@ static void requests_end(
 	const bool moved = rq->flow == ENG_FLOW_MOVED;
 
 	rq->requests = NULL;
-	rq->flow = flow_after(t, reason);
+	rq->flow = flow_after(t, rq, reason);
 	/* Reports of what a flow had are for that flow: a standby's comes after it. */
 	if (reason == WAN_CLOSE_PEER_RESET)
 		eng_requester_forget_numbers(rq);
