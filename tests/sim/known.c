@@ -379,6 +379,9 @@ const struct sim_unmended sim_unmended[] = {
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
+    {362440060, F_LAN_LOSS | F_RESET,
+        "after REWIND a host has ACKs before the far host has executed anything: PSN 0 again, at once, "
+        "gets requests of before"},
     {362430021, F_MACHINE | F_CM | F_HEAP,
         "no memory for what CM opens at the far gateway: it does not know the connection, and a DREQ passes"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
