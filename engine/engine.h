@@ -88,16 +88,16 @@ struct eng_timers {
 struct eng_board;
 struct eng_lanes;
 
+/* The program tells the program of the other gateway of the pair (eng_standby_note). */
+enum eng_standby_kind {
+	ENG_STANDBY_NEIGHBOURS, /* neighbours of its kernel */
+	ENG_STANDBY_LINKS       /* links of a relay (proxy/mirror.h) */
+};
+
 /*
  * This gateway is one of a pair (standby.h). Both have the same addresses and tunnels, and one
  * tunnel of their own; its keepalive is the time after which silence is noticed, divided by four.
  */
-/* What a note of the program is about. */
-enum eng_note_kind {
-	ENG_NOTE_NEIGHBOURS,
-	ENG_NOTE_LINKS /* of a relay (proxy/mirror.h) */
-};
-
 struct eng_standby_cfg {
 	bool on;
 	uint8_t tunnel; /* number of the pair's own tunnel; eng_sb_witness(): the witness's */
@@ -263,7 +263,7 @@ struct eng_ops {
 	void (*board_changed)(void *ctx);
 	/* One of a pair: a note of the other gateway (eng_standby_note). May be NULL. */
 	void (*standby_note)(
-	    void *ctx, enum eng_note_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now);
+	    void *ctx, enum eng_standby_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now);
 	/*
 	 * One of a pair: whether the standby has what it must have of the program, too, in this
 	 * round of copies (eng_standby_round). Asked until it is true. NULL: there is nothing.
@@ -450,7 +450,7 @@ bool eng_standby_hand_over(struct eng *e, rwy_time now);
  */
 #define ENG_NOTE_MAX 1024u
 RWY_MUST_CHECK int eng_standby_note(
-    struct eng *e, enum eng_note_kind kind, const void *bytes, uint32_t len, rwy_time now);
+    struct eng *e, enum eng_standby_kind kind, const void *bytes, uint32_t len, rwy_time now);
 /*
  * Changes each time copies for the standby begin; 0: there is none that gets copies. Notes of one
  * round go to one process.

@@ -200,7 +200,7 @@ struct eng_sb_msg {
 	struct wan_proof proof; /* of the witness; zeros: none */
 	const uint8_t *note;    /* points into the message; NULL: it is none */
 	uint32_t note_len;
-	enum eng_note_kind note_kind;
+	enum eng_standby_kind note_kind;
 	const uint8_t *paths; /* the same, of rates of paths */
 	uint32_t paths_len;
 };

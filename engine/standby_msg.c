@@ -85,9 +85,9 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	e->sb.told = proof ? p : (struct wan_proof){0};
 }
 
-int eng_standby_note(struct eng *e, enum eng_note_kind kind, const void *bytes, uint32_t len, rwy_time now)
+int eng_standby_note(struct eng *e, enum eng_standby_kind kind, const void *bytes, uint32_t len, rwy_time now)
 {
-	const uint8_t state = kind == ENG_NOTE_LINKS ? LINKS : ENG_SB_NONE;
+	const uint8_t state = kind == ENG_STANDBY_LINKS ? LINKS : ENG_SB_NONE;
 	struct rwy_buf *b;
 
 	assert(len <= ENG_NOTE_MAX);
@@ -151,7 +151,7 @@ bool eng_sb_msg_read(const struct rwy_buf *b, struct eng_sb_msg *m)
 		return false;
 	*m = (struct eng_sb_msg){.to = rwy_get64(b->data), .state = b->data[8]};
 	if (m->state == ENG_SB_NONE || m->state == LINKS) {
-		m->note_kind = m->state == LINKS ? ENG_NOTE_LINKS : ENG_NOTE_NEIGHBOURS;
+		m->note_kind = m->state == LINKS ? ENG_STANDBY_LINKS : ENG_STANDBY_NEIGHBOURS;
 		m->note = b->data + NOTE_HDR;
 		m->note_len = b->len - NOTE_HDR;
 		return m->note_len && m->note_len <= ENG_NOTE_MAX;

@@ -11,7 +11,7 @@ static bool note_send(void *ctx, const uint8_t *bytes, uint32_t len)
 {
 	struct gw_worker *w = ctx;
 
-	return eng_standby_note(w->eng, ENG_NOTE_LINKS, bytes, len, w->now) == 0;
+	return eng_standby_note(w->eng, ENG_STANDBY_LINKS, bytes, len, w->now) == 0;
 }
 
 struct gw_edge_pair *gw_edge_pair_new(struct gw_worker *w, struct proxy_edge *e, struct proxy_map_cfg *cfg)

@@ -190,11 +190,11 @@ static void say(struct gw_worker *w, struct gw_standby *s)
 		gw_standby_neigh_say(w, &s->neigh);
 }
 
-void gw_standby_note(void *ctx, enum eng_note_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now)
+void gw_standby_note(void *ctx, enum eng_standby_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now)
 {
 	struct gw_worker *w = ctx;
 
-	if (kind == ENG_NOTE_LINKS)
+	if (kind == ENG_STANDBY_LINKS)
 		gw_edge_pair_note(w, bytes, len);
 	else if (leads(w) && w->gate == GW_PAIR_HIDES) /* else what the kernel finds out is newer */
 		gw_standby_neigh_hear(w, &w->standby->neigh, bytes, len);

@@ -29,7 +29,7 @@ void gw_standby_serves(void *ctx, bool serves, bool replaced, rwy_time now);
 void gw_standby_changed(void *ctx);
 
 /* eng_ops.standby_note: worker 0's */
-void gw_standby_note(void *ctx, enum eng_note_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now);
+void gw_standby_note(void *ctx, enum eng_standby_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now);
 
 /* A neighbour that the active gateway knows. */
 struct gw_neigh_told {

@@ -39,7 +39,7 @@ void gw_standby_neigh_say(struct gw_worker *w, struct gw_standby_neigh *n)
 		memcpy(note + len + 16, nh->l2, 6);
 		len += ENTRY;
 	}
-	if (len && eng_standby_note(w->eng, ENG_NOTE_NEIGHBOURS, note, len, w->now) != 0)
+	if (len && eng_standby_note(w->eng, ENG_STANDBY_NEIGHBOURS, note, len, w->now) != 0)
 		return; /* again with the next turn */
 	n->next = i < t->nhs ? i : 0;
 }

@@ -251,7 +251,7 @@ static void serves(void *ctx, bool on, bool replaced, rwy_time now)
 	g->replaced += replaced;
 }
 
-static void note(void *ctx, enum eng_note_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now)
+static void note(void *ctx, enum eng_standby_kind kind, const uint8_t *bytes, uint32_t len, rwy_time now)
 {
 	struct sp_gw *g = ctx;
 

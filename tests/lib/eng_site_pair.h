@@ -60,7 +60,7 @@ struct sp_gw {
 	unsigned sent;              /* packets to hosts */
 	uint8_t note[ENG_NOTE_MAX]; /* the last one of the other gateway */
 	uint32_t note_len;
-	enum eng_note_kind note_kind;
+	enum eng_standby_kind note_kind;
 	bool lacks; /* its program has something that the standby lacks */
 	/*
 	 * NAKs by which it asked for what hosts may have sent before it took over, up to SP_ASKS

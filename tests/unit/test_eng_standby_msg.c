@@ -96,27 +96,27 @@ static void test_notes(void **state)
 
 	memset(most, 7, sizeof(most));
 	assert_int_equal(
-	    eng_standby_note(sp_gw[SP_A1].e, ENG_NOTE_NEIGHBOURS, text, sizeof(text), sp_now), 0);
+	    eng_standby_note(sp_gw[SP_A1].e, ENG_STANDBY_NEIGHBOURS, text, sizeof(text), sp_now), 0);
 	sp_run(SH_SOON);
 	assert_int_equal(sp_gw[SP_A2].note_len, sizeof(text));
 	assert_memory_equal(sp_gw[SP_A2].note, text, sizeof(text));
-	assert_int_equal(sp_gw[SP_A2].note_kind, ENG_NOTE_NEIGHBOURS);
-	assert_int_equal(eng_standby_note(sp_gw[SP_A2].e, ENG_NOTE_LINKS, most, sizeof(most), sp_now), 0);
+	assert_int_equal(sp_gw[SP_A2].note_kind, ENG_STANDBY_NEIGHBOURS);
+	assert_int_equal(eng_standby_note(sp_gw[SP_A2].e, ENG_STANDBY_LINKS, most, sizeof(most), sp_now), 0);
 	sp_run(SH_SOON);
 	assert_int_equal(sp_gw[SP_A1].note_len, sizeof(most));
 	assert_memory_equal(sp_gw[SP_A1].note, most, sizeof(most));
-	assert_int_equal(sp_gw[SP_A1].note_kind, ENG_NOTE_LINKS);
+	assert_int_equal(sp_gw[SP_A1].note_kind, ENG_STANDBY_LINKS);
 	still_paired();
 	assert_int_equal(bad(SP_A1) + bad(SP_A2), 0);
 	assert_int_equal(
-	    eng_standby_note(sp_gw[SP_B].e, ENG_NOTE_NEIGHBOURS, text, sizeof(text), sp_now), RWY_EAGAIN);
+	    eng_standby_note(sp_gw[SP_B].e, ENG_STANDBY_NEIGHBOURS, text, sizeof(text), sp_now), RWY_EAGAIN);
 	sp_gw[SP_A2].note_len = 0;
 	says(SP_A1, epoch_of(SP_A2) + 2, ENG_SB_NONE, STATE_LEN); /* for the process before */
 	assert_int_equal(sp_gw[SP_A2].note_len, 0);
 	sp_kill(SP_A2);
 	sp_reach(SP_A1, "alone", SP_WAIT);
 	assert_int_equal(
-	    eng_standby_note(sp_gw[SP_A1].e, ENG_NOTE_NEIGHBOURS, text, sizeof(text), sp_now), RWY_EAGAIN);
+	    eng_standby_note(sp_gw[SP_A1].e, ENG_STANDBY_NEIGHBOURS, text, sizeof(text), sp_now), RWY_EAGAIN);
 }
 
 /* What the program has must be there, too, before the standby counts as having everything. */
