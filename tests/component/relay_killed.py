@@ -4,8 +4,8 @@
 
     ha -- r1 -- [wanem] -- r2 -- hb
 
-The hosts are models (tests/component/rc/rc_veth.c) in this machine's namespaces; they connect by CM. In ack mode `end` no acknowledged
-WRITE is lost with a process, so no queue pair may end. Needs root. Argument: the build folder.
+The hosts are models (tests/component/rc/rc_veth.c) in this machine's namespaces; they connect by CM. In ack mode `far` no acknowledged
+WRITE is with one process alone, so no queue pair may end. Needs root. Argument: the build folder.
 """
 import contextlib
 import json
@@ -42,7 +42,7 @@ class Relay:
                     f'ports:\n  - {{name: lan, device: "net_af_packet0,iface=lan0", role: lan, addresses: [{LAN[i]}/24], mtu: 1500}}\n'
                     f'  - {{name: wan, device: "net_af_packet1,iface=wan0", role: wan, addresses: [{WAN[i]}/24], mtu: 1500}}\n'
                     f"tunnels:\n  - {{name: far, port: wan, local: {WAN[i]}, remote: {WAN[1 - i]}, prefixes: [10.{2 - i}.0.0/24], security: none, rate: 1Gbps}}\n"
-                    f"memory: {{buffers: 8192, custody_per_connection: 8MiB, custody_total: 16MiB}}\nconnections: {{ack_mode: end}}\napi: {{socket: {self.sock}}}\n"
+                    f"memory: {{buffers: 8192, custody_per_connection: 8MiB, custody_total: 16MiB}}\nconnections: {{ack_mode: far}}\napi: {{socket: {self.sock}}}\n"
                     f"relay:\n  addresses: [{LAN[i]}]\n  allow: [{{from: 10.1.0.0/16, to: 10.2.0.0/16, ports: 1-65535}}]\n{listen}")
         os.makedirs(f"{folder}/j{i}", mode=0o700)
 
