@@ -208,6 +208,8 @@ void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy
 	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
 		(void)eng_requester_end_lost(rs, ENG_END_LOST, now);
 	eng_responder_given_up(rs, c, now);
+	/* Whatever PSN it names: nobody knows that nothing is lost. */
+	eng_responder_note_loss(rs, true);
 }
 
 void eng_responder_moved_late(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)

@@ -69,15 +69,20 @@ static bool ask_expected_psn(struct eng_requester *rq, roce_psn psn, bool resume
 	return true;
 }
 
+/* Two before the promised PSN. */
+static roce_psn question_of(roce_psn promised)
+{
+	return roce_psn_add(promised, ROCE_PSN_MASK - 1);
+}
+
 /*
  * Requests count as lost from the PSN of the question on, when the host does not say what it has:
  * two before the promised one, if there is one.
  */
 static roce_psn question_psn(const struct eng_requester *rq)
 {
-	return rq->side.state == ENG_Q_LOCATING_LOST && !rq->asked_ahead
-	           ? rq->reqr.una
-	           : roce_psn_add(rq->promised, ROCE_PSN_MASK - 1);
+	return rq->side.state == ENG_Q_LOCATING_LOST && !rq->asked_ahead ? rq->reqr.una
+	                                                                 : question_of(rq->promised);
 }
 
 /*
@@ -170,18 +175,30 @@ static void confirm_resume(struct eng_requester *rq, rwy_time now)
 	eng_requester_report(rq, now);
 }
 
+/* The near gateway named its host's QPN, and there was no memory to pair the sides. */
+static bool lacks_pair(const struct eng_requester *rq)
+{
+	return rq->near_named && !rq->peer_named;
+}
+
 bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
 {
 	struct eng_ctrl c;
 	roce_psn promised, question;
 
-	if (!eng_ctrl_decode(&c, b->data, b->len) || c.type != ENG_CTRL_RESUME || c.qpn != rq->remote_qpn)
+	if (!eng_ctrl_decode(&c, b->data, b->len) || c.type != ENG_CTRL_RESUME ||
+	    (c.qpn != rq->remote_qpn && !lacks_pair(rq)))
 		return false;
 	eng_record_side(&rq->side,
 	    &(struct eng_record){.kind = ENG_REC_RECEIVED, .to = c.type, .psn = c.psn & ROCE_PSN_MASK}, now);
 	promised = rq->promised = c.psn;
 	rq->resume_seq = b->seq;
 	rq->flow = ENG_FLOW_OPEN;
+	if (c.qpn != rq->remote_qpn) { /* nobody could say whose answers a host's are */
+		eng_requester_fail(rq, question_of(promised), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    ENG_END_NO_MEMORY, now);
+		return true;
+	}
 	/*
 	 * A host that may have more than this gateway sent is asked before anything counts as lost.
 	 */
@@ -202,7 +219,7 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	/* an earlier end, which the new process did not hear of */
 	if (rq->side.state == ENG_Q_FAILED)
 		eng_requester_enter(rq, ENG_Q_IDLE);
-	question = roce_psn_add(promised, ROCE_PSN_MASK - 1);
+	question = question_of(promised);
 	if (!ask_expected_psn(rq, question, true))
 		eng_requester_fail(
 		    rq, question, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
