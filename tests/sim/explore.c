@@ -211,8 +211,8 @@ static uint64_t complete_faults(uint64_t faults)
 		faults |= F_CM;
 	if (!(faults & F_STANDBY))
 		faults &= ~F_FOLLOWERS;
-	if (faults & F_FOLLOWERS) /* not drawn with them yet */
-		faults &= ~(F_MOVES | F_CHANGES | F_RATES | F_HOSTILE | F_POOL | F_BOUNDS | F_SMALL | F_CM);
+	if (faults & F_FOLLOWERS) /* the simulator has these at one engine of a gateway only */
+		faults &= ~(uint64_t)(F_MOVES | F_CHANGES);
 	/* A reservation that finds no memory passes for a fault. A first request that finds none makes the
 	 * far gateway rewind, as one that is lost does (known.c: F_LAN_LOSS | F_RESET). */
 	if (faults & F_HEAP)

@@ -73,7 +73,8 @@ static const uint64_t pair_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN
 /* Pairs of gateways with several workers */
 static const uint64_t follower_kinds[] = {0, F_PAUSE, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS,
     F_NIC | F_CRASH_NEAR, F_OUTAGE, F_MASS, F_TENANTS, F_REUSE, F_RNR, F_TOLD, F_CRASH_BOTH, F_PATHS,
-    F_SQUEEZE, F_BOTH_DIE, F_HEAP, F_BOTH_DIE | F_TENANTS, F_CROSS};
+    F_SQUEEZE, F_BOTH_DIE, F_HEAP, F_BOTH_DIE | F_TENANTS, F_CROSS, F_SMALL, F_CM, F_CM | F_CRASH_NEAR,
+    F_POOL, F_BOUNDS, F_RATES, F_HOSTILE | F_TENANTS, F_UNCARRIED, F_LATE};
 
 /* Reservations */
 static const uint64_t rate_kinds[] = {0, F_LAN_LOSS, F_REUSE, F_OUTAGE, F_CRASH_FAR, F_TENANTS, F_CRASH_NEAR,

@@ -384,6 +384,9 @@ const struct sim_unmended sim_unmended[] = {
     {362440060, F_LAN_LOSS | F_RESET,
         "after REWIND a host has ACKs before the far host has executed anything: PSN 0 again, at once, "
         "gets requests of before"},
+    {362450016, F_CRASH_BOTH | F_SMALL | F_HEAP,
+        "many queue pairs of two hosts ended at once: as long as another flow of theirs is not paired, the "
+        "far gateway does not say whose a failed one was, and its host sends for ever"},
     {362430021, F_MACHINE | F_CM | F_HEAP,
         "no memory for what CM opens at the far gateway: it does not know the connection, and a DREQ passes"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
