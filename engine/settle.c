@@ -203,7 +203,10 @@ static void pass_end(struct eng *e, rwy_time now)
 	s->kept_left = s->kept;
 	s->marking = false;
 	ev = result(e, now);
-	settle_enter(e, e->cfg.lanes ? eng_settle_together(e, ev, now) : ev, now);
+	/* Another worker closes, settles and tells later, but not by more than this. */
+	if (e->cfg.lanes)
+		ev = eng_settle_together(e, ev, now >= s->turn_at + 2 * longest_closing(e));
+	settle_enter(e, ev, now);
 }
 
 void eng_settle_step(struct eng *e, rwy_time now)

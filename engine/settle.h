@@ -64,8 +64,11 @@ static inline uint32_t eng_settle_word(uint32_t turn, enum eng_settle_how how)
 {
 	return turn * ENG_SETTLE_HOWS + how;
 }
-/* `own` is the result of this worker's pass. Returns that of all workers. */
-enum eng_settle_event eng_settle_together(struct eng *e, enum eng_settle_event own, rwy_time now);
+/*
+ * `own` is the result of this worker's pass. too_long: of worker 0 in CLOSING: it waits no longer
+ * for others that say nothing. Returns the result of all workers.
+ */
+enum eng_settle_event eng_settle_together(struct eng *e, enum eng_settle_event own, bool too_long);
 /* This worker begins or stops to settle. */
 void eng_settle_alone(struct eng *e);
 

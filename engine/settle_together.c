@@ -29,10 +29,10 @@ static bool all_say(const struct eng *e, uint32_t what)
 	return true;
 }
 
-static enum eng_settle_event lead(struct eng *e, uint32_t turn, rwy_time now)
+static enum eng_settle_event lead(struct eng *e, uint32_t turn, bool too_long)
 {
 	struct eng_lanes *l = e->cfg.lanes;
-	const bool late = any_says(e, eng_settle_word(turn, ENG_SETTLE_TOO_LONG)) || now >= e->settle.turn_at;
+	const bool late = any_says(e, eng_settle_word(turn, ENG_SETTLE_TOO_LONG)) || too_long;
 
 	if (all_say(e, eng_settle_word(turn, ENG_SETTLE_NOTHING))) {
 		if (closing(turn))
@@ -47,16 +47,25 @@ static enum eng_settle_event lead(struct eng *e, uint32_t turn, rwy_time now)
 	return ENG_SETTLE_LATE;
 }
 
-static enum eng_settle_event follow(const struct eng *e, uint32_t turn)
+/* This worker itself has said that it owes nothing in that turn. */
+static bool has_said(const struct eng *e, uint32_t turn)
 {
-	if (e->settle.state == ENG_SETTLING)
-		return closing(turn) ? ENG_SETTLE_KEPT : ENG_SETTLE_OWED;
-	if (!closing(turn))
-		return ENG_SETTLE_LATE;
-	return atomic_load(&e->cfg.lanes->settle.over) == turn ? ENG_SETTLE_KEPT : ENG_SETTLE_OWED;
+	return atomic_load(&e->cfg.lanes->settle.said[e->cfg.worker]) ==
+	       eng_settle_word(turn, ENG_SETTLE_NOTHING);
 }
 
-enum eng_settle_event eng_settle_together(struct eng *e, enum eng_settle_event own, rwy_time now)
+static enum eng_settle_event follow(const struct eng *e, uint32_t turn)
+{
+	const bool over = closing(turn) && atomic_load(&e->cfg.lanes->settle.over) == turn;
+
+	if (e->settle.state == ENG_SETTLING)
+		return closing(turn) && has_said(e, turn - 1) ? ENG_SETTLE_KEPT : ENG_SETTLE_OWED;
+	if (!closing(turn))
+		return ENG_SETTLE_LATE;
+	return over && has_said(e, turn) ? ENG_SETTLE_KEPT : ENG_SETTLE_OWED;
+}
+
+enum eng_settle_event eng_settle_together(struct eng *e, enum eng_settle_event own, bool too_long)
 {
 	struct eng_lanes *l = e->cfg.lanes;
 	const uint32_t turn = atomic_load(&l->settle.turn);
@@ -67,7 +76,7 @@ enum eng_settle_event eng_settle_together(struct eng *e, enum eng_settle_event o
 	/* Worker 0 is a turn ahead: the word is about the one that this worker is in. */
 	if (closing(turn) == (e->settle.state == ENG_CLOSING))
 		atomic_store(&l->settle.said[e->cfg.worker], eng_settle_word(turn, how));
-	return e->cfg.worker ? follow(e, turn) : lead(e, turn, now);
+	return e->cfg.worker ? follow(e, turn) : lead(e, turn, too_long);
 }
 
 void eng_settle_alone(struct eng *e)

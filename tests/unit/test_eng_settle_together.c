@@ -9,8 +9,8 @@
 
 #define QPN_A    0x51
 #define QPN_B    0x50
-#define SOON     (8 * RWY_MS)  /* a round trip and a pass; less than CLOSING lasts */
-#define TOO_MUCH (80 * RWY_MS) /* longer than CLOSING lasts */
+#define SOON     (8 * RWY_MS)   /* a round trip and a pass; less than CLOSING lasts */
+#define TOO_MUCH (160 * RWY_MS) /* longer than CLOSING lasts, and than others may be silent */
 
 static struct eng_lanes lanes;
 static unsigned worker;
@@ -55,7 +55,7 @@ static void send(unsigned from, roce_psn psn, uint8_t opcode)
 	    .syndrome = 0x1f,
 	    .msn = psn - 4,
 	    .len = 64,
-	    .payload_len = from ? 0 : 64,
+	    .payload_len = opcode == ROCE_RC_SEND_ONLY ? 64 : 0,
 	    .src = {10, from ? 2 : 1, 0, 3},
 	    .dst = {10, from ? 1 : 2, 0, 3}};
 
@@ -194,6 +194,8 @@ static void follower_follows(void **state)
 	leader_is_at(4);
 	assert_state(ENG_SETTLING);
 	assert_true(passes(7));
+	eng_pair_run(TOO_MUCH);
+	assert_says(4, ENG_SETTLE_NOTHING);
 	leader_is_at(5);
 	atomic_store(&lanes.settle.over, 5);
 	eng_pair_run(SOON);
@@ -201,6 +203,21 @@ static void follower_follows(void **state)
 	eng_settle_cancel(site[0].e, eng_now);
 	assert_state(ENG_SERVING);
 	assert_says(0, ENG_SETTLE_OWES);
+}
+
+/* It begins again while worker 0 has not heard of the end of the drain before. */
+static void follower_is_early(void **state)
+{
+	atomic_store(&lanes.settle.turn, 7);
+	atomic_store(&lanes.settle.over, 7);
+	assert_true(passes(5));
+	send(0, 6, ROCE_RC_SEND_ONLY);
+	begin();
+	eng_pair_run(TOO_MUCH);
+	assert_state(ENG_SETTLING);
+	send(1, 6, ROCE_RC_ACK);
+	leader_is_at(8);
+	assert_says(8, ENG_SETTLE_NOTHING);
 }
 
 /* It owes something, and says so; in CLOSING for as long as that may last. */
@@ -212,14 +229,20 @@ static void follower_owes(void **state)
 	begin();
 	assert_says(2, ENG_SETTLE_OWES);
 	leader_is_at(3);
+	assert_state(ENG_SETTLING); /* worker 0 did not wait for its word */
+	leader_is_at(4);
+	send(1, 6, ROCE_RC_ACK);
+	assert_says(4, ENG_SETTLE_NOTHING);
+	assert_true(passes(7));
+	send(0, 8, ROCE_RC_READ_REQ);
+	leader_is_at(5);
 	assert_state(ENG_CLOSING);
-	assert_says(3, ENG_SETTLE_OWES);
+	assert_says(5, ENG_SETTLE_OWES);
 	eng_pair_run(TOO_MUCH);
 	assert_state(ENG_CLOSING);
-	assert_says(3, ENG_SETTLE_TOO_LONG);
-	leader_is_at(4);
+	assert_says(5, ENG_SETTLE_TOO_LONG);
+	leader_is_at(6);
 	assert_state(ENG_SETTLING);
-	send(1, 6, ROCE_RC_ACK);
 }
 
 int main(void)
@@ -230,6 +253,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(leader_opens_again, set_up_leader, tear_down),
 	    cmocka_unit_test_setup_teardown(leader_waits_for_so_long, set_up_leader, tear_down),
 	    cmocka_unit_test_setup_teardown(follower_follows, set_up_follower, tear_down),
+	    cmocka_unit_test_setup_teardown(follower_is_early, set_up_follower, tear_down),
 	    cmocka_unit_test_setup_teardown(follower_owes, set_up_follower, tear_down),
 	};
 
