@@ -64,7 +64,7 @@ enum proxy_news {
 	X(links_closed, "open links ended by a DREP, a REJ, or their host")                                  \
 	X(links_expired, "links forgotten for their age")                                                    \
 	X(links_restored, "links of the process before that go on")                                          \
-	X(links_unfit, "links of the process before that the configuration does not allow any more")         \
+	X(links_unfit, "links of the process before, or of the other relay, that are not allowed here")      \
 	X(links_broken, "records of links of the process before that were torn or made no sense")            \
 	X(links_told, "messages about links to the other relay of the pair")                                 \
 	X(links_heard, "messages about links of the other relay of the pair")                                \

@@ -47,7 +47,7 @@ static void unchain(struct proxy_map *m, uint32_t *p, uint32_t i, size_t next_at
 	*p = *(uint32_t *)(void *)((uint8_t *)&m->l[i] + next_at);
 }
 
-/* Puts link i at the head of a chain. */
+/* Puts link i where *head begins a chain, or goes on with it. */
 static void chain(uint32_t *head, uint32_t *next, uint32_t i)
 {
 	*next = *head;
@@ -60,9 +60,15 @@ void proxy_map_hash_in(struct proxy_map *m, struct proxy_link *l)
 	l->in_hashed = true;
 }
 
+/* A closed link comes last: of another table's links it may be told behind its queue pair's open
+ * one. */
 void proxy_map_hash_out(struct proxy_map *m, struct proxy_link *l)
 {
-	chain(out_bucket(m, &l->remote, &l->local, l->lqpn), &l->next_out, (uint32_t)(l - m->l));
+	uint32_t *at = out_bucket(m, &l->remote, &l->local, l->lqpn);
+
+	while (l->state == PROXY_CLOSED && *at != PROXY_NIL)
+		at = &m->l[*at].next_out;
+	chain(at, &l->next_out, (uint32_t)(l - m->l));
 	l->out_hashed = true;
 }
 

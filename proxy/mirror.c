@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define WALK_LOOK 1024    /* places of the table in one turn */
+#define WALK_LOOK 1024    /* places of the table in one turn, until all is told once; */
+#define WALK_ON   128     /* later */
 #define WALK_SEND 64      /* messages in one turn */
 #define WINDOW    512     /* messages that the standby has not confirmed */
 #define STUCK     RWY_SEC /* without any confirmation: a message may be lost */
@@ -106,7 +107,9 @@ static void walk(struct proxy_mirror *m)
 {
 	const uint64_t before = m->sent;
 
-	for (unsigned n = 0; m->cursor < m->edge->view.links_max && n < WALK_LOOK; n++, m->cursor++) {
+	const unsigned look = m->done ? WALK_ON : WALK_LOOK;
+
+	for (unsigned n = 0; m->cursor < m->edge->view.links_max && n < look; n++, m->cursor++) {
 		struct proxy_link *l = &m->edge->view.links[m->cursor];
 
 		if (l->state == PROXY_FREE || is_told(m, l))
@@ -126,6 +129,7 @@ unsigned proxy_mirror_turn(struct proxy_mirror *m, uint32_t round, rwy_time now)
 		m->round = round;
 		m->begun = false;
 		m->done = 0;
+		m->had = m->sent; /* what was under way does not count */
 		m->moved = now;
 	}
 	if (!round)
@@ -133,7 +137,7 @@ unsigned proxy_mirror_turn(struct proxy_mirror *m, uint32_t round, rwy_time now)
 	if (m->sent == m->had)
 		m->moved = now;
 	else if (rwy_since(m->moved, now) >= STUCK) {
-		m->had = m->sent; /* what was under way does not count */
+		m->had = m->sent;
 		m->begun = false;
 		m->moved = now;
 	}

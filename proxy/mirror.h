@@ -6,8 +6,8 @@
  *
  * Messages are numbered, and the standby says up to which number it has them. A *round* begins with
  * BEGIN when the standby has nothing, or may lack something: then all links are told, some each
- * turn, and with DONE the standby forgets those that were not. Until then it keeps what it had. If
- * a message is lost, the standby takes no more until another round.
+ * turn, and with DONE the standby forgets those that were not. Until then it keeps what it had, as
+ * long as its table has room. If a message is lost, the standby takes no more until another round.
  *
  * It sends in proxy_mirror_turn() alone, so links may change inside an engine's callbacks. Memory
  * is bounded: links that wait to be told are in a ring, and when that is full, all are looked at.
@@ -46,6 +46,7 @@ struct proxy_mirror {
 	bool listens;             /* no message was lost since BEGIN */
 	bool sweeps;              /* links that were not told since BEGIN go */
 	uint32_t sweep;           /* cursor of that */
+	uint32_t closed;          /* likewise, of closed ones: they go first for want of room */
 };
 
 /* edge and what send and ctx need outlive it. cfg, for the edge's table, tells of changes. */

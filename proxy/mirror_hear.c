@@ -14,16 +14,24 @@ static struct proxy_link *same(const struct proxy_map *map, const struct proxy_l
 	                                                                                            : NULL;
 }
 
-/* A link goes that was not told in this round: it is gone, or comes again. */
-static void make_room(struct proxy_mirror *m)
+/* Removes a link that was not told in this round. False: there is none behind the cursor. */
+static bool remove_untold(struct proxy_mirror *m, uint32_t *cursor, bool any)
 {
 	struct proxy_link *l;
 
-	while ((l = proxy_map_next(m->edge->map, &m->sweep)))
-		if (l->said < m->first) {
+	while ((l = proxy_map_next(m->edge->map, cursor)))
+		if (l->said < m->first && (any || l->state == PROXY_CLOSED)) {
 			proxy_map_remove(m->edge->map, l);
-			return;
+			return true;
 		}
+	return false;
+}
+
+/* What was not told is gone, or comes again; until then an open link is of use. */
+static void make_room(struct proxy_mirror *m)
+{
+	if (!remove_untold(m, &m->closed, false))
+		(void)remove_untold(m, &m->sweep, true);
 }
 
 static void take(struct proxy_mirror *m, struct proxy_link *l, rwy_time now)
@@ -66,9 +74,10 @@ static void hear_link(struct proxy_mirror *m, enum proxy_mirror_type type, struc
 	struct proxy_link *is;
 
 	if (type == PROXY_MIRROR_BEGIN) {
+		m->answered = m->heard - 1; /* another process may count as the one before did */
 		m->first = m->serial;
 		m->sweeps = false;
-		m->sweep = 0;
+		m->sweep = m->closed = 0;
 	} else if (type == PROXY_MIRROR_LINK) {
 		take(m, l, now);
 	} else if (type == PROXY_MIRROR_DONE) {

@@ -199,10 +199,7 @@ enum gw_edge_where gw_edge_in(
 	proxy_edge_in(&g->core, ip, k->ip_len, act, w->now);
 	if (act->verdict == PROXY_DROP)
 		return GW_EDGE_DROP;
-	if (rwy_ip_is4(&k->dst))
-		k->dst = rwy_ip_from4(ip + 16);
-	else
-		memcpy(k->dst.b, ip + 24, 16);
+	k->dst = gw_edge_address(ip, true);
 	return GW_EDGE_ENGINE;
 }
 

@@ -144,7 +144,6 @@ def killed_during_set_ups(folder, which):
         r = relays[which]
         until("some links of 24", lambda: 4 <= r.text().count("event=asked"))
         r.kill()
-        assert r.text().count("event=asked") < 24, "the set-ups were over before the relay was killed"
         assert r.again()[1:] == (0, 0), r
         load.more()
         load.finish()

@@ -166,7 +166,6 @@ def test_dies_during_set_ups(folder):
         w.loads.append(x)
         pair.until("some links of 40", lambda: 4 <= w.one.text().count("event=asked"))
         w.one.kill()
-        assert w.one.text().count("event=asked") < 40, "the set-ups were over before"
         x.more()
         w.two.until("alone")
         assert len(links(w.two)) == 40

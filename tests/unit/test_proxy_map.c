@@ -56,6 +56,30 @@ static struct proxy_link *add(struct proxy_map *m, uint8_t host, uint32_t comm, 
 	return l;
 }
 
+/* Another table's links of one queue pair come in any order: packets are the open one's. */
+static void an_open_link_comes_first(void **state)
+{
+	struct proxy_map_cfg c = small();
+	struct proxy_map *m = map_new(&c);
+	struct proxy_link open = tmpl(1, 7), closed = tmpl(1, 6), *l;
+
+	open.lqpn = closed.lqpn = 99;
+	open.rqpn = closed.rqpn = 98;
+	open.alias = 1000;
+	closed.alias = 1001;
+	open.state = PROXY_ESTABLISHED;
+	closed.state = PROXY_CLOSED;
+	l = proxy_map_take(m, NULL, &open, 1);
+	assert_non_null(l);
+	assert_non_null(proxy_map_take(m, NULL, &closed, 2));
+	assert_ptr_equal(proxy_map_out(m, &open.remote, &open.local, 99), l);
+	proxy_map_remove(m, l);
+	l = proxy_map_out(m, &open.remote, &open.local, 99);
+	assert_non_null(l);
+	assert_int_equal(l->alias, 1001);
+	proxy_map_free(m);
+}
+
 static void bad_configurations(void **state)
 {
 	struct proxy_map_cfg c = small();
@@ -315,6 +339,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(bad_configurations),
+	    cmocka_unit_test(an_open_link_comes_first),
 	    cmocka_unit_test(aliases_are_unique_and_run_out),
 	    cmocka_unit_test(limits),
 	    cmocka_unit_test(ages),
