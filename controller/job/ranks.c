@@ -224,7 +224,12 @@ static enum ctlr_outcome replace_failed(struct ctlr *c, struct ctlr_req *r, cons
 		return REQ_DONE;
 	record = ctlr_job_plan_again(c, j, table);
 	json_decref(table);
-	return record ? ctlr_job_store(c, r, j, record) : ctlr_req_fail(r, 503, "", "out of memory");
+	if (!record)
+		return ctlr_req_fail(r, 503, "", "out of memory");
+	if (ctlr_job_fits_documents(c, r, record, j))
+		return ctlr_job_store(c, r, j, record);
+	json_decref(record);
+	return REQ_DONE;
 }
 
 enum ctlr_outcome ctlr_api_job_failures_post(struct ctlr *c, struct ctlr_req *r)
