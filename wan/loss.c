@@ -74,7 +74,8 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 {
 	struct wan_sent *e = slot(p, p->next_pn);
 
-	wan_loss_room(p, now);
+	/* Data does not come without a place; for the rest the oldest datagram is forgotten. */
+	(void)wan_loss_room(p, now);
 	s->sent = now;
 	s->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
 	if (p->t->paths > 1 && (eliciting || s->flags & WAN_S_PROBE))
