@@ -97,13 +97,13 @@ def test_off(folder):
 def test_relay(folder):
     a = lab.Gateway(folder, "a")
     edit(a, lambda text: text + RELAY)
-    gateway, lab.GATEWAY = lab.GATEWAY, os.path.join(lab.BUILD, "bin", "roceway-proxy")
+    gateway, lab.Gateway.program = lab.Gateway.program, os.path.join(lab.BUILD, "bin", "roceway-proxy")
     try:
         with running(a):
             all_filtered(a.proc.pid)
             assert '"sandbox": true' in roceway(folder, "status", "--json")
     finally:
-        lab.GATEWAY = gateway
+        lab.Gateway.program = gateway
 
 
 def test_memif(folder):
