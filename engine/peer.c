@@ -17,8 +17,7 @@
 #define GRACE         (5 * RWY_SEC)
 #define TIMEOUTS      4
 #define AGAIN_MAX     (60 * RWY_SEC) /* after a restart: LOST without an answer is not said again */
-#define ANSWER        (RWY_SEC / 2)  /* LOST without an answer is said again, at first after this */
-#define SLOWER        8              /* then after this part of the time since the restart */
+#define ANSWER        (RWY_SEC / 2)  /* LOST without an answer is said again */
 #define STEP_INTERVAL RWY_MS
 #define STEP_SIDES    512 /* looked at in one step */
 #define QUEUE_MAX     256 /* messages that wait for the tunnel */
@@ -178,15 +177,10 @@ static bool is_over(const struct eng_tunnel *t, rwy_time now)
 	return now - t->peer.lost_at >= AGAIN_MAX + GRACE;
 }
 
-static rwy_dur answer_time(const struct eng_tunnel *t, rwy_time now)
-{
-	return rwy_time_max(ANSWER, rwy_since(t->peer.lost_at, now) / SLOWER);
-}
-
 /* It is to be told now. */
 static bool is_due(const struct eng_requester *rq, const struct eng_tunnel *t, rwy_time now)
 {
-	if (waits_for_answer(rq, t) && now - rq->side.last >= answer_time(t, now))
+	if (waits_for_answer(rq, t) && now - rq->side.last >= ANSWER)
 		return true;
 	return is_lost(rq, t) && now - t->peer.lost_at >= patience(rq);
 }
@@ -257,7 +251,7 @@ static rwy_time after_step(const struct eng_tunnel *t, rwy_time now)
 		return now + STEP_INTERVAL;
 	if (is_over(t, now))
 		return RWY_NEVER;
-	return t->peer.unanswered ? now + answer_time(t, now) : now < first ? first : now + GRACE;
+	return t->peer.unanswered ? now + ANSWER : now < first ? first : now + GRACE;
 }
 
 static void step(struct eng_tunnel *t, rwy_time now)
