@@ -27,7 +27,7 @@ static bool remove_untold(struct proxy_mirror *m, uint32_t *cursor, bool any)
 	return false;
 }
 
-/* What was not told is gone, or comes again; until then an open link is of use. */
+/* A link that was not told is gone, or comes again; until then an open one is of use. */
 static void make_room(struct proxy_mirror *m)
 {
 	if (!remove_untold(m, &m->closed, false))

@@ -21,7 +21,8 @@ import time
 sys.dont_write_bytecode = True
 import gw_smoke as lab  # noqa: E402
 import gw_drain as drain  # noqa: E402
-from relay_chain import CLI, PROXY, RC, flowing, until  # noqa: E402
+import relay_chain as chain  # noqa: E402
+from relay_chain import PROXY, RC, flowing, until  # noqa: E402
 
 QPS = 4
 LAN = ["10.1.0.1", "10.2.0.1"]
@@ -32,7 +33,7 @@ SAID = re.compile(r"links of the process before: restored=(\d+) unfit=(\d+) brok
 UNPAIRED, COOKIE, OK = 4, 1, 0
 
 
-class Relay:
+class Relay(chain.Relay):
     def __init__(self, folder, i):
         self.i, self.sock, self.log, self.path = i, f"{folder}/{i}.sock", f"{folder}/{'ab'[i]}.log", f"{folder}/r{i}.yaml"
         listen = f"  map: [{{name: far, listen: {LAN[0]}, port: {PORT}, target: 10.2.0.2}}]\n" if i == 0 else ""
@@ -53,23 +54,9 @@ class Relay:
     def ready(self):
         until(self, lambda: "tunnel=far state=up" in self.text())
 
-    def __str__(self):
-        return f"r{self.i + 1}: {self.text()[-1500:]}"
-
-    def text(self):
-        with open(self.log) as f:
-            return f.read()
-
-    def ask(self, *words):
-        return json.loads(subprocess.run((CLI, "--socket", self.sock, "--json", *words), capture_output=True, text=True, check=True).stdout)
-
     def links(self):
         """{number: (state, alias, QPNs)} of those that are not closed."""
         return {x["link"]: (x["state"], x["alias_qpn"], x["local_qpn"], x["remote_qpn"]) for x in self.ask("links")["links"] if x["state"] != "closed"}
-
-    def kill(self):
-        self.proc.kill()
-        self.proc.wait()
 
     def again(self):
         """Dies and starts. Returns how many links were restored, unfit, broken."""

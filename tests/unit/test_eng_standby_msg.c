@@ -119,7 +119,7 @@ static void test_notes(void **state)
 	    eng_standby_note(sp_gw[SP_A1].e, ENG_STANDBY_NEIGHBOURS, text, sizeof(text), sp_now), RWY_EAGAIN);
 }
 
-/* What the program has must be there, too, before the standby counts as having everything. */
+/* The standby counts as having everything only when it has the program's part, too. */
 static void test_program_lacks(void **state)
 {
 	const uint32_t round = eng_standby_round(sp_gw[SP_A1].e);

@@ -369,7 +369,7 @@ static void senseless(void **state)
 	assert_restored(1, 0, 1);
 }
 
-/* What is in the file may be anything: no crash, and the table works. */
+/* Any bytes may be in the file: nothing crashes, and the table works. */
 static void anything(void **state)
 {
 	uint64_t rng = 5;

@@ -40,7 +40,7 @@ static uint64_t rng;
 static double loss;
 static bool by_cm; /* else the hosts tell their relays */
 
-/* What outlives a process. */
+/* The journal outlives a process. */
 #define LINKS 64
 static struct proxy_record links[2][2 * LINKS];
 static struct eng_journal_entry promises[2][ENG_PAIR_JOURNAL];
