@@ -8,9 +8,11 @@ import importlib.util
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +65,20 @@ def test_whole_programs_run_again():
         assert runs(build, p) == (5, "0 passed, 1 failed")
         os.remove(build / "log")
         assert runs(build, script(build / "tests/unit/test_made_up", first_fails % 1)) == (1, "0 passed, 1 failed")
+
+
+def test_stage_out_of_time():
+    """SIGTERM, as of a stage's time limit: what is not done is named, with what it said."""
+    with tempfile.TemporaryDirectory() as d:
+        p = script(Path(d) / "tests/component/test_made_up", f"echo so far; touch {d}/began; exec sleep 60\n")
+        with subprocess.Popen([ROOT / "tests/run-unit", "--no-scripts", d, p], stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True) as run:
+            until = time.monotonic() + 60
+            while not os.path.exists(f"{d}/began"):
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            os.killpg(run.pid, signal.SIGTERM)
+            out = run.communicate()[0]
+    assert run.returncode == 1 and "FAIL test_made_up: not done after" in out and "    so far" in out, out
 
 
 def inputs(test, build="build"):
