@@ -452,22 +452,28 @@ static inline bool eng_requester_answered(const struct eng_requester *rq)
 	return rq->side.state == ENG_Q_RUNNING || eng_requester_ends(rq);
 }
 
+/* The local host is being asked which PSN it expects. */
+static inline bool eng_requester_locating(const struct eng_requester *rq)
+{
+	return rq->side.state == ENG_Q_LOCATING || rq->side.state == ENG_Q_LOCATING_LOST;
+}
+
+/* There was no memory for the question, or for the request that ends the QP. */
+static inline bool eng_requester_owes_request(const struct eng_requester *rq)
+{
+	return rq->side.state == ENG_Q_END_OWED || (eng_requester_locating(rq) && !rq->reqr.q.n);
+}
+
 /* Something of it found no memory, and is tried again at each tick. */
 static inline bool eng_requester_tries(const struct eng_requester *rq)
 {
-	return rq->owes_control || rq->turn == ENG_TURN_UNQUEUED || rq->side.state == ENG_Q_END_OWED;
+	return rq->owes_control || rq->turn == ENG_TURN_UNQUEUED || eng_requester_owes_request(rq);
 }
 
 /* Nothing goes to the host before the flow has its turn (pair.c). */
 static inline bool eng_requester_waits_turn(const struct eng_requester *rq)
 {
 	return !eng_requester_answered(rq) && !rq->responder && rq->turn != ENG_TURN_OUT;
-}
-
-/* The local host is being asked which PSN it expects. */
-static inline bool eng_requester_locating(const struct eng_requester *rq)
-{
-	return rq->side.state == ENG_Q_LOCATING || rq->side.state == ENG_Q_LOCATING_LOST;
 }
 
 #endif

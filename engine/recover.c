@@ -52,21 +52,48 @@ static bool queue_write(struct eng_requester *rq, struct rwy_buf *b)
 	return false;
 }
 
-/*
- * Asks the host which PSN it expects, by a WRITE of 0 bytes, which has no effect. False: no memory.
- */
-static bool ask_expected_psn(struct eng_requester *rq, roce_psn psn, bool resumed)
+/* The near gateway named its host's QPN, and there was no memory to pair the sides. */
+static bool lacks_pair(const struct eng_requester *rq)
 {
-	struct rwy_buf *b = make_write(rq, psn, 0);
+	return rq->near_named && !rq->peer_named;
+}
 
-	if (!b)
-		return false;
+/* Puts the question into the queue. Without memory it stays owed. */
+static void ask_now(struct eng_requester *rq, rwy_time now)
+{
+	struct rwy_buf *b = make_write(rq, rq->reqr.una, 0);
+
+	if (!b || !queue_write(rq, b))
+		eng_wheel_arm(rq, now + RWY_MS);
+	eng_dirty(&rq->side);
+}
+
+void eng_requester_ask_owed(struct eng_requester *rq, rwy_time now)
+{
+	if (lacks_pair(rq) && rq->remote_qpn && !rq->responder) {
+		if (!eng_requester_named(rq, rq->remote_qpn, now)) {
+			eng_wheel_arm(rq, now + RWY_MS);
+			return;
+		}
+		rq->peer_named = rq->responder;
+	}
+	ask_now(rq, now);
+}
+
+/* The host is to be asked which PSN it expects. */
+static void begin_question(struct eng_requester *rq, roce_psn psn, bool resumed)
+{
 	eng_requester_begin(rq, psn, rq->open_pmtu, true);
 	rq->reqr.resumed = resumed;
-	queue_write(rq, b);
 	rq->questions++;
 	eng_requester_enter(rq, ENG_Q_LOCATING);
-	return true;
+}
+
+/* Asks the host which PSN it expects, by a WRITE of 0 bytes, which has no effect. */
+static void ask_expected_psn(struct eng_requester *rq, roce_psn psn, bool resumed, rwy_time now)
+{
+	begin_question(rq, psn, resumed);
+	ask_now(rq, now);
 }
 
 /* Two before the promised PSN. */
@@ -85,36 +112,15 @@ static roce_psn question_psn(const struct eng_requester *rq)
 	                                                                 : question_of(rq->promised);
 }
 
-/*
- * There is no memory for a question. When requests are lost an idle host is told when there is some
- * (answer.c).
- */
-static void fail_unasked(struct eng_requester *rq, rwy_time now)
-{
-	const bool lost = rq->side.state == ENG_Q_LOCATING_LOST;
-	struct eng_responder *rs = rq->responder;
-
-	eng_requester_fail(rq, question_psn(rq), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-	    lost ? (enum eng_end)rq->end : ENG_END_NO_MEMORY, now);
-	if (!rs || !lost)
-		return;
-	rs->untold = true;
-	eng_dirty(&rs->side);
-}
-
 void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now)
 {
 	bool lost = rq->side.state == ENG_Q_LOCATING_LOST;
 
-	if (!ask_expected_psn(
-	        rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), rq->reqr.resumed)) {
-		fail_unasked(rq, now);
-		return;
-	}
+	ask_expected_psn(
+	    rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), rq->reqr.resumed, now);
 	rq->questions = 2;
 	if (lost)
 		eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
-	eng_dirty(&rq->side);
 }
 
 /*
@@ -175,16 +181,10 @@ static void confirm_resume(struct eng_requester *rq, rwy_time now)
 	eng_requester_report(rq, now);
 }
 
-/* The near gateway named its host's QPN, and there was no memory to pair the sides. */
-static bool lacks_pair(const struct eng_requester *rq)
-{
-	return rq->near_named && !rq->peer_named;
-}
-
 bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
 {
 	struct eng_ctrl c;
-	roce_psn promised, question;
+	roce_psn promised;
 
 	if (!eng_ctrl_decode(&c, b->data, b->len) || c.type != ENG_CTRL_RESUME ||
 	    (c.qpn != rq->remote_qpn && !lacks_pair(rq)))
@@ -195,8 +195,9 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	rq->resume_seq = b->seq;
 	rq->flow = ENG_FLOW_OPEN;
 	if (c.qpn != rq->remote_qpn) { /* nobody could say whose answers a host's are */
-		eng_requester_fail(rq, question_of(promised), roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    ENG_END_NO_MEMORY, now);
+		begin_question(rq, question_of(promised), true);
+		rq->remote_qpn = c.qpn;
+		eng_wheel_arm(rq, now + RWY_MS);
 		return true;
 	}
 	/*
@@ -219,11 +220,7 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	/* an earlier end, which the new process did not hear of */
 	if (rq->side.state == ENG_Q_FAILED)
 		eng_requester_enter(rq, ENG_Q_IDLE);
-	question = question_of(promised);
-	if (!ask_expected_psn(rq, question, true))
-		eng_requester_fail(
-		    rq, question, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
-	eng_dirty(&rq->side);
+	ask_expected_psn(rq, question_of(promised), true, now);
 	return true;
 }
 
@@ -307,8 +304,7 @@ bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time
 	 * that ends anyway.
 	 */
 	if (!eng_requester_locating(rq)) {
-		if (!ask_expected_psn(rq, rs->resp.epsn, false))
-			return false;
+		ask_expected_psn(rq, rs->resp.epsn, false, now);
 		if (rq->flow == ENG_FLOW_FIRST)
 			rq->flow = ENG_FLOW_OPEN;
 	}
@@ -353,15 +349,11 @@ static void ask_ahead(struct eng_requester *rq, rwy_time now)
 		    ENG_END_FORGOTTEN, now);
 		return;
 	}
-	if (!ask_expected_psn(rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK >> 1), rq->reqr.resumed)) {
-		fail_unasked(rq, now);
-		return;
-	}
+	ask_expected_psn(rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK >> 1), rq->reqr.resumed, now);
 	rq->questions = asked + 1;
 	rq->asked_ahead = true;
 	if (lost)
 		eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
-	eng_dirty(&rq->side);
 }
 
 /*
@@ -380,16 +372,12 @@ static void search_on(struct eng_requester *rq, rwy_time now)
 		end_lost_connection(rq, (enum eng_end)rq->end, now);
 		return;
 	}
-	if (!ask_expected_psn(rq, roce_psn_add(from, width / 2), rq->reqr.resumed)) {
-		fail_unasked(rq, now);
-		return;
-	}
+	ask_expected_psn(rq, roce_psn_add(from, width / 2), rq->reqr.resumed, now);
 	rq->questions = asked;
 	rq->asked_ahead = true;
 	rq->search_from = from;
 	rq->search = width;
 	eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
-	eng_dirty(&rq->side);
 }
 
 /* The question was a duplicate: the host expects a later PSN. */
@@ -411,13 +399,9 @@ bool eng_requester_not_heard(struct eng_requester *rq, rwy_time now)
 		return false;
 	if (!rq->asked_ahead && rq->questions == 2) {
 		/* Neither question was a duplicate, then this one is. */
-		if (!ask_expected_psn(rq, roce_psn_add(asked, HALF), rq->reqr.resumed)) {
-			fail_unasked(rq, now);
-			return true;
-		}
+		ask_expected_psn(rq, roce_psn_add(asked, HALF), rq->reqr.resumed, now);
 		rq->questions = 3;
 		eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
-		eng_dirty(&rq->side);
 		return true;
 	}
 	if (!rq->asked_ahead) /* it answers nothing at all */

@@ -357,16 +357,8 @@ void eng_requester_open(
 		rq->retry = o->retry;
 	if (o->ack_timeout)
 		rq->ack_timeout = o->ack_timeout;
-	/* The near gateway may name its host's QPN, from CM or after a restart here. */
-	if (o->peer_qpn && rq->remote_qpn != o->peer_qpn) {
-		struct eng_key k = {rq->side.key.dst, rq->side.key.src, o->peer_qpn, rq->side.key.tenant};
-		struct eng_responder *rs = eng_responder_get(rq->side.e, &k, false, now);
-
-		if (rs)
-			eng_pair_join(rs, rq, ENG_BY_PEER);
-		else if (eng_place_ask_leave(rq, o->peer_qpn))
-			rq->remote_qpn = o->peer_qpn; /* it is paired when that has come */
-	}
+	if (o->peer_qpn && rq->remote_qpn != o->peer_qpn)
+		(void)eng_requester_named(rq, o->peer_qpn, now);
 	rq->open_pmtu = o->pmtu;
 	rq->near_workers = o->workers;
 	rq->near_named = o->peer_qpn;

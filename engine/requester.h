@@ -43,6 +43,12 @@ struct roce_reqr_cfg eng_requester_cfg(const struct eng_requester *rq);
  * state PROBING, one packet at a time until the host answers; otherwise state RUNNING.
  */
 void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe);
+/*
+ * The near gateway named its host's QPN, from CM or after a restart here: pairs rq with the
+ * responder side of that QPN, made if there is none. Another worker that has it is asked for it.
+ * False: no memory.
+ */
+bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now);
 /* The connection ends, unless it has: frees the queue and sends FAIL to the near gateway. */
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
@@ -166,6 +172,11 @@ bool eng_requester_not_heard(struct eng_requester *rq, rwy_time now);
  * 9.7.5.1.3) and may have sent it to a gateway that is gone; but it acknowledges each duplicate.
  */
 void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now);
+/*
+ * There was no memory for a question, or for the side that the near gateway named: tries again, now
+ * and then at each tick.
+ */
+void eng_requester_ask_owed(struct eng_requester *rq, rwy_time now);
 /* Sends the host a duplicate beside the first request, which it does not answer. */
 void eng_requester_ask_beside(struct eng_requester *rq);
 /*

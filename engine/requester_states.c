@@ -54,7 +54,7 @@ void eng_requester_tick(struct eng_requester *rq, rwy_time now)
 		eng_pair_queue(rq, now);
 	if (!eng_requester_active(rq))
 		return;
-	if (roce_reqr_next(&rq->reqr) <= now || rq->side.state == ENG_Q_END_OWED) {
+	if (roce_reqr_next(&rq->reqr) <= now || eng_requester_owes_request(rq)) {
 		count_event(rq, ENG_QE_TIMER);
 		assert(table[rq->side.state].timer);
 		table[rq->side.state].timer(rq, now);

@@ -252,7 +252,7 @@ void eng_requester_located(struct eng_requester *rq, struct roce_pkt *pkt, struc
 {
 	struct eng *e = rq->side.e;
 
-	if (!eng_requester_names_psn(pkt)) {
+	if (!eng_requester_names_psn(pkt) || eng_requester_owes_request(rq)) {
 		eng_drop(e, b, &e->c.drop_old_response);
 		return;
 	}
@@ -322,6 +322,10 @@ void eng_requester_not_located(struct eng_requester *rq, rwy_time now)
 {
 	struct roce_reqr_act act;
 
+	if (eng_requester_owes_request(rq)) {
+		eng_requester_ask_owed(rq, now);
+		return;
+	}
 	tick_requester(rq, &act, now);
 	if (rq->questions == 1 && !act.failed && rq->reqr.timeouts)
 		eng_requester_ask_duplicate(rq, now);

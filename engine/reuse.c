@@ -186,11 +186,12 @@ static bool repeated_read(const struct question *q)
 	return false;
 }
 
+/* Without the QPN no error goes out: a host that repeats is carried anew (`late`). */
 static bool error_not_sent(const struct question *q)
 {
 	const struct roce_resp *r = &q->rs->resp;
 
-	return q->verdict == ROCE_RESP_FAILED && !roce_resp_error_sent(r) &&
+	return q->verdict == ROCE_RESP_FAILED && q->rs->local_qpn && !roce_resp_error_sent(r) &&
 	       !roce_psn_before(q->pkt->psn, r->acked) && !roce_psn_after(q->pkt->psn, r->epsn);
 }
 

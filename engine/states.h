@@ -136,7 +136,8 @@
 	X(middle, NOT_NEW, "another packet in mid-message")                                                  \
 	X(stale, MAY_BE_NEW, "a PSN that this connection never had")                                         \
 	X(repeated_read, NOT_NEW, "a repeated READ, or the rest of one, whose responses are kept")           \
-	X(error_not_sent, NOT_NEW, "a failed connection whose host did not get the error NAK yet")           \
+	X(error_not_sent, NOT_NEW,                                                                           \
+	    "a failed connection whose host did not get the error NAK yet, and whose QPN is known")          \
 	X(gap_asked, NOT_NEW, "the far host itself named the PSN that is missing")                           \
 	X(gap_wide, MAY_BE_NEW, "a gap of 2^14 PSNs or more")                                                \
 	X(gap_refused, NOT_NEW,                                                                              \

@@ -356,6 +356,12 @@ const struct sim_regression sim_regressions[] = {
     {362410063, F_MACHINE | F_HEAP},
     /* no memory to pair what RESUME asked for: that seemed malformed, and the idle host was not told */
     {302002296, F_CRASH_BOTH | F_SMALL | F_HEAP},
+    /* the same once more; a new flow then took the place of the host that was to be told */
+    {370006910, F_CRASH_BOTH | F_SMALL | F_HEAP},
+    /* many queue pairs of two hosts ended at once: while another flow of theirs was not paired, the far
+     * gateway did not say whose a failed one was, and its host sent for ever */
+    {362450016, F_CRASH_BOTH | F_SMALL | F_HEAP},
+    {370001376, F_CRASH_BOTH | F_SMALL | F_HEAP},
     /* the test: mode `site` promises no more than to tell a host whose peer's queue pair got an error
      * first */
     {350000012, F_OUTAGE | F_STANDBY | F_NIC},
@@ -384,9 +390,6 @@ const struct sim_unmended sim_unmended[] = {
     {362440060, F_LAN_LOSS | F_RESET,
         "after REWIND a host has ACKs before the far host has executed anything: PSN 0 again, at once, "
         "gets requests of before"},
-    {362450016, F_CRASH_BOTH | F_SMALL | F_HEAP,
-        "many queue pairs of two hosts ended at once: as long as another flow of theirs is not paired, the "
-        "far gateway does not say whose a failed one was, and its host sends for ever"},
     {362430021, F_MACHINE | F_CM | F_HEAP,
         "no memory for what CM opens at the far gateway: it does not know the connection, and a DREQ passes"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,

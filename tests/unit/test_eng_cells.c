@@ -89,8 +89,12 @@ static void resume(roce_psn promised)
 {
 	struct eng_ctrl c = {
 	    .type = ENG_CTRL_RESUME, .incarnation = rq->incarnation, .qpn = rq->remote_qpn, .psn = promised};
-	struct rwy_buf *b = eng_ctrl_buf(site[1].e, &c);
+	const bool starved = site[1].starved;
+	struct rwy_buf *b;
 
+	site[1].starved = false;
+	b = eng_ctrl_buf(site[1].e, &c);
+	site[1].starved = starved;
 	assert_non_null(b);
 	b->seq = ENG_NO_SEQ;
 	rq->flow = ENG_FLOW_FIRST;
@@ -234,6 +238,26 @@ static void test_end_owed(void **state)
 	eng_pair_run(5 * RWY_MS);
 	assert_int_equal(rq->side.state, ENG_Q_ENDING);
 	assert_int_equal(rq->reqr.q.head->psn, 0);
+}
+
+/* No memory for the question: it is tried again, and nothing is an answer to it before. */
+static void test_question_owed(void **state)
+{
+	site[1].starved = true;
+	locate();
+	assert_int_equal(rq->reqr.q.n, 0);
+	eng_pair_run(5 * RWY_MS);
+	assert_true(seen(1)->requester[ENG_Q_LOCATING][ENG_QE_TIMER] > 0);
+	host_b_says(0x60, 0);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(rq->side.state, ENG_Q_LOCATING);
+	assert_int_equal(rq->reqr.q.n, 0);
+	site[1].starved = false;
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(rq->reqr.q.n, 1);
+	host_b_says(0x1f, 0); /* it has all that A was promised */
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(rq->side.state, ENG_Q_RUNNING);
 }
 
 /*
@@ -416,9 +440,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_idle), TEST(test_probing_first), TEST(test_locating),
 	    TEST(test_locating_first), TEST(test_locating_lost), TEST(test_end_owed),
-	    TEST(test_search_behind), TEST(test_search_near), TEST(test_search_stays),
-	    TEST(test_locating_lost_first), TEST(test_new), TEST(test_resuming_rewind),
-	    TEST(test_resuming_reset), TEST(test_failed), TEST(test_uncarried)};
+	    TEST(test_question_owed), TEST(test_search_behind), TEST(test_search_near),
+	    TEST(test_search_stays), TEST(test_locating_lost_first), TEST(test_new),
+	    TEST(test_resuming_rewind), TEST(test_resuming_reset), TEST(test_failed), TEST(test_uncarried)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
