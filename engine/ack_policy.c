@@ -236,6 +236,17 @@ void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b)
 	eng_dirty(&rs->side);
 }
 
+/* The far host has executed a request after REWIND: the mode decides again. */
+static void end_rewound(struct eng_responder *rs)
+{
+	if (!rs->rewound)
+		return;
+	rs->rewound = false;
+	if (!rs->ack_blocked)
+		allow_early(rs);
+	eng_dirty(&rs->side);
+}
+
 void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 {
 	/*
@@ -252,6 +263,7 @@ void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 	/* eng_ack_unblock is for the flush: here b still counts in the flow. */
 	if (rs->ack_blocked)
 		eng_dirty(&rs->side);
+	end_rewound(rs);
 }
 
 void eng_ack_copied(struct eng_responder *rs)
@@ -263,6 +275,7 @@ void eng_ack_copied(struct eng_responder *rs)
 
 void eng_ack_served(struct eng_responder *rs)
 {
+	end_rewound(rs);
 	if (acks_uncompleted(rs))
 		allow_uncompleted(rs);
 }

@@ -110,6 +110,7 @@ static void rewind_to(struct eng_responder *rs, roce_psn psn, rwy_time now)
 	eng_responder_abort(rs, now);
 	eng_responder_drop_parked(rs);
 	roce_resp_rewind(&rs->resp, psn);
+	rs->rewound = true;
 	roce_resp_go(&rs->resp, 0);
 	rs->taken_epsn = rs->resp.epsn;
 }

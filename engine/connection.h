@@ -224,6 +224,7 @@ struct eng_responder {
 	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
 	bool gap_seen;           /* since the NAK of nak_psn the host sent a later PSN */
+	bool rewound;            /* after REWIND: the far host has executed nothing since */
 	bool silent;             /* a standby took over, and the host has sent no request since */
 	uint64_t packets, bytes; /* requests taken into custody */
 	uint64_t np_low;         /* shortest queue since the last CNP, bytes */

@@ -272,7 +272,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	}
 	rs->early_known = 0;
 	rs->taken_over = 0;
-	rs->silent = false;
+	rs->silent = rs->rewound = false;
 	rs->refused_at = 0;
 	rs->settle_psn = first;
 	eng_read_wait_start(rs);

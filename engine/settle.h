@@ -21,13 +21,15 @@
 
 /*
  * Acknowledging goes by the tenant's ack mode. After settling not before the far gateway knows that
- * hosts are promised something again.
+ * hosts are promised something again, and after REWIND not before the far host has executed a
+ * request: two hosts that have ACKs for all may reset their QPs at once, and the new QP of the far
+ * one would execute a first request of before.
  */
 static inline bool eng_serving(const struct eng_responder *rs)
 {
 	const struct eng *e = rs->side.e;
 
-	return e->settle.state == ENG_SERVING &&
+	return e->settle.state == ENG_SERVING && !rs->rewound &&
 	       !(e->settle.unheard && e->tunnel[rs->side.tunnel].peer.unheard);
 }
 

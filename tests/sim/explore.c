@@ -213,10 +213,8 @@ static uint64_t complete_faults(uint64_t faults)
 		faults &= ~F_FOLLOWERS;
 	if (faults & F_FOLLOWERS) /* the simulator has these at one engine of a gateway only */
 		faults &= ~(uint64_t)(F_MOVES | F_CHANGES);
-	/* A reservation that finds no memory passes for a fault. A first request that finds none makes the
-	 * far gateway rewind, as one that is lost does (known.c: F_LAN_LOSS | F_RESET). */
-	if (faults & F_HEAP)
-		faults &= ~(F_RATES | F_RESET);
+	if (faults & F_HEAP) /* a reservation that finds no memory passes for a fault */
+		faults &= ~(uint64_t)F_RATES;
 	if (faults & F_POOL) /* its bounds follow from the buffers */
 		faults &= ~(uint64_t)F_BOUNDS;
 	return faults;

@@ -46,13 +46,13 @@ uint64_t sim_kind_of(uint64_t seed)
 	       (seed / KINDS % 7 == 4 && !(kind & F_SQUEEZE) && !drain ? F_BOUNDS : 0);
 }
 
-/* Hosts that are NICs, CM, resets of all queue pairs, few packet buffers, a hostile host */
+/* Hosts that are NICs, CM, resets of queue pairs, few packet buffers, a hostile host */
 static const uint64_t nic_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS, F_NIC | F_OUTAGE,
     F_NIC | F_CRASH_FAR, F_NIC | F_CRASH_NEAR, F_NIC | F_REUSE, F_NIC | F_RNR | F_LAN_LOSS, F_NIC | F_PAUSE,
     F_NIC | F_HOST, F_NIC | F_CRASH_BOTH, F_CM, F_CM | F_OUTAGE, F_CM | F_NIC | F_RNR, F_RESET_ALL,
     F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS, F_CAUSAL,
     F_CAUSAL | F_OUTAGE, F_CAUSAL | F_POOL, F_UNCARRIED, F_UNCARRIED | F_NIC | F_TOLD, F_CM | F_CRASH_NEAR,
-    F_CM | F_CRASH_FAR, F_CM | F_IDLE};
+    F_CM | F_CRASH_FAR, F_CM | F_IDLE, F_LAN_LOSS | F_RESET};
 
 /* Tunnels of several paths */
 static const uint64_t path_kinds[] = {0, F_NIC, F_CRASH_FAR, F_CRASH_NEAR, F_LAN_LOSS, F_REUSE, F_OUTAGE,
@@ -115,7 +115,7 @@ static const uint64_t heap_kinds[] = {0, F_CRASH_FAR, F_MASS, F_CRASH_NEAR, F_RE
     F_TENANTS, F_CRASH_BOTH, F_DETOUR, F_CM, F_STANDBY | F_CRASH_NEAR, F_MOVES, F_CAUSAL, F_PATHS, F_IDLE,
     F_DRAIN, F_SMALL, F_OUTAGE, F_CRASH_FAR | F_SMALL, F_STANDBY | F_NIC, F_IDLE | F_CM,
     F_CRASH_NEAR | F_SMALL, F_CM | F_CRASH_NEAR, F_CRASH_BOTH | F_SMALL, F_CM | F_CRASH_FAR, F_LATE,
-    F_MACHINE, F_MACHINE | F_REUSE, F_UNCARRIED, F_RESET_ALL};
+    F_MACHINE, F_MACHINE | F_REUSE, F_UNCARRIED, F_RESET_ALL, F_RESET};
 
 #define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
 

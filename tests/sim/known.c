@@ -358,6 +358,11 @@ const struct sim_regression sim_regressions[] = {
     {302002296, F_CRASH_BOTH | F_SMALL | F_HEAP},
     /* the same once more; a new flow then took the place of the host that was to be told */
     {370006910, F_CRASH_BOTH | F_SMALL | F_HEAP},
+    /* after REWIND a host had ACKs before the far host had executed anything: PSN 0 again, at once, got
+     * requests of before */
+    {362440060, F_LAN_LOSS | F_RESET},
+    {373000210, F_LAN_LOSS | F_RESET},
+    {373000558, F_LAN_LOSS | F_RESET},
     /* many queue pairs of two hosts ended at once: while another flow of theirs was not paired, the far
      * gateway did not say whose a failed one was, and its host sent for ever */
     {362450016, F_CRASH_BOTH | F_SMALL | F_HEAP},
@@ -387,9 +392,8 @@ const struct sim_unmended sim_unmended[] = {
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
-    {362440060, F_LAN_LOSS | F_RESET,
-        "after REWIND a host has ACKs before the far host has executed anything: PSN 0 again, at once, "
-        "gets requests of before"},
+    {375000578, F_LAN_LOSS | F_RESET_ALL,
+        "all queue pairs are reset in place, three times, and the LAN loses packets: data is not delivered"},
     {362430021, F_MACHINE | F_CM | F_HEAP,
         "no memory for what CM opens at the far gateway: it does not know the connection, and a DREQ passes"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,

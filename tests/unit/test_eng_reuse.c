@@ -165,6 +165,14 @@ static void test_reset_first_lost(void **state)
 	request(0, NEW, true);
 	eng_pair_run(10 * RWY_MS);
 	assert_int_equal(seen.psn_of_len[NEW], 0);
+	request(1, NEW, true);
+	assert_int_equal(site[0].of[0].acks, acks); /* host B has executed nothing yet */
+	host_b_says(0x1f, 0);
+	assert_int_equal(site[0].of[0].acks, acks + 1);
+	assert_int_equal(site[0].of[0].ack_psn, 1);
+	eng_pair_cut(true);
+	request(2, NEW, true);
+	assert_int_equal(site[0].of[0].ack_psn, 2);
 }
 
 /*
