@@ -50,7 +50,8 @@ static void end_before(struct eng_responder *rs, const struct cm_sides *s, rwy_t
 		(void)eng_requester_end_lost(rs, ENG_END_UNDELIVERED, now);
 }
 
-static void open_here(
+/* False: no memory for the two sides, or no place. */
+static bool open_here(
     struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, const struct cm_sides *s, rwy_time now)
 {
 	struct eng_key kn = requests_key(s, tenant), kf = other_key(s, tenant);
@@ -58,7 +59,7 @@ static void open_here(
 	struct eng_requester *rq = rs ? eng_requester_get(e, &kf, now) : NULL;
 
 	if (!rq)
-		return;
+		return false;
 	end_before(rs, s, now);
 	rs->rnr_retry = s->local->rnr_retry;
 	rq->rnr_retry = s->remote->rnr_retry;
@@ -71,6 +72,7 @@ static void open_here(
 	eng_pair_join(rs, rq, ENG_BY_CM);
 	eng_patience_check(rs);
 	e->c.cm_connections++;
+	return true;
 }
 
 /* The connection will be at another worker: what an earlier one with its QPNs has here ends. */
@@ -101,9 +103,9 @@ static int in_the_way(
 
 /*
  * The connection begins at worker `target`. A note goes there by way of all workers that have
- * something of an earlier connection with its QPNs.
+ * something of an earlier connection with its QPNs. False: this worker has no memory for it.
  */
-static void open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, const struct cm_sides *s,
+static bool open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, const struct cm_sides *s,
     unsigned target, rwy_time now)
 {
 	const struct eng_note n = {
@@ -115,7 +117,7 @@ static void open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 		make_way(e, &kn, &kf, s, now);
 	by = in_the_way(e, &kn, &kf, target);
 	if (by < 0 && target == e->cfg.worker) {
-		open_here(e, tenant, c, s, now);
+		return open_here(e, tenant, c, s, now);
 	} else if (by >= 0) {
 		(void)eng_place_send(e, (unsigned)by, &n);
 	} else if (eng_place_send(e, target, &n)) {
@@ -123,24 +125,26 @@ static void open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 		eng_place_announce(e, &kn, false, target);
 		eng_place_announce(e, &kf, true, target);
 	}
+	return true;
 }
 
-static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
+/* False: no memory for the connection. */
+static bool cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
 	unsigned target = e->cfg.worker;
 	struct cm_sides s;
 	int tunnel;
 
 	if (c->transport != ROCE_RC || !cm_local_remote(e, tenant, c, &s))
-		return;
+		return true;
 	const struct eng_key kn = requests_key(&s, tenant), kf = other_key(&s, tenant);
 
 	if (!eng_admits(e, &kn, true) || !eng_admits(e, &kf, true))
-		return; /* its requests will be refused, and counted */
+		return true; /* its requests will be refused, and counted */
 	tunnel = eng_steer(e, tenant, &kn.src, &kn.dst, kn.qpn);
 	if (tunnel >= 0)
 		target = eng_place_choose(e, e->tunnel[tunnel].peer_workers, &kn, s.local->qpn);
-	open_at(e, tenant, c, &s, target, now);
+	return open_at(e, tenant, c, &s, target, now) || tunnel < 0;
 }
 
 void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now)
@@ -148,7 +152,7 @@ void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now)
 	struct cm_sides s;
 
 	if (cm_local_remote(e, n->tenant, &n->conn, &s))
-		open_at(e, n->tenant, &n->conn, &s, n->target, now);
+		(void)open_at(e, n->tenant, &n->conn, &s, n->target, now);
 	if (n->target != e->cfg.worker || !cm_local_remote(e, n->tenant, &n->conn, &s))
 		return;
 	/* Where there was no memory for a side nobody has it. */
@@ -264,8 +268,10 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rw
 	e->c.cm_messages++;
 	e->c.cm_foreign += roce_cm_is_foreign(&msg, &pkt->src, &pkt->dst);
 	tab = eng_tenant_cm(e, tenant);
-	if (!tab)
-		return true; /* no memory: the message is carried but not read */
+	if (!tab) {
+		e->c.drop_no_buffer++;
+		return false;
+	}
 	roce_cm_track(tab, &msg, &pkt->src, &pkt->dst, &ev, now);
 	switch (ev.kind) {
 	case ROCE_CM_NONE:
@@ -273,8 +279,10 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rw
 	case ROCE_CM_ESTABLISHED:
 		for (unsigned i = 0; i < ev.superseded_count; i++)
 			cm_close(e, tenant, &ev.superseded[i], now);
-		cm_open(e, tenant, &ev.conn, now);
-		break;
+		if (cm_open(e, tenant, &ev.conn, now))
+			break;
+		roce_cm_not_taken(tab, &ev.conn, msg.attr, now);
+		return false;
 	case ROCE_CM_CLOSED:
 		cm_close(e, tenant, &ev.conn, now);
 		break;

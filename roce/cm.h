@@ -197,6 +197,14 @@ bool roce_cm_is_foreign(const struct roce_cm_msg *msg, const struct rwy_ip *src,
 void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const struct rwy_ip *src,
     const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now);
 
+/*
+ * The caller has no memory for the connection `conn`, which roce_cm_track() has just reported
+ * ESTABLISHED, and drops the message that told so, of `attr` REQ or REP: its repeat reports the
+ * connection again. Those that it superseded stay closed.
+ */
+void roce_cm_not_taken(
+    struct roce_cm_tab *tab, const struct roce_cm_conn *conn, enum roce_cm_attr attr, rwy_time now);
+
 /* Returns the established connection of this queue pair; NULL: none. Valid until the next call on
  * the table. */
 const struct roce_cm_conn *roce_cm_find(const struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn);

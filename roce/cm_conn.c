@@ -321,3 +321,18 @@ void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const
 	         msg->attr == ROCE_CM_DREQ || msg->attr == ROCE_CM_DREP)
 		on_other(tab, msg, src, dst, ev, now);
 }
+
+void roce_cm_not_taken(
+    struct roce_cm_tab *tab, const struct roce_cm_conn *conn, enum roce_cm_attr attr, rwy_time now)
+{
+	uint32_t i = roce_cm_qp_find(tab, &conn->a.ip, conn->a.qpn);
+
+	if (i == ROCE_CM_NIL)
+		return;
+	if (attr == ROCE_CM_REP)
+		tab->e[i].has_rep = false;
+	else
+		tab->e[i].has_req = false;
+	tab->stats.established--;
+	roce_cm_set_state(tab, i, ROCE_CM_S_HALF, now);
+}

@@ -358,6 +358,9 @@ const struct sim_regression sim_regressions[] = {
     {302002296, F_CRASH_BOTH | F_SMALL | F_HEAP},
     /* the same once more; a new flow then took the place of the host that was to be told */
     {370006910, F_CRASH_BOTH | F_SMALL | F_HEAP},
+    /* no memory for what CM opened at the far gateway: it did not know the connection, and a DREQ passed */
+    {362430021, F_MACHINE | F_CM | F_HEAP},
+    {374000159, F_MACHINE | F_CM | F_HEAP},
     /* after REWIND a host had ACKs before the far host had executed anything: PSN 0 again, at once, got
      * requests of before */
     {362440060, F_LAN_LOSS | F_RESET},
@@ -394,8 +397,6 @@ const struct sim_unmended sim_unmended[] = {
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
     {375000578, F_LAN_LOSS | F_RESET_ALL,
         "all queue pairs are reset in place, three times, and the LAN loses packets: data is not delivered"},
-    {362430021, F_MACHINE | F_CM | F_HEAP,
-        "no memory for what CM opens at the far gateway: it does not know the connection, and a DREQ passes"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
         "SYNC is lost in a full queue and then by chance: a NIC that tries for 94 ms gives up"},
 };

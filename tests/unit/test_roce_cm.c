@@ -168,6 +168,35 @@ static void test_rep_before_req(void **state)
 	roce_cm_tab_free(t);
 }
 
+/* There was no memory for the connection: the message that is dropped reports it when it comes again. */
+static void test_not_taken(void **state)
+{
+	struct roce_cm_event ev;
+	struct roce_cm_tab *t = ct_new(16, 8);
+
+	assert_int_equal(ct_feed_req(t, &ct_req, &ev, CT_T0), ROCE_CM_NONE);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(ct_feed_rep(t, &ct_rep, &ev, CT_T0), ROCE_CM_ESTABLISHED);
+		roce_cm_not_taken(t, &ev.conn, ROCE_CM_REP, CT_T0);
+		assert_null(roce_cm_find(t, &ct_a, ct_req.qpn));
+		assert_int_equal(ct_stats(t).half_open_now, 1);
+		assert_int_equal(ct_feed_req(t, &ct_req, &ev, CT_T0), ROCE_CM_NONE);
+	}
+	assert_int_equal(ct_feed_rep(t, &ct_rep, &ev, CT_T0), ROCE_CM_ESTABLISHED);
+	assert_int_equal(ct_stats(t).established, 1);
+	assert_int_equal(ct_feed_rep(t, &ct_rep, &ev, CT_T0), ROCE_CM_NONE);
+	roce_cm_tab_free(t);
+
+	t = ct_new(16, 8); /* the REP came first */
+	assert_int_equal(ct_feed_rep(t, &ct_rep, &ev, CT_T0), ROCE_CM_NONE);
+	assert_int_equal(ct_feed_req(t, &ct_req, &ev, CT_T0), ROCE_CM_ESTABLISHED);
+	roce_cm_not_taken(t, &ev.conn, ROCE_CM_REQ, CT_T0);
+	assert_int_equal(ct_feed_rep(t, &ct_rep, &ev, CT_T0), ROCE_CM_NONE);
+	assert_int_equal(ct_feed_req(t, &ct_req, &ev, CT_T0), ROCE_CM_ESTABLISHED);
+	assert_int_equal(ct_stats(t).established, 1);
+	roce_cm_tab_free(t);
+}
+
 static void test_rejected(void **state)
 {
 	struct roce_cm_event ev;
@@ -247,6 +276,7 @@ int main(void)
 	    cmocka_unit_test(test_close_needs_the_right_names),
 	    cmocka_unit_test(test_duplicates),
 	    cmocka_unit_test(test_rep_before_req),
+	    cmocka_unit_test(test_not_taken),
 	    cmocka_unit_test(test_rejected),
 	    cmocka_unit_test(test_gids),
 	    cmocka_unit_test(test_xrc_target),
