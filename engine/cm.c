@@ -50,7 +50,10 @@ static void end_before(struct eng_responder *rs, const struct cm_sides *s, rwy_t
 		(void)eng_requester_end_lost(rs, ENG_END_UNDELIVERED, now);
 }
 
-/* False: no memory for the two sides, or no place. */
+/*
+ * False: no memory for the two sides. A full table has no place for them: it is true, and their
+ * requests will be refused.
+ */
 static bool open_here(
     struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, const struct cm_sides *s, rwy_time now)
 {
@@ -59,7 +62,7 @@ static bool open_here(
 	struct eng_requester *rq = rs ? eng_requester_get(e, &kf, now) : NULL;
 
 	if (!rq)
-		return false;
+		return eng_is_full(e, eng_tenant(e, tenant));
 	end_before(rs, s, now);
 	rs->rnr_retry = s->local->rnr_retry;
 	rq->rnr_retry = s->remote->rnr_retry;
@@ -103,7 +106,8 @@ static int in_the_way(
 
 /*
  * The connection begins at worker `target`. A note goes there by way of all workers that have
- * something of an earlier connection with its QPNs. False: this worker has no memory for it.
+ * something of an earlier connection with its QPNs. False: no memory for it here, or no room for
+ * the note.
  */
 static bool open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, const struct cm_sides *s,
     unsigned target, rwy_time now)
@@ -119,16 +123,17 @@ static bool open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	if (by < 0 && target == e->cfg.worker) {
 		return open_here(e, tenant, c, s, now);
 	} else if (by >= 0) {
-		(void)eng_place_send(e, (unsigned)by, &n);
-	} else if (eng_place_send(e, target, &n)) {
-		e->c.conns_placed++;
-		eng_place_announce(e, &kn, false, target);
-		eng_place_announce(e, &kf, true, target);
+		return eng_place_send(e, (unsigned)by, &n);
+	} else if (!eng_place_send(e, target, &n)) {
+		return false;
 	}
+	e->c.conns_placed++;
+	eng_place_announce(e, &kn, false, target);
+	eng_place_announce(e, &kf, true, target);
 	return true;
 }
 
-/* False: no memory for the connection. */
+/* False: no memory for the connection, or for the note to its worker. */
 static bool cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
 	unsigned target = e->cfg.worker;
@@ -265,7 +270,6 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rw
 		e->c.drop_bad_cm++;
 		return false;
 	}
-	e->c.cm_messages++;
 	e->c.cm_foreign += roce_cm_is_foreign(&msg, &pkt->src, &pkt->dst);
 	tab = eng_tenant_cm(e, tenant);
 	if (!tab) {
@@ -287,5 +291,6 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rw
 		cm_close(e, tenant, &ev.conn, now);
 		break;
 	}
+	e->c.cm_messages++;
 	return true;
 }

@@ -35,8 +35,8 @@ void eng_pair_tick(struct eng *e, rwy_time now);
 /* When eng_pair_tick() has something to do; RWY_NEVER: no turn waits. */
 rwy_time eng_pair_next(const struct eng *e);
 /*
- * Reads a CM message of the LAN or the WAN. False: not to be carried, and counted: it is malformed,
- * or sets up a connection for which there is no memory; its host sends it again.
+ * Reads a CM message of the LAN or the WAN. False: not to be carried, and counted. It is malformed,
+ * or there is no memory for the connection that it sets up, or to read it; its host sends it again.
  */
 bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
 /* The key of the requests of the connection that pkt, a DREQ, ends. False: it is no DREQ. */
