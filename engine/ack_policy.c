@@ -42,18 +42,20 @@ static bool custody_suffices(const struct eng_responder *rs)
 /* Requests are acknowledged as soon as they are in custody. */
 static bool acks_at_once(const struct eng_responder *rs)
 {
-	return custody_suffices(rs) && eng_serving(rs);
+	return custody_suffices(rs) && eng_acks_by_mode(rs);
 }
 
 /* Only requests that complete a message wait for the far host. */
 static bool acks_uncompleted(const struct eng_responder *rs)
 {
-	return eng_ack_mode(rs) == ENG_ACK_END && eng_serving(rs) && !rs->ack_blocked;
+	return eng_ack_mode(rs) == ENG_ACK_END && eng_acks_by_mode(rs) && !rs->ack_blocked;
 }
 
 /* The host waits longer than it is used to. */
 static bool singles_allowed(const struct eng_responder *rs)
 {
+	if (rs->rewound)
+		return false;
 	if (eng_serving(rs))
 		return rs->ack_blocked;
 	return custody_suffices(rs) && eng_settle_singles(rs->side.e);
@@ -98,7 +100,7 @@ static void allow_uncompleted(struct eng_responder *rs)
 /* Allows what the mode allows for requests in custody here; nothing before a stop. */
 static void allow_early(struct eng_responder *rs)
 {
-	if (!eng_serving(rs))
+	if (!eng_acks_by_mode(rs))
 		return;
 	switch (eng_ack_mode(rs)) {
 	case ENG_ACK_CAUSAL:
@@ -230,7 +232,7 @@ void eng_ack_in_custody(struct eng_responder *rs, rwy_time now)
 
 void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b)
 {
-	if (eng_ack_mode(rs) != ENG_ACK_FAR || !eng_serving(rs))
+	if (eng_ack_mode(rs) != ENG_ACK_FAR || !eng_acks_by_mode(rs))
 		return;
 	roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 	eng_dirty(&rs->side);

@@ -334,7 +334,8 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 		eng_ack_unblock(rs, now);
 	if (roce_resp_lacks_room(&rs->resp) && !rs->ack_blocked)
 		ask_refused(rs, now);
-	if (rs->causal && rs->side.state != ENG_R_FAILED && eng_serving(rs) && eng_causal_defers(rs, now))
+	if (rs->causal && rs->side.state != ENG_R_FAILED && eng_acks_by_mode(rs) &&
+	    eng_causal_defers(rs, now))
 		return;
 	roce_psn acked = rs->resp.acked;
 

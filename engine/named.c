@@ -4,6 +4,7 @@
 #include "engine/place.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
+#include "engine/steer.h"
 
 bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now)
 {
@@ -18,4 +19,12 @@ bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now)
 		return false;
 	rq->remote_qpn = qpn; /* it is paired when that has come */
 	return true;
+}
+
+bool eng_requester_has_place(const struct eng_requester *rq)
+{
+	const struct eng_side *side = &rq->side;
+
+	return !eng_is_full(side->e, side->tenant) &&
+	       eng_steer(side->e, side->key.tenant, &side->key.dst, &side->key.src, rq->remote_qpn) >= 0;
 }

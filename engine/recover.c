@@ -52,12 +52,6 @@ static bool queue_write(struct eng_requester *rq, struct rwy_buf *b)
 	return false;
 }
 
-/* The near gateway named its host's QPN, and there was no memory to pair the sides. */
-static bool lacks_pair(const struct eng_requester *rq)
-{
-	return rq->near_named && !rq->peer_named;
-}
-
 /* Puts the question into the queue. Without memory it stays owed. */
 static void ask_now(struct eng_requester *rq, rwy_time now)
 {
@@ -70,14 +64,17 @@ static void ask_now(struct eng_requester *rq, rwy_time now)
 
 void eng_requester_ask_owed(struct eng_requester *rq, rwy_time now)
 {
-	if (lacks_pair(rq) && rq->remote_qpn && !rq->responder) {
-		if (!eng_requester_named(rq, rq->remote_qpn, now)) {
-			eng_wheel_arm(rq, now + RWY_MS);
-			return;
-		}
+	if (rq->owes_pair && rq->remote_qpn && !rq->responder) {
+		rq->owes_pair = !eng_requester_named(rq, rq->remote_qpn, now);
 		rq->peer_named = rq->responder;
 	}
-	ask_now(rq, now);
+	if (!rq->owes_pair)
+		ask_now(rq, now);
+	else if (eng_requester_has_place(rq))
+		eng_wheel_arm(rq, now + RWY_MS);
+	else
+		eng_requester_fail(
+		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 }
 
 /* The host is to be asked which PSN it expects. */
@@ -187,17 +184,19 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	roce_psn promised;
 
 	if (!eng_ctrl_decode(&c, b->data, b->len) || c.type != ENG_CTRL_RESUME ||
-	    (c.qpn != rq->remote_qpn && !lacks_pair(rq)))
+	    (c.qpn != rq->remote_qpn && !rq->owes_pair))
 		return false;
 	eng_record_side(&rq->side,
 	    &(struct eng_record){.kind = ENG_REC_RECEIVED, .to = c.type, .psn = c.psn & ROCE_PSN_MASK}, now);
 	promised = rq->promised = c.psn;
 	rq->resume_seq = b->seq;
 	rq->flow = ENG_FLOW_OPEN;
-	if (c.qpn != rq->remote_qpn) { /* nobody could say whose answers a host's are */
+	if (rq->owes_pair) { /* nobody could say whose answers a host's are */
+		if (rq->responder)
+			eng_pair_undo(rq);
 		begin_question(rq, question_of(promised), true);
 		rq->remote_qpn = c.qpn;
-		eng_wheel_arm(rq, now + RWY_MS);
+		eng_requester_ask_owed(rq, now);
 		return true;
 	}
 	/*

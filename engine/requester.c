@@ -357,8 +357,8 @@ void eng_requester_open(
 		rq->retry = o->retry;
 	if (o->ack_timeout)
 		rq->ack_timeout = o->ack_timeout;
-	if (o->peer_qpn && rq->remote_qpn != o->peer_qpn)
-		(void)eng_requester_named(rq, o->peer_qpn, now);
+	rq->owes_pair = o->peer_qpn && (rq->owes_pair || rq->remote_qpn != o->peer_qpn) &&
+	                !eng_requester_named(rq, o->peer_qpn, now);
 	rq->open_pmtu = o->pmtu;
 	rq->near_workers = o->workers;
 	rq->near_named = o->peer_qpn;

@@ -46,9 +46,11 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 /*
  * The near gateway named its host's QPN, from CM or after a restart here: pairs rq with the
  * responder side of that QPN, made if there is none. Another worker that has it is asked for it.
- * False: no memory.
+ * False: there is no memory for that side, or no place.
  */
 bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now);
+/* For that side there is room in the table, and a tunnel: only memory can be missing. */
+bool eng_requester_has_place(const struct eng_requester *rq);
 /* The connection ends, unless it has: frees the queue and sends FAIL to the near gateway. */
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);

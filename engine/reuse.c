@@ -129,6 +129,12 @@ static bool other_request(const struct question *q)
 	       roce_content_crc(&before) != roce_content_crc(pkt);
 }
 
+/* Without the QPN no error goes out, and nothing had an ACK: the host may repeat for ever. */
+static bool end_unsaid(const struct question *q)
+{
+	return q->verdict == ROCE_RESP_FAILED && !q->rs->local_qpn && q->late && eng_wan(&q->rs->side);
+}
+
 /* A host that got the error NAK expects no more responses. */
 static bool in_custody(const struct question *q)
 {
@@ -186,12 +192,11 @@ static bool repeated_read(const struct question *q)
 	return false;
 }
 
-/* Without the QPN no error goes out: a host that repeats is carried anew (`late`). */
 static bool error_not_sent(const struct question *q)
 {
 	const struct roce_resp *r = &q->rs->resp;
 
-	return q->verdict == ROCE_RESP_FAILED && q->rs->local_qpn && !roce_resp_error_sent(r) &&
+	return q->verdict == ROCE_RESP_FAILED && !roce_resp_error_sent(r) &&
 	       !roce_psn_before(q->pkt->psn, r->acked) && !roce_psn_after(q->pkt->psn, r->epsn);
 }
 

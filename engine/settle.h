@@ -20,17 +20,25 @@
 #include "engine/eng.h"
 
 /*
- * Acknowledging goes by the tenant's ack mode. After settling not before the far gateway knows that
- * hosts are promised something again, and after REWIND not before the far host has executed a
- * request: two hosts that have ACKs for all may reset their QPs at once, and the new QP of the far
- * one would execute a first request of before.
+ * The gateway promises its hosts something. After settling not before the far gateway knows that it
+ * does so again.
  */
 static inline bool eng_serving(const struct eng_responder *rs)
 {
 	const struct eng *e = rs->side.e;
 
-	return e->settle.state == ENG_SERVING && !rs->rewound &&
+	return e->settle.state == ENG_SERVING &&
 	       !(e->settle.unheard && e->tunnel[rs->side.tunnel].peer.unheard);
+}
+
+/*
+ * Acknowledging goes by the tenant's ack mode. After REWIND not before the far host has executed a
+ * request: two hosts that have ACKs for all may reset their QPs at once, and the new QP of the far
+ * one would execute a first request of before.
+ */
+static inline bool eng_acks_by_mode(const struct eng_responder *rs)
+{
+	return !rs->rewound && eng_serving(rs);
 }
 
 /* A host whose timer ran out gets a single ACK: others still wait for what was promised before. */

@@ -125,6 +125,9 @@
 	    "a gateway between asks for the expected PSN, in the host's name (recover.c)")                   \
 	X(before_start, MAY_BE_NEW,                                                                          \
 	    "nothing was acknowledged yet, and the host goes back to before the start")                      \
+	X(end_unsaid, MAY_BE_NEW,                                                                            \
+	    "a failed connection whose host cannot get the error NAK, for its QPN is not known: a packet "   \
+	    "more than a round trip after the last one")                                                     \
 	X(other_request, MAY_BE_NEW,                                                                         \
 	    "another request than came with this PSN before: an early one, one in custody, or a late READ")  \
 	X(in_custody, NOT_NEW, "requests of this connection are in custody or not answered yet")             \
@@ -136,8 +139,7 @@
 	X(middle, NOT_NEW, "another packet in mid-message")                                                  \
 	X(stale, MAY_BE_NEW, "a PSN that this connection never had")                                         \
 	X(repeated_read, NOT_NEW, "a repeated READ, or the rest of one, whose responses are kept")           \
-	X(error_not_sent, NOT_NEW,                                                                           \
-	    "a failed connection whose host did not get the error NAK yet, and whose QPN is known")          \
+	X(error_not_sent, NOT_NEW, "a failed connection whose host did not get the error NAK yet")           \
 	X(gap_asked, NOT_NEW, "the far host itself named the PSN that is missing")                           \
 	X(gap_wide, MAY_BE_NEW, "a gap of 2^14 PSNs or more")                                                \
 	X(gap_refused, NOT_NEW,                                                                              \
