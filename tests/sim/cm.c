@@ -120,12 +120,12 @@ void sim_cm_begin(struct run *r)
 
 /*
  * F_WORKERS: most are set up by CM; the others begin at once. All are, where connections before did
- * not end by CM: their gateways cannot tell them from the next ones.
+ * not end by CM: their gateways cannot tell them from the next ones. None is that hosts reset in place.
  */
 void sim_cm_begin_some(struct run *r)
 {
 	for (unsigned i = 0; i < r->qps; i++) {
-		const bool cm = r->cm_open || sim_chance(&r->rng, .5);
+		const bool cm = !(r->faults & F_RESETS) && (r->cm_open || sim_chance(&r->rng, .5));
 		const unsigned active = sim_below(&r->rng, 2);
 
 		for (unsigned j = 0; j < 2; j++) {

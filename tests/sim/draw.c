@@ -86,7 +86,7 @@ void sim_draw_qps(struct run *r)
 	                        ? QPS_MAX
 	                        : 4);
 	r->zero_psn |= r->faults & F_RESETS;
-	if (r->faults & F_WORKERS) /* CM names random PSNs */
+	if (r->faults & F_WORKERS && !(r->faults & F_RESETS)) /* CM names random PSNs */
 		r->zero_psn = false;
 	if (r->faults & (F_NIC | F_CAUSAL))
 		r->qps = 1 + (r->faults & F_CAUSAL ? 1 : 0) + sim_below(g, 4);

@@ -201,12 +201,8 @@ static uint64_t complete_faults(uint64_t faults)
 	/* Where so much is lost, hosts that give up soon do. */
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE | F_STANDBY))
 		faults &= ~F_DETOUR;
-	/*
-	 * Not drawn with workers yet, or not to be had with them. Nobody resets a queue pair in place
-	 * that CM has set up.
-	 */
-	if (faults & F_WORKERS)
-		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CROSS | F_CAUSAL | F_RATES | F_HOSTILE | F_RESETS);
+	if (faults & F_WORKERS) /* the reasons: docs/simulator.md, "Tenth worlds" */
+		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CROSS | F_CAUSAL | F_RATES | F_HOSTILE);
 	if (faults & F_WORKERS && faults & F_NIC && faults & F_REUSE) /* gateways cannot tell them apart */
 		faults |= F_CM;
 	if (!(faults & F_STANDBY))

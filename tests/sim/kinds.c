@@ -108,7 +108,7 @@ static const uint64_t worker_kinds_more[] = {0, F_NIC, F_DRAIN, F_MOVES, F_TENAN
     F_NIC | F_RNR, F_REUSE, F_DRAIN | F_DRAIN_CUT, F_NIC | F_OUTAGE | F_TOLD, F_LAN_LOSS | F_MOVES,
     F_POOL | F_MASS, F_TENANTS | F_CHANGES | F_REUSE, F_NIC | F_REUSE, F_DRAIN | F_TENANTS,
     F_CM | F_NIC | F_RNR, F_BOUNDS | F_LAN_LOSS, F_PAUSE, F_NIC | F_CRASH_FAR, F_PATHS, F_MACHINE | F_DRAIN,
-    F_CM | F_MOVES, F_HEAP};
+    F_CM | F_MOVES, F_HEAP, F_RESET, F_RESET_ALL, F_RESET | F_LAN_LOSS};
 
 /* Allocations fail */
 static const uint64_t heap_kinds[] = {0, F_CRASH_FAR, F_MASS, F_CRASH_NEAR, F_REUSE, F_STANDBY, F_LAN_LOSS,
