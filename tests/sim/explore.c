@@ -202,7 +202,7 @@ static uint64_t complete_faults(uint64_t faults)
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE | F_STANDBY))
 		faults &= ~F_DETOUR;
 	if (faults & F_WORKERS) /* the reasons: docs/simulator.md, "Tenth worlds" */
-		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CROSS | F_CAUSAL | F_RATES | F_HOSTILE);
+		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CROSS | F_CAUSAL | F_HOSTILE);
 	if (faults & F_WORKERS && faults & F_NIC && faults & F_REUSE) /* gateways cannot tell them apart */
 		faults |= F_CM;
 	if (!(faults & F_STANDBY))
