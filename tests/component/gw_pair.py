@@ -121,7 +121,7 @@ class Member(lab.Gateway):
 
     def info(self):
         """/v1/standby, {} while it does not answer."""
-        r = subprocess.run((os.path.join(drain.BIN, "roceway"), "--socket", self.sock, "--json", "standby"), capture_output=True, text=True)
+        r = subprocess.run((os.path.join(drain.BIN, "roceway"), "--socket", self.sock, "--json", "standby"), capture_output=True, text=True, timeout=60)
         return json.loads(r.stdout)["standby"] if not r.returncode else {}
 
     def until(self, *states):

@@ -73,7 +73,7 @@ class Relay:
             return f.read()
 
     def ask(self, *words):
-        return json.loads(subprocess.run((CLI, "--socket", self.sock, "--json", *words), capture_output=True, text=True, check=True).stdout)
+        return json.loads(subprocess.run((CLI, "--socket", self.sock, "--json", *words), capture_output=True, text=True, check=True, timeout=lab.READY).stdout)
 
     def counter(self, name):
         return sum(c["value"] for c in self.ask("counters", "--all")["counters"] if c["name"] == name)
@@ -198,7 +198,7 @@ def check_segments(relay, ids):
         assert (host["segment"], middle["segment"], far["segment"]) == ("host", "tunnel", "far host"), links[link]
         assert host["state"] in ("paired", "idle") and middle["state"] == "up" and middle["tunnel"] == "r2", links[link]
         assert 0.005 < middle["rtt_seconds"] and middle["lost"] > 0, middle
-    text = subprocess.run((CLI, "--socket", relay.sock, "links", "--segments"), capture_output=True, text=True, check=True).stdout
+    text = subprocess.run((CLI, "--socket", relay.sock, "links", "--segments"), capture_output=True, text=True, check=True, timeout=lab.READY).stdout
     assert text.count(" far host 10.") >= QPS and max(map(len, text.splitlines())) <= 100, text
 
 

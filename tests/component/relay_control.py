@@ -80,7 +80,7 @@ class Relay:
             return f"r{self.i + 1}: {f.read()[-2500:]}"
 
     def ask(self, *words):
-        return json.loads(subprocess.run((CLI, "--socket", self.sock, "--json", *words), capture_output=True, text=True, check=True).stdout)
+        return json.loads(subprocess.run((CLI, "--socket", self.sock, "--json", *words), capture_output=True, text=True, check=True, timeout=60).stdout)
 
     def kill(self):
         self.proc.kill()
