@@ -19,12 +19,16 @@
 #include "gateway/gw.h"
 #include "gateway/port/neigh.h"
 
+/* Each takes a socket full of events. */
+#define DRAINS_MAX 64
+
 struct gw_netlink {
 	struct gw_app *app;
 	struct nl_cache_mngr *mngr;
 	struct nl_cache *neighs, *routes; /* owned by the manager */
 	struct nl_sock *ask;
 	bool changed, full_said, routes_said;
+	bool lost; /* events were lost, and the tables could not be read again yet */
 	struct gw_route route[GW_ROUTES_MAX];
 };
 
@@ -169,23 +173,6 @@ static void on_change(struct nl_cache *c, struct nl_object *o, int action, void 
 	((struct gw_netlink *)arg)->changed = true;
 }
 
-void gw_netlink_ready(struct gw_netlink *n)
-{
-	int rc = nl_cache_mngr_data_ready(n->mngr);
-
-	if (rc < 0) { /* events were lost: read both tables again */
-		gw_log(GW_LOG_NOTICE, "neigh", "netlink: %s: reading the tables again", nl_geterror(rc));
-		nl_cache_refill(n->ask, n->neighs);
-		nl_cache_refill(n->ask, n->routes);
-		n->changed = true;
-	}
-	if (n->changed)
-		tables_read(n);
-	n->changed = false;
-}
-
-/* --- requests -------------------------------------------------------------------------------- */
-
 /* Errors arrive although no acknowledgement is requested; none needs a reaction. */
 static void answers_discard(struct gw_netlink *n)
 {
@@ -194,6 +181,44 @@ static void answers_discard(struct gw_netlink *n)
 	while (recv(nl_socket_get_fd(n->ask), junk, sizeof(junk), MSG_DONTWAIT) > 0)
 		;
 }
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+/*
+ * Events were lost: reads both tables again. The kernel reports the loss once, and drops further
+ * events in silence until the socket is empty; so what is left in it is taken first.
+ */
+static void tables_refill(struct gw_netlink *n)
+{
+	int rc;
+
+	for (unsigned i = 0; nl_cache_mngr_data_ready(n->mngr) < 0 && i < DRAINS_MAX; i++)
+		;
+	answers_discard(n);
+	rc = nl_cache_refill(n->ask, n->neighs);
+	if (rc >= 0)
+		rc = nl_cache_refill(n->ask, n->routes);
+	n->lost = rc < 0;
+	n->changed = true;
+	if (n->lost)
+		gw_log(GW_LOG_WARNING, "neigh",
+		    "netlink: %s: the tables cannot be read, they stay as they were", nl_geterror(rc));
+}
+
+void gw_netlink_ready(struct gw_netlink *n)
+{
+	int rc = nl_cache_mngr_data_ready(n->mngr);
+
+	if (rc < 0) {
+		gw_log(GW_LOG_NOTICE, "neigh", "netlink: %s: reading the tables again", nl_geterror(rc));
+		tables_refill(n);
+	}
+	if (n->changed && !n->lost)
+		tables_read(n);
+	n->changed = false;
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
 
 /* state 0: as if the kernel had a packet for the address. mac: of the entry, or NULL. */
 static void neigh_ask(
@@ -276,6 +301,10 @@ void gw_netlink_refresh(struct gw_netlink *n)
 {
 	struct gw_neigh *g = n->app->neigh;
 
+	if (n->lost) {
+		tables_refill(n);
+		gw_netlink_ready(n);
+	}
 	for (unsigned i = 0; i < GW_NEIGH_MAX; i++) {
 		struct gw_nb *b = &g->nb[i];
 

@@ -23,8 +23,10 @@ void gw_netlink_probe(struct gw_netlink *n, uint16_t port, const struct rwy_ip *
  * that no port but the pair's leads to, and for one that has this MAC address already.
  */
 void gw_netlink_learn(struct gw_netlink *n, const struct rwy_ip *addr, const uint8_t mac[6]);
-/* Called every few seconds: marks the entries that workers use, and has stale ones of them
- * confirmed. */
+/*
+ * Called every few seconds: marks the entries that workers use, and has stale ones of them
+ * confirmed. Reads the kernel's tables again where that failed after events were lost.
+ */
 void gw_netlink_refresh(struct gw_netlink *n);
 
 #endif

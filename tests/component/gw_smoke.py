@@ -556,13 +556,39 @@ def roceway(folder, *words, code=0):
     return r.stdout if not code else r.stderr
 
 
+def batch(word, nets):
+    text = "".join("route %s 198.18.%d.%d/32 dev rwy-lan\n" % (word, i // 256, i % 256) for i in nets)
+    subprocess.run(("ip", "-n", GA, "-batch", "-"), input=text, text=True, check=True)
+
+
+def test_routes_come_faster_than_they_are_read(folder):
+    """Events are lost, also while the tables are read again: each time the gateway knows all routes afterwards."""
+    g = Gateway(folder, "a")
+    try:
+        g.start()
+        g.wait(" ready")
+        for n in range(1, 6):
+            g.proc.send_signal(signal.SIGSTOP)
+            batch("add", range(500))
+            more = threading.Thread(target=batch, args=("add", range(500, 1100)))
+            more.start()
+            time.sleep(0.003 * n)
+            g.proc.send_signal(signal.SIGCONT)
+            more.join()
+            end = time.monotonic() + READY
+            while g.text().count("more than 1024 routes") < n:
+                assert time.monotonic() < end, (n, g.text())
+                time.sleep(0.02)
+            batch("del", range(1100))
+            time.sleep(0.5)
+        assert "reading the tables again" in g.text()
+    finally:
+        g.kill()
+
+
 def test_too_many_routes(folder):
     """Routes that do not fit the table are told of, once until they fit."""
     g = Gateway(folder, "a")
-
-    def batch(word, nets):
-        text = "".join("route %s 198.18.%d.%d/32 dev rwy-lan\n" % (word, i // 256, i % 256) for i in nets)
-        subprocess.run(("ip", "-n", GA, "-batch", "-"), input=text, text=True, check=True)
 
     def told():
         return g.text().count("error neigh: more than 1024 routes by its interfaces: the others are not used")
@@ -654,7 +680,7 @@ def test_reload(folder):
 
 
 def main():
-    tests = [test_command_line, test_full_journal, test_start_failures, test_alone, test_tunnel_told, test_too_many_routes, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
+    tests = [test_command_line, test_full_journal, test_start_failures, test_alone, test_tunnel_told, test_routes_come_faster_than_they_are_read, test_too_many_routes, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
              test_pair_vlan, test_pair_priority_tags]
     passed = failed = 0
     try:
