@@ -179,7 +179,8 @@ def check(relays, op):
         assert {e["gateway"]: e["state"] for e in x["ends"]} == {R[0]: "up", R[1]: "lost"}, x
     time.sleep(0.2)
     relays[1].start()
-    until("the links of its life before are gone", lambda: all([e["gateway"] for e in x["ends"]] == [R[0]] for x in op.get("/v1/relay-links")["links"]))
+    until("its links are there again", lambda: len(whole()) == QPS and all(e["state"] == "up" for x in whole() for e in x["ends"]))
+    assert {x["link"] for x in whole()} == own[0]
     until("back", lambda: redirects(op) == {"10.2.0.0/24": [(R[0], LAN[0], 4795, "up")]})
 
 
