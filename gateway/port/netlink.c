@@ -168,6 +168,8 @@ static void tables_read(struct gw_netlink *n)
 		gw_log(GW_LOG_ERROR, "neigh", "no memory for a new next-hop table: the old one stays");
 }
 
+/* --- events ---------------------------------------------------------------------------------- */
+
 static void on_change(struct nl_cache *c, struct nl_object *o, int action, void *arg)
 {
 	((struct gw_netlink *)arg)->changed = true;
@@ -181,8 +183,6 @@ static void answers_discard(struct gw_netlink *n)
 	while (recv(nl_socket_get_fd(n->ask), junk, sizeof(junk), MSG_DONTWAIT) > 0)
 		;
 }
-
-/* --- events ---------------------------------------------------------------------------------- */
 
 /*
  * Events were lost: reads both tables again. The kernel reports the loss once, and drops further
@@ -205,6 +205,13 @@ static void tables_refill(struct gw_netlink *n)
 		    "netlink: %s: the tables cannot be read, they stay as they were", nl_geterror(rc));
 }
 
+static void changes_publish(struct gw_netlink *n)
+{
+	if (n->changed && !n->lost)
+		tables_read(n);
+	n->changed = false;
+}
+
 void gw_netlink_ready(struct gw_netlink *n)
 {
 	int rc = nl_cache_mngr_data_ready(n->mngr);
@@ -213,9 +220,7 @@ void gw_netlink_ready(struct gw_netlink *n)
 		gw_log(GW_LOG_NOTICE, "neigh", "netlink: %s: reading the tables again", nl_geterror(rc));
 		tables_refill(n);
 	}
-	if (n->changed && !n->lost)
-		tables_read(n);
-	n->changed = false;
+	changes_publish(n);
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
@@ -303,7 +308,7 @@ void gw_netlink_refresh(struct gw_netlink *n)
 
 	if (n->lost) {
 		tables_refill(n);
-		gw_netlink_ready(n);
+		changes_publish(n);
 	}
 	for (unsigned i = 0; i < GW_NEIGH_MAX; i++) {
 		struct gw_nb *b = &g->nb[i];

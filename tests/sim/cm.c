@@ -120,7 +120,8 @@ void sim_cm_begin(struct run *r)
 
 /*
  * F_WORKERS: most are set up by CM; the others begin at once. All are, where connections before did
- * not end by CM: their gateways cannot tell them from the next ones. None is that hosts reset in place.
+ * not end by CM: their gateways cannot tell them from the next ones. None is where hosts reset queue
+ * pairs in place: nobody does that to one of CM.
  */
 void sim_cm_begin_some(struct run *r)
 {
