@@ -206,6 +206,7 @@ static uint64_t *refuse_request(
 	case ROCE_RESP_TOO_MANY:
 		return &c->drop_too_many_outstanding;
 	case ROCE_RESP_STALE:
+		eng_reuse_stale(rs, pkt, now);
 		return &c->drop_stale_psn;
 	case ROCE_RESP_FAILED:
 		return &c->drop_after_error;

@@ -346,8 +346,12 @@ bool eng_reuse_ack_in_flight(
 bool eng_reuse_answer_in_flight(
     const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
 /*
- * Packets are dropped until the host was silent for 2 ms. Call only if rs->suppress_until is set.
+ * The caller drops pkt, a request from before the connection's start: a new connection's, but for a
+ * relay's question. What follows it is dropped, too, until the host is silent for 2 ms: an ACK for
+ * that, as if it were a duplicate, would acknowledge pkt as well.
  */
+void eng_reuse_stale(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
+/* Whether the packet that came at `now` is one of these. Call only if rs->suppress_until is set. */
 bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now);
 
 /* --- cnp.c: near source (docs/congestion-control.md) --- */

@@ -303,6 +303,12 @@ bool eng_reuse_answer_in_flight(
 	       rwy_since(r->served_at, now) < wait;
 }
 
+void eng_reuse_stale(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
+{
+	if (!relay_asks(&(struct question){.rs = rs, .pkt = pkt, .verdict = ROCE_RESP_STALE}))
+		rs->suppress_until = now + ACK_IN_FLIGHT;
+}
+
 bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now)
 {
 	if (now >= rs->suppress_until) {

@@ -52,7 +52,7 @@ static const uint64_t nic_kinds[] = {F_NIC, F_NIC | F_RNR, F_NIC | F_LAN_LOSS, F
     F_NIC | F_HOST, F_NIC | F_CRASH_BOTH, F_CM, F_CM | F_OUTAGE, F_CM | F_NIC | F_RNR, F_RESET_ALL,
     F_HOST | F_TOLD, F_IDLE | F_TOLD, F_NIC | F_OUTAGE | F_TOLD, F_POOL, F_HOSTILE | F_TENANTS, F_CAUSAL,
     F_CAUSAL | F_OUTAGE, F_CAUSAL | F_POOL, F_UNCARRIED, F_UNCARRIED | F_NIC | F_TOLD, F_CM | F_CRASH_NEAR,
-    F_CM | F_CRASH_FAR, F_CM | F_IDLE, F_LAN_LOSS | F_RESET};
+    F_CM | F_CRASH_FAR, F_CM | F_IDLE, F_LAN_LOSS | F_RESET, F_LAN_LOSS | F_RESET_ALL};
 
 /* Tunnels of several paths */
 static const uint64_t path_kinds[] = {0, F_NIC, F_CRASH_FAR, F_CRASH_NEAR, F_LAN_LOSS, F_REUSE, F_OUTAGE,

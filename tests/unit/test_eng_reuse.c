@@ -204,6 +204,39 @@ static void test_first_of_a_message_lost(void **state)
 	assert_int_equal(site[0].of[0].acks, acks);
 }
 
+/*
+ * The gateway knows the first connection from PSN 23 on, and its last request is in custody. The
+ * second one begins at PSN 0 with a long WRITE: what follows the packets from before PSN 23 is no
+ * duplicate, so it has no ACK until the host sends again after a pause.
+ */
+static void test_before_the_start_with_custody(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_WRITE_FIRST,
+	    .dqpn = QPN_B,
+	    .va = 0x1000,
+	    .len = 40 * 256,
+	    .ack_req = true,
+	    .payload_len = 256,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+	unsigned acks;
+
+	for (roce_psn psn = 23; psn < 29; psn++) {
+		request(psn, OLD, true);
+		host_b_says(0x1f, psn);
+	}
+	eng_pair_cut(true);
+	request(29, OLD, true);
+	assert_int_equal(site[0].of[0].ack_psn, 29);
+	acks = site[0].of[0].acks;
+	for (m.psn = 0; m.psn < 30; m.psn++, m.opcode = ROCE_RC_WRITE_MIDDLE)
+		eng_host_sends(0, &m, 0);
+	eng_pair_run(100 * RWY_MS);
+	assert_int_equal(site[0].of[0].acks, acks);
+	request(29, OLD, true); /* after the pause: a repeat of the first connection has its ACK */
+	assert_int_equal(site[0].of[0].acks, acks + 1);
+}
+
 /* READs of the first connection are answered; one of the second with another address is not. */
 static void test_reset_read(void **state)
 {
@@ -442,9 +475,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_reset_with_custody), TEST(test_reset_after_a_pause),
 	    TEST(test_reset_before_the_first), TEST(test_reset_at_once), TEST(test_reset_first_lost),
-	    TEST(test_first_of_a_message_lost), TEST(test_reset_read), TEST(test_refused),
-	    TEST(test_read_left_out), TEST(test_repeated), TEST(test_a_question),
-	    TEST(test_failed_without_a_qpn), TEST(test_failed_read_without_a_qpn)};
+	    TEST(test_first_of_a_message_lost), TEST(test_before_the_start_with_custody),
+	    TEST(test_reset_read), TEST(test_refused), TEST(test_read_left_out), TEST(test_repeated),
+	    TEST(test_a_question), TEST(test_failed_without_a_qpn), TEST(test_failed_read_without_a_qpn)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
