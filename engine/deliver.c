@@ -143,7 +143,7 @@ void eng_requester_first_message(struct eng_requester *rq, struct rwy_buf *b, rw
 {
 	struct roce_pkt pkt;
 
-	if (b->kind == RWY_BUF_CTRL && eng_requester_resume(rq, b, now)) {
+	if (eng_requester_resume(rq, b, now)) {
 		rwy_buf_free(&rq->side.e->bufs, b);
 		return;
 	}
@@ -152,6 +152,7 @@ void eng_requester_first_message(struct eng_requester *rq, struct rwy_buf *b, rw
 		return;
 	}
 	rq->flow = ENG_FLOW_OPEN;
+	rq->owes_pair = false; /* the host's response shows who its peer is */
 	continue_or_probe(rq, &pkt, b->seq, now);
 	queue_request(rq, &pkt, b, now);
 }

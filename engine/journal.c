@@ -111,9 +111,15 @@ void eng_journal_note(struct eng_responder *rs)
 	rs->journal->lqpn = rs->local_qpn;
 	rs->journal->vni = rs->side.tenant->cfg.vni; /* may have changed */
 	rs->journal->pmtu = (uint16_t)rs->resp.pmtu;
-	rs->journal->failed = roce_resp_error_unsaid(&rs->resp);
+	rs->journal->failed = roce_resp_error_unsaid(&rs->resp) ? ENG_JOURNAL_OVER : ENG_JOURNAL_GOES_ON;
 	atomic_store_explicit(&rs->journal->acked, acked, memory_order_relaxed);
 	atomic_store_explicit(&rs->journal->used, 1, memory_order_release);
+}
+
+void eng_journal_lost(struct eng_responder *rs, bool lost)
+{
+	if (rs->journal && rs->journal->failed)
+		rs->journal->failed = lost ? ENG_JOURNAL_LOST : ENG_JOURNAL_OVER;
 }
 
 void eng_journal_release(struct eng *e, struct eng_journal_entry *j)

@@ -19,6 +19,12 @@
 
 #include "rwy/ip.h"
 
+enum eng_journal_failed {
+	ENG_JOURNAL_GOES_ON,
+	ENG_JOURNAL_OVER, /* the connection is over, and the host's next request gets the error */
+	ENG_JOURNAL_LOST, /* the same, and it has ACKs for what is lost: it is told at once */
+};
+
 struct eng_journal_entry {
 	_Atomic uint32_t used;    /* 0: free. Written last when taken, first when released */
 	_Atomic uint32_t acked;   /* the host has ACKs for everything before this PSN */
@@ -28,7 +34,7 @@ struct eng_journal_entry {
 	uint8_t rnr_retry, retry; /* of the host's QP; 255: not known */
 	uint32_t vni;             /* of the tenant; 0: plain LAN */
 	uint8_t ack_timeout;      /* of the host's QP, one more than CM's; 0: not known */
-	uint8_t failed;           /* the connection is over, and the host does not know it yet */
+	uint8_t failed;           /* enum eng_journal_failed */
 	uint8_t reserved[6];
 	struct rwy_ip src, dst; /* of the host's requests */
 };

@@ -178,16 +178,32 @@ static void confirm_resume(struct eng_requester *rq, rwy_time now)
 	eng_requester_report(rq, now);
 }
 
+static bool is_resume(const struct rwy_buf *b, struct eng_ctrl *c)
+{
+	return b->kind == RWY_BUF_CTRL && eng_ctrl_decode(c, b->data, b->len) && c->type == ENG_CTRL_RESUME;
+}
+
+bool eng_requester_is_resume(const struct rwy_buf *b)
+{
+	struct eng_ctrl c;
+
+	return is_resume(b, &c);
+}
+
 bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
 {
 	struct eng_ctrl c;
 	roce_psn promised;
 
-	if (!eng_ctrl_decode(&c, b->data, b->len) || c.type != ENG_CTRL_RESUME ||
-	    (c.qpn != rq->remote_qpn && !rq->owes_pair))
+	if (!is_resume(b, &c) || (c.qpn != rq->remote_qpn && !rq->owes_pair))
 		return false;
 	eng_record_side(&rq->side,
 	    &(struct eng_record){.kind = ENG_REC_RECEIVED, .to = c.type, .psn = c.psn & ROCE_PSN_MASK}, now);
+	/* The host is being told that its own requests are lost. Then FAIL answers. */
+	if (eng_requester_tells(rq) && rq->end == ENG_END_UNDELIVERED) {
+		rq->flow = ENG_FLOW_OPEN;
+		return true;
+	}
 	promised = rq->promised = c.psn;
 	rq->resume_seq = b->seq;
 	rq->flow = ENG_FLOW_OPEN;

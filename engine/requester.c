@@ -293,6 +293,7 @@ void eng_requester_start_cm(
 		rq->flow = ENG_FLOW_NONE;
 	}
 	rq->remote_qpn = rqpn;
+	rq->owes_pair = false;
 	eng_reservation_outdated(&rq->side);
 	rq->side.learned = ENG_BY_CM;
 	rq->cold.close_at = RWY_NEVER;
@@ -327,9 +328,7 @@ void eng_requester_open(
 	if (rq->incarnation != o->incarnation && (rq->requests || rq->flow == ENG_FLOW_LEFT) &&
 	    !eng_requester_locating(rq) && !eng_requester_ends(rq))
 		forget_requests(rq);
-	if (rq->incarnation != o->incarnation)
-		eng_requester_connected_anew(rq);
-	else if (rq->side.state == ENG_Q_RUNNING && holds_too_much(rq))
+	if (rq->incarnation == o->incarnation && rq->side.state == ENG_Q_RUNNING && holds_too_much(rq))
 		eng_requester_fail(
 		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 	if (rq->requests)

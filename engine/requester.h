@@ -150,9 +150,11 @@ void eng_requester_flush(struct eng_requester *rq, rwy_time now);
 uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now);
 
 /* --- recover.c: after a restart of the near gateway --- */
+/* b, the first message of a flow, is RESUME: the near gateway restarted, the connection did not. */
+bool eng_requester_is_resume(const struct rwy_buf *b);
 /*
- * RESUME came as the first message of the flow: is a request lost that the remote host has an ACK
- * for? b stays the caller's. False: it is malformed.
+ * Handles RESUME, the first message of the flow: is a request lost that the remote host has an ACK
+ * for? b stays the caller's. False: it is another message, or malformed.
  */
 bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now);
 /*

@@ -32,6 +32,8 @@ void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time
 	if (rq->flow == ENG_FLOW_DISCARD || rq->flow == ENG_FLOW_MOVED) {
 		eng_requester_discard(rq, b, now);
 	} else if (rq->flow == ENG_FLOW_FIRST) {
+		if (!rq->continued && !eng_requester_is_resume(b))
+			eng_requester_connected_anew(rq);
 		count_event(rq, ENG_QE_FIRST);
 		table[rq->side.state].first(rq, b, now);
 	} else {

@@ -307,6 +307,8 @@ void eng_responder_start_cm(
 void eng_responder_note_loss(struct eng_responder *rs, bool lost)
 {
 	rs->untold = lost && eng_responder_unaware(rs) && rs->cold.close_at == RWY_NEVER;
+	if (rs->untold)
+		eng_journal_lost(rs, true);
 }
 
 void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now)

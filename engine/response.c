@@ -64,12 +64,15 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 	if (e->rps && rq->bytes != before)
 		eng_rp_taken(rq, rq->bytes - before);
 	/* The NAK to the fatal request is sent once and may be lost: silence means the same. */
-	if (rq->side.state == ENG_Q_ENDING && (act->failed || !rq->reqr.q.n))
+	if (rq->side.state == ENG_Q_ENDING && (act->failed || !rq->reqr.q.n)) {
+		if (rq->responder)
+			eng_journal_lost(rq->responder, false);
 		eng_requester_fail(rq, lost_from(rq, rq->reqr.una),
 		    roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS), (enum eng_end)rq->end, now);
-	else if (act->failed)
+	} else if (act->failed) {
 		eng_requester_fail(
 		    rq, lost_from(rq, act->fail_psn), act->fail_syndrome, end_reason(act->end), now);
+	}
 	eng_requester_report(rq, now);
 	eng_dirty(&rq->side);
 }

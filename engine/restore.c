@@ -78,14 +78,17 @@ static bool resume_connection(
 	    .retry = j->retry,
 	    .ack_timeout = j->ack_timeout <= ENG_ACK_TIMEOUT_MAX ? j->ack_timeout : 0};
 	struct eng_responder *rs = make_side(e, k, &was, j->acked & ROCE_PSN_MASK, now);
+	bool lost;
 
 	if (!rs)
 		return false;
 	rs->journal = j;
-	if (!j->failed)
+	if (j->failed == ENG_JOURNAL_GOES_ON)
 		return resume(rs, now);
+	lost = j->failed == ENG_JOURNAL_LOST;
 	eng_responder_fail(
 	    rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_CAUSE_BEFORE, now);
+	eng_responder_note_loss(rs, lost);
 	return true;
 }
 

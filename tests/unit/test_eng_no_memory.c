@@ -320,6 +320,54 @@ static int set_up_first(void **state)
 	return eng_pair_set_up(state);
 }
 
+static int set_up_journal(void **state)
+{
+	eng_pair_tune = eng_pair_with_journal;
+	memset(eng_pair_journal, 0, sizeof(eng_pair_journal));
+	return eng_pair_set_up(state);
+}
+
+/*
+ * The far gateway restarted, and has no memory to pair the two sides of a connection when its flow is
+ * opened. The first request pairs them: nothing is owed any more when the host is asked later.
+ */
+static void test_pair_owed(void **state)
+{
+	const struct rc_mk send_b = {.opcode = ROCE_RC_SEND_ONLY,
+	    .dqpn = QPN_A,
+	    .ack_req = true,
+	    .payload_len = 64,
+	    .src = HOST_B,
+	    .dst = HOST_A};
+	const struct eng_key k = eng_key_of_a();
+	const struct eng_requester *rq;
+	unsigned owed = 0;
+
+	send_of(&send_a, 0);
+	eng_pair_run(20 * RWY_MS);
+	send_of(&ack_b, 0);
+	send_of(&send_b, 0);
+	eng_pair_run(20 * RWY_MS);
+	for (roce_psn psn = 1; psn < 8; psn++) {
+		eng_pair_restart(1);
+		eng_pair_run(RWY_SEC);
+		no_memory_after(psn - 1, 1);
+		send_of(&send_a, psn);
+		eng_pair_run(20 * RWY_MS);
+		no_memory_after(0, 0);
+		rq = (const struct eng_requester *)eng_find(site[1].e, &k, true);
+		owed += rq && !rq->responder;
+		send_of(&send_a, psn);
+		eng_pair_run(20 * RWY_MS);
+		send_of(&ack_b, psn);
+		eng_pair_run(20 * RWY_MS);
+		rq = (const struct eng_requester *)eng_find(site[1].e, &k, true);
+		assert_non_null(rq);
+		assert_false(rq->owes_pair);
+	}
+	assert_true(owed > 0);
+}
+
 #define TEST(t, set_up) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
 
 int main(void)
@@ -336,6 +384,7 @@ int main(void)
 	    TEST(test_quiet, eng_pair_set_up),
 	    TEST(test_quiet, set_up_first),
 	    TEST(test_open_again, eng_pair_set_up),
+	    TEST(test_pair_owed, set_up_journal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

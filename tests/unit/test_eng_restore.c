@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of the journal for which there is no memory, or no place, when a gateway starts. */
+/*
+ * Connections of the journal: there is no memory for them, or no place, when a gateway starts; a
+ * gateway starts again while an idle host is told of a loss.
+ */
 #include "tests/lib/eng_two_hosts.h"
+
+static unsigned fatal[2]; /* requests that end the queue pair, by site: no responder accepts their length */
+
+static void heard(struct eng_site *s, const struct roce_pkt *pkt)
+{
+	fatal[s->idx] += pkt->opcode == ROCE_RC_WRITE_ONLY && roce_reth_len(pkt) >= 1u << 31;
+}
 
 static void starved(struct eng_cfg *c)
 {
@@ -12,6 +22,7 @@ static int set_up(void **state)
 {
 	eng_pair_tune = eng_pair_with_journal;
 	memset(eng_pair_journal, 0, sizeof(eng_pair_journal));
+	memset(fatal, 0, sizeof(fatal));
 	return eng_pair_set_up(state);
 }
 
@@ -120,11 +131,92 @@ static void test_restored_when_room(void **state)
 	assert_int_equal(site[0].e->restore_at, RWY_NEVER);
 }
 
+/* Host `from` says so to the other host, and time goes on. */
+static void says(unsigned from, uint8_t opcode, roce_psn psn, uint8_t syndrome)
+{
+	struct rc_mk m = {.opcode = opcode,
+	    .psn = psn,
+	    .dqpn = from ? QPN_A : QPN_B,
+	    .ack_req = true,
+	    .payload_len = opcode == ROCE_RC_SEND_ONLY ? 64 : 0,
+	    .syndrome = syndrome,
+	    .msn = 1,
+	    .src = HOST_A,
+	    .dst = HOST_B};
+
+	if (from)
+		m = (struct rc_mk){m.opcode, .psn = m.psn, .dqpn = m.dqpn, .ack_req = true,
+		    .payload_len = m.payload_len, .syndrome = syndrome, .msn = 1, .src = HOST_B,
+		    .dst = HOST_A};
+	eng_host_sends(from, &m, 0);
+	eng_pair_run(20 * RWY_MS);
+}
+
+#define ACK    roce_aeth_make(ROCE_AETH_ACK, ROCE_CREDITS_NONE)
+#define REFUSE roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS)
+
+/* Both hosts have sent a request, and have an answer. */
+static void connect_both(void)
+{
+	says(0, ROCE_RC_SEND_ONLY, 5, 0);
+	says(1, ROCE_RC_ACK, 5, ACK);
+	says(1, ROCE_RC_SEND_ONLY, 0x100, 0);
+	says(0, ROCE_RC_ACK, 0x100, ACK);
+	site[0].heard = site[1].heard = heard;
+}
+
+/* A request that host A has an ACK for is refused. While A is told, its own gateway starts again. */
+static void test_restarted_while_telling(void **state)
+{
+	connect_both();
+	says(0, ROCE_RC_SEND_ONLY, 6, 0);
+	assert_int_equal(site[0].of[0].ack_psn, 6);
+	says(1, ROCE_RC_ACK, 6, REFUSE);
+	assert_true(fatal[0] > 0);
+	assert_int_equal(eng_pair_journal[0].failed, ENG_JOURNAL_LOST);
+	eng_pair_restart(0);
+	site[0].heard = heard;
+	fatal[0] = 0;
+	eng_pair_run(RWY_SEC);
+	says(0, ROCE_RC_ACK, 0x100, ACK); /* to the question which PSN it expects */
+	assert_true(fatal[0] > 0);
+}
+
+/* It was told before the restart: it is not told again, for another queue pair may have its QPN. */
+static void test_restarted_after_telling(void **state)
+{
+	connect_both();
+	says(0, ROCE_RC_SEND_ONLY, 6, 0);
+	says(1, ROCE_RC_ACK, 6, REFUSE);
+	assert_true(fatal[0] > 0);
+	says(0, ROCE_RC_ACK, 0x101, REFUSE); /* the answer to the request that ends its queue pair */
+	assert_int_equal(eng_pair_journal[0].failed, ENG_JOURNAL_OVER);
+	eng_pair_restart(0);
+	site[0].requests = 0;
+	eng_pair_run(120 * RWY_SEC);
+	assert_int_equal(site[0].requests, 0);
+}
+
+/* A request that host B has an ACK for is refused. While B is told, the gateway of A starts again. */
+static void test_other_restarted_while_telling(void **state)
+{
+	connect_both();
+	says(1, ROCE_RC_SEND_ONLY, 0x101, 0);
+	assert_int_equal(site[1].of[0].ack_psn, 0x101);
+	says(0, ROCE_RC_ACK, 0x101, REFUSE);
+	assert_true(fatal[1] > 0);
+	eng_pair_restart(0);
+	fatal[1] = 0;
+	eng_pair_run(RWY_SEC);
+	assert_true(fatal[1] > 0);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_restored_later), TEST(test_never_restored), TEST(test_restored_when_room)};
+	const struct CMUnitTest tests[] = {TEST(test_restored_later), TEST(test_never_restored),
+	    TEST(test_restored_when_room), TEST(test_restarted_while_telling),
+	    TEST(test_restarted_after_telling), TEST(test_other_restarted_while_telling)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
