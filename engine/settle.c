@@ -126,10 +126,21 @@ static uint64_t owed_before(const struct eng_responder *rs, roce_psn bar)
 	return bytes && bytes < rs->custody ? bytes : rs->custody;
 }
 
+/*
+ * The host has ACKs up to this PSN, or may: a host that is silent since a takeover has those of the
+ * gateway before, whatever the mode allows now.
+ */
+static roce_psn promised(const struct eng_responder *rs)
+{
+	const roce_psn acked = eng_responder_acked(rs);
+
+	return roce_psn_before(rs->resp.allow_psn, acked) ? acked : rs->resp.allow_psn;
+}
+
 static void look_at(struct eng *e, struct eng_responder *rs)
 {
 	struct eng_settle *s = &e->settle;
-	roce_psn bar = rs->resp.allow_psn;
+	roce_psn bar = promised(rs);
 	uint64_t bytes;
 
 	if (s->marking)

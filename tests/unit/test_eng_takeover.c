@@ -216,6 +216,32 @@ static void test_restarts_at_once(void **state)
 	sh_goes_on(7, 3);
 }
 
+/*
+ * The standby settles when it takes over, and acknowledges nothing. It is not settled before what the
+ * gateway before acknowledged is delivered, also to a host that is silent.
+ */
+static void test_settles(void **state)
+{
+	struct eng_settle_info i;
+
+	sh_connect();
+	sp_link(SP_A_TO_B, SP_HELD);
+	sh_quiet = true;
+	sh_request(6);
+	sp_run(SH_SOON);
+	eng_settle_begin(sp_gw[SP_A2].e, sp_now);
+	sh_b.silent = true;
+	sh_active_dies();
+	sh_taken(1);
+	eng_settle_get(sp_gw[SP_A2].e, &i);
+	assert_int_equal(i.flows, 1);
+	assert_int_equal(i.state, ENG_SETTLING);
+	sh_b.silent = false;
+	sp_run(SH_SOON * 10);
+	eng_settle_get(sp_gw[SP_A2].e, &i);
+	assert_int_equal(i.state, ENG_SETTLED);
+}
+
 /* Host B has silence to offer until the connection is given up: host A gets an error. */
 static void test_error_after(void **state)
 {
@@ -394,6 +420,7 @@ int main(void)
 	    CASE(test_not_copied),
 	    CASE(test_idle),
 	    CASE(test_restarts_at_once),
+	    CASE(test_settles),
 	    CASE(test_error_after),
 	    CASE(test_frozen),
 	    CASE(test_frozen_longer),
