@@ -2,8 +2,9 @@
 # The lab's hosts: guests with an address on the LAN and a Soft-RoCE device. A test sends from and
 # to endpoints: a host itself, or its membership in a tenant (tenant.py).
 import ipaddress
+import json
 
-from . import image
+from . import image, proc
 from .guest import Guest
 from .proc import LabError
 
@@ -77,6 +78,30 @@ class Host(Guest, Endpoint):
         WAN."""
         self.run(f"""set -e; ip link set eth0 mtu 1500 up; ip addr add {self.ip4}/24 dev eth0
             ip addr add {self.ip6}/64 dev eth0 nodad; tc qdisc replace dev eth0 root pfifo limit 20000; rdma link add rxe0 type rxe netdev eth0; mkdir -p /tmp/t""")
+
+    def _device_counts(self):
+        """Packets that came out of its device, went into it, and arrived in the guest. A LabError if
+        the cable is out."""
+        tap = json.loads(proc.sh(*proc.ns_argv(self.netns), "ip", "-j", "-s", "link", "show", "dev", self.tap))[0]
+        if "UP" not in tap["flags"]:
+            raise LabError(f"{self.tap} is down")
+        inside = int(self.run("cat /sys/class/net/eth0/statistics/rx_packets").out)
+        return tap["stats64"]["rx"]["packets"], tap["stats64"]["tx"]["packets"], inside
+
+    def device_dead(self):
+        """Whether its network device stands still: pings do not come out of it, or packets that go
+        in do not arrive. Who answers the pings does not matter."""
+        try:
+            before = self._device_counts()
+            self.run(f"ping -c 3 -W 1 {self.gw4}; ip neigh flush dev eth0; ping -c 3 -W 1 {self.gw4}", check=False)
+            out, into, arrived = (b - a for a, b in zip(before, self._device_counts()))
+        except LabError:
+            return False
+        return not out or (into > 0 and not arrived)
+
+    def describe_device(self):
+        """Logs what its network device did."""
+        self.run("ip -s -s link show dev eth0; ip neigh; tc -s qdisc show dev eth0; grep virtio /proc/interrupts; dmesg | tail -n 30", check=False)
 
     def modules(self):
         """Loads the modules of kernel clients, once."""

@@ -13,6 +13,10 @@ class LabError(Exception):
     """The lab itself failed: a process did not start, a guest did not answer."""
 
 
+class Unreachable(LabError):
+    """A host does not reach another one, or its gateway."""
+
+
 def _die_with_parent():
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 

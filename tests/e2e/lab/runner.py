@@ -191,7 +191,7 @@ class Runner:
             verdict, why = "failed", f"{type(e).__name__}: {e}" if str(e) else _failed_line(e)
             self.log(traceback.format_exc())
         seconds = time.monotonic() - begin
-        self.hung = self.lab.hung()
+        self.hung = self.lab.hung() if verdict == "failed" else []
         try:
             self.wind_up(test, verdict)
         except LabError as e:
