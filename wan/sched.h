@@ -78,6 +78,12 @@ struct wan_sched {
 	uint64_t vtime;
 };
 
+/* sched_classes.c. wan_class_find: the class with this number, NULL: there is none.
+ * wan_class_need: adds one if there is none; NULL: out of memory. */
+struct wan_class *wan_class_find(const struct wan_sched *s, uint32_t id);
+struct wan_class *wan_class_need(struct wan_sched *s, uint32_t id);
+/* Takes a valid configuration over into the clocks; lists of flows and heaps stay as they are. */
+void wan_class_configure(struct wan_class *c, const struct wan_class_cfg *cfg);
 void wan_sched_init(struct wan_sched *s);
 void wan_sched_fini(struct wan_sched *s);
 /* Lists f, which has data to send and is not listed. */
