@@ -81,6 +81,13 @@ static void heap_moved(struct wan_sched *s, struct wan_class *c, enum wan_heap_k
 		sift(heap_of(s, c, k), c->place[k] - 1, k);
 }
 
+/* The guarantee's clock was set. */
+static void guarantee_moved(struct wan_sched *s, struct wan_class *c)
+{
+	c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
+	heap_moved(s, c, WAN_HEAP_GUARANTEE);
+}
+
 /* --- classes ---------------------------------------------------------------------------------- */
 /* Most that a class's key is ahead of vtime: after a turn, whose last datagram may exceed it. */
 static uint64_t ahead_max(const struct wan_class *c)
@@ -252,8 +259,7 @@ static struct wan_class *due_of(struct wan_sched *s, struct wan_heap *h, rwy_tim
 		c->fresh = false;
 		if (c->guarantee.at + lag < now) {
 			c->guarantee.at = now - lag;
-			c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
-			heap_moved(s, c, WAN_HEAP_GUARANTEE);
+			guarantee_moved(s, c);
 			continue;
 		}
 		return c->guarantee.at <= now ? c : NULL;
@@ -297,6 +303,7 @@ struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now)
 	struct wan_txflow *f;
 	struct wan_class *c;
 
+	s->now = now;
 	if (s->heap[WAN_HEAP_PARKED].n)
 		unpark(s, now);
 	while ((c = next_class(s, now))) {
@@ -317,8 +324,21 @@ struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now)
 static void pay_guarantee(struct wan_sched *s, struct wan_class *c, uint32_t bytes)
 {
 	rwy_pace_sent(&c->guarantee, bytes);
-	c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
-	heap_moved(s, c, WAN_HEAP_GUARANTEE);
+	guarantee_moved(s, c);
+}
+
+/*
+ * The parent's guarantee pays for its reservation, but not ahead by more than its lag: where
+ * reservations have more than their tenant, it would else be without its guarantee for long after
+ * them. What the tenant itself sends stays paid in full, so it never gets more than its guarantee.
+ */
+static void pay_for_child(struct wan_sched *s, struct wan_class *parent, uint32_t bytes)
+{
+	const rwy_time had = parent->guarantee.at, most = rwy_time_max(had, s->now + parent->lag);
+
+	rwy_pace_sent(&parent->guarantee, bytes);
+	parent->guarantee.at = rwy_time_min(parent->guarantee.at, most);
+	guarantee_moved(s, parent);
 }
 
 void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
@@ -336,7 +356,7 @@ void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
 		if (c->parent->limit.ns_fp)
 			rwy_pace_sent(&c->parent->limit, bytes);
 		if (c->parent->guarantee.ns_fp && s->by_guarantee)
-			pay_guarantee(s, c->parent, bytes);
+			pay_for_child(s, c->parent, bytes);
 	}
 	if (s->by_guarantee) {
 		c->sent_guaranteed += bytes;

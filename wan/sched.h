@@ -11,7 +11,8 @@
  *
  * The hierarchy has two levels and is in the clocks, not in the heaps: a reservation competes like
  * a tenant, and each byte that it sends also moves its tenant's clocks. So a tenant with
- * reservations gets no more than its limit, and its guarantee pays for its reservations first.
+ * reservations gets no more than its limit, and its guarantee pays for its reservations first; it
+ * owes them nothing later, where they have more than it.
  *
  * Only first transmissions count, in bytes on the wire. The path bears the cost of retransmissions,
  * which go first, one class after the other (struct wan_againq).
@@ -69,6 +70,7 @@ struct wan_sched {
 	struct wan_class *one[WAN_HEAPS]; /* the heaps' memory while only class 0 exists */
 	struct wan_class *serving;        /* class whose turn it is */
 	bool by_guarantee;                /* the class was chosen for its guarantee */
+	rwy_time now;                     /* of that choice */
 	/* flows with data to send that are not bulk: they go on when bulk flows have no credit */
 	struct wan_txflow *ahead_head, *ahead_tail;
 	rwy_time ahead_at; /* until then limits stop all that could go ahead; 0: they do not */

@@ -257,6 +257,56 @@ static void test_parent(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
+/*
+ * A reservation above its tenant's guarantee uses that up while it sends, and owes nothing later:
+ * the tenant's guarantee is there again at once, and is never more than it was.
+ */
+static void test_debt(void **state)
+{
+	struct wan_pair p;
+	double s[2];
+
+	start(&p, 60, 400);
+	set(&p, 1, RATE / 10, 0, 1);
+	set(&p, 0, 0, 0, 1000);
+	set_part(&p, RESERVED + 9, RATE / 10 * 8, 1);
+	for (unsigned round = 0; round < 4; round++) {
+		for (uint32_t i = 0; i < 30; i++)
+			wan_tx_class(out(&p, i)->tx, i % 3 == 2 ? RESERVED + 9 : i % 3);
+		wan_pair_run(&p, p.now + 20 * RWY_MS);
+		shares(&p, 2, 300 * RWY_MS, s);
+		near(s[1], 0, 0.005);
+		near(s[0], 0.2, 0.01);
+		for (uint32_t i = 2; i < 30; i += 3)
+			wan_tx_class(out(&p, i)->tx, 0);
+		wan_pair_run(&p, p.now + 20 * RWY_MS);
+		shares(&p, 2, 100 * RWY_MS, s);
+		near(s[1], 0.1, 0.005);
+	}
+	assert_true(wan_pair_finish(&p));
+}
+
+/* A reservation does not take off what its tenant owes: a datagram of this slow tenant takes longer
+ * than it may catch up with. */
+static void test_slow_parent(void **state)
+{
+	const uint64_t slow = 20000, seconds = 3;
+	struct wan_class_stats st;
+	struct wan_pair p;
+
+	start(&p, 4, 400);
+	set(&p, 1, slow, 0, 1);
+	set_part(&p, RESERVED, slow * 3 / 2, 1);
+	wan_tx_class(out(&p, 0)->tx, 1);
+	wan_tx_class(out(&p, 1)->tx, RESERVED);
+	wan_pair_run(&p, p.now + seconds * RWY_SEC);
+	wan_class_stats(p.end[0].t, 1, &st);
+	assert_true(st.sent_guaranteed > 0);
+	assert_true(st.sent_guaranteed <= slow * seconds + slow / 10 + 2 * LEN);
+	assert_true(sent(&p, RESERVED) > slow * seconds * 4 / 3);
+	assert_true(wan_pair_finish(&p));
+}
+
 /* What a datagram tells of its class: the parent's number, since that is the tenant's, and the DSCP
  * of the class itself. */
 static void test_told(void **state)
@@ -386,6 +436,8 @@ int main(void)
 	    cmocka_unit_test(test_lag),
 	    cmocka_unit_test(test_priority),
 	    cmocka_unit_test(test_parent),
+	    cmocka_unit_test(test_debt),
+	    cmocka_unit_test(test_slow_parent),
 	    cmocka_unit_test(test_told),
 	    cmocka_unit_test(test_latency),
 	    cmocka_unit_test(test_lost),
