@@ -103,7 +103,7 @@ static void put_credit(struct wan_tunnel *t, struct wan_out *o)
 	rwy_put32(o->at + 1, t->cfg.rx_window);
 	rwy_put64(o->at + 5, t->cfg.rx_bytes);
 	o->at += WAN_CREDIT_LEN;
-	note(t, o, WAN_LOG_CREDIT, 0, 0);
+	note(t, o, WAN_LOG_CREDIT, 0, t->credit_no);
 }
 
 static void put_rate(struct wan_tunnel *t, struct wan_out *o)
@@ -198,6 +198,8 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 				t->rx[WAN_SLOT(l->id)].reset_told = true;
 			break;
 		case WAN_LOG_CREDIT:
+			/* an earlier one may have come behind the newest, which is sent again */
+			t->credit_dirty |= l->count != t->credit_no;
 			break;
 		}
 	}

@@ -399,6 +399,25 @@ static inline bool wan_pace_ok(const struct wan_pace *c, rwy_time now)
  * too late to keep up the rate although data waited. */
 bool wan_pace_catch_up(struct wan_pace *c, rwy_time now);
 
+/* alive.c: whether a path answers */
+void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now);
+/* It is usable, and tried gently, with so many datagrams in flight at first. */
+#define WAN_TRY_FIRST 4u
+void wan_path_try(struct wan_path *p, rwy_time now);
+/* When it has been asked for so long that it counts as silent; RWY_NEVER: no answer is due. */
+rwy_time wan_path_silent_at(const struct wan_path *p);
+/* Another path works. */
+bool wan_path_another(const struct wan_path *p, rwy_time now);
+/* A datagram that wants an answer was sent; one that was sent at `sent` was answered. acked, lost:
+ * how many datagrams the answer acknowledged, and how many it made count as lost. */
+static inline void wan_path_on_asked(struct wan_path *p, rwy_time now)
+{
+	p->asked_last = now;
+	if (p->asked == RWY_NEVER)
+		p->asked = now;
+}
+void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint32_t lost, rwy_time now);
+
 /* ack.c */
 /* Forgets what was received. */
 void wan_ack_restart(struct wan_path *p);

@@ -307,6 +307,7 @@ void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, 
 		t->window_limit = t->cfg.rx_window;
 	if (t->bytes_limit < rx_bytes)
 		t->bytes_limit = rx_bytes;
+	t->credit_no++;
 	t->credit_dirty = true;
 }
 

@@ -25,7 +25,7 @@
 enum wan_log_kind { WAN_LOG_DELIVERED, WAN_LOG_ABORT, WAN_LOG_RESET, WAN_LOG_CREDIT, WAN_LOG_RATE };
 struct wan_log {
 	uint32_t id;
-	uint32_t count; /* DELIVERED: low bits of the reported count; RATE: its number */
+	uint32_t count; /* DELIVERED: low bits of the reported count; RATE, CREDIT: its number */
 	uint8_t kind;
 };
 
@@ -182,6 +182,7 @@ struct wan_tunnel {
 	uint32_t order_bufs;  /* buffers of order flows in custody */
 	uint64_t bytes_limit; /* the most credit ever advertised: what the peer may use */
 	uint32_t window_limit;
+	uint32_t credit_no; /* of the present credit: what is acknowledged may be an older one */
 	struct wan_rxflow *dirty_head, *dirty_tail;
 	uint32_t dirty_n;
 	rwy_time dirty_at;            /* time when DELIVERED must be sent */
@@ -400,28 +401,10 @@ bool wan_detour_leave(struct wan_tunnel *t, rwy_time now);
 void wan_detour_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_detour_next(const struct wan_tunnel *t);
 
-/* alive.c: whether a path answers */
-void wan_path_enter(struct wan_path *p, enum wan_path_state to, rwy_time now);
-/* It is usable, and tried gently, with so many datagrams in flight at first. */
-#define WAN_TRY_FIRST 4u
-void wan_path_try(struct wan_path *p, rwy_time now);
+/* rest.c */
 /* Several paths: an acknowledgement came; a path fell silent, or a session begins. */
 void wan_rest_on_ack(struct wan_path *p, const struct cc_ack *ack, rwy_time now);
 void wan_rest_gone(struct wan_path *p, rwy_time now);
-/* When it has been asked for so long that it counts as silent; RWY_NEVER: no answer is due. */
-rwy_time wan_path_silent_at(const struct wan_path *p);
-/* Another path works. */
-bool wan_path_another(const struct wan_path *p, rwy_time now);
-/* A datagram that wants an answer was sent; one that was sent at `sent` was answered. acked, lost:
- * how many datagrams the answer acknowledged, and how many it made count as lost. */
-static inline void wan_path_on_asked(struct wan_path *p, rwy_time now)
-{
-	p->asked_last = now;
-	if (p->asked == RWY_NEVER)
-		p->asked = now;
-}
-void wan_path_on_answer(struct wan_path *p, rwy_time sent, uint32_t acked, uint32_t lost, rwy_time now);
-
 /* A path's state or use has changed: finds which spare paths carry. */
 void wan_rest_spare(struct wan_tunnel *t, rwy_time now);
 
