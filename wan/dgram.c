@@ -129,10 +129,18 @@ uint32_t wan_dgram_bufs(const struct wan_tunnel *t)
 	return n;
 }
 
+void wan_dgram_restart(struct wan_tunnel *t)
+{
+	t->dgram_off = t->dgram_frag = 0;
+	for (unsigned i = 0; i < WAN_DGRAM_PARTS; i++) {
+		if (t->part[i].b)
+			rwy_buf_free(&t->cfg.bufs, t->part[i].b);
+		t->part[i].b = NULL;
+	}
+}
+
 void wan_dgram_fini(struct wan_tunnel *t)
 {
 	rwy_bufq_drain(&t->cfg.bufs, &t->dgrams);
-	for (unsigned i = 0; i < WAN_DGRAM_PARTS; i++)
-		if (t->part[i].b)
-			rwy_buf_free(&t->cfg.bufs, t->part[i].b);
+	wan_dgram_restart(t);
 }

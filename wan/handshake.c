@@ -230,6 +230,7 @@ static void hs_restart(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->fec.credit = 0;
 	peer_set(t, w);
 	wan_fec_rx_reset(&t->fec);
+	wan_dgram_restart(t);
 	wan_rx_end_all(t, WAN_CLOSE_PEER_RESET, w->now);
 	wan_tx_restart(t, w->now);
 	report(t, true, w->now);

@@ -330,9 +330,11 @@ bool wan_reasm_add(struct rwy_buf *part, const struct wan_f_data *d, const uint8
 bool wan_reasm_done(const struct rwy_buf *part);
 
 /* dgram.c: best-effort packets. Takes a received frame and its buffer; writes the next packet,
- * false if there is none; frees the queue. */
+ * false if there is none; forgets the parts of packets that the peer's last process sent or got;
+ * frees the queue. */
 void wan_dgram_rx(struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
 bool wan_dgram_put(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+void wan_dgram_restart(struct wan_tunnel *t);
 void wan_dgram_fini(struct wan_tunnel *t);
 uint32_t wan_dgram_bufs(const struct wan_tunnel *t); /* buffers that it holds, both ways */
 

@@ -87,10 +87,61 @@ static void test_credit(void **state)
 	assert_true(wan_pair_finish(&p));
 }
 
+/* A best-effort packet of a process that is gone stays incomplete: its parts do not become a packet
+ * with those of the next process, which numbers its own from 1, too. */
+static void test_parts(void **state)
+{
+	struct held h;
+	struct wan_pair p;
+	struct rwy_buf *b;
+
+	begin(&p);
+	b = wan_pool_get(&p.pool, 2500);
+	memset(b->data, 0xee, b->len);
+	wan_dgram_send(p.end[0].t, b, p.now);
+	take(&p, 0, HELD, &h);
+	assert_int_equal(h.n, 2);
+	h.n = 1; /* the second part is lost */
+	give(&p, 1, &h);
+	assert_int_equal(wan_pair_stats(&p, 1).dgram_bufs, 1);
+	wan_pair_restart(&p, 0);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(p.end[1].restarts_seen, 1);
+	assert_int_equal(wan_pair_stats(&p, 1).dgram_bufs, 0);
+	wan_pair_dgram(&p, 0, 2500);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(p.end[1].dgrams_got, 1);
+	assert_true(wan_pair_finish(&p));
+}
+
+/* A packet of which the dead process had got a part goes to the next one whole. */
+static void test_whole(void **state)
+{
+	struct wan_pair p;
+	struct held h;
+
+	begin(&p);
+	wan_pair_dgram(&p, 0, 2500);
+	take(&p, 0, 1, &h);
+	assert_true(p.end[0].t->dgram_off > 0);
+	wan_pair_restart(&p, 1);
+	for (int from = 1; !p.end[0].restarts_seen; from = !from) { /* HELLOs go first */
+		take(&p, from, 1, &h);
+		give(&p, !from, &h);
+	}
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(p.end[0].restarts_seen, 1);
+	assert_int_equal(p.end[1].dgrams_got, 1);
+	assert_int_equal(wan_pair_stats(&p, 1).dgram_bufs, 0);
+	assert_true(wan_pair_finish(&p));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_credit),
+	    cmocka_unit_test(test_parts),
+	    cmocka_unit_test(test_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
