@@ -260,6 +260,7 @@ $(QUIC_TEST_BIN): $(call obj,$(filter-out %_port.c %_sock.c,$(wildcard gateway/c
 $(QUIC_TEST_BIN): LDFLAGS_ALL += $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls)
 # Allocations fail when the test says so.
 $(BUILD)/tests/unit/test_eng_no_memory: LDFLAGS_ALL += -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
+$(BUILD)/tests/unit/test_wan_stale: LDFLAGS_ALL += -Wl,--wrap=realloc
 # A client without a certificate is made by the test.
 $(BUILD)/tests/unit/test_gw_quic_certificates: LDFLAGS_ALL += -Wl,--wrap=gnutls_certificate_set_x509_key_file
 $(BUILD)/tests/unit/test_gw_rdma: $(call obj,$(addprefix gateway/carrier/rdma_,flow.c seal.c setup.c))

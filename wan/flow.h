@@ -256,8 +256,8 @@ enum wan_accept {
 /* Takes ownership of b. */
 enum wan_accept wan_rx_data(
     struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
-/* ABORT: the flow ends now. */
-void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now);
+/* ABORT: the flow ends now. False: there is no memory to note it; do not acknowledge it. */
+bool wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now);
 /* The peer has the report that `count` buffers (its low 32 bits) are delivered. */
 void wan_rx_confirmed(struct wan_rxflow *f, uint32_t count);
 /* Goes on with flows that had to wait for others. */

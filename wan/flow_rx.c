@@ -134,8 +134,12 @@ static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data 
 	}
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
 
-	if (s->f)
+	if (s->f) {
+		/* A flow that should have ended keeps a later one from its slot. Or the datagram
+		 * is so old that its use seems to be later: that ends no flow that lives. */
+		*again = wan_use_later(use, s->use);
 		return NULL;
+	}
 	if (s->state == WAN_SLOT_ENDED && !wan_use_later(use, s->use)) {
 		if (use == s->use && s->refused)
 			wan_ctl_reset(t, d->flow);
@@ -346,7 +350,7 @@ void wan_rx_reset(struct wan_rxflow *f, rwy_time now)
 		die(f, true);
 }
 
-void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
+bool wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
 {
 	struct wan_rxflow *f = wan_rx_find(t, id);
 
@@ -357,15 +361,16 @@ void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
 		die(f, false);
 		if (tell)
 			t->cfg.ops->rx_close(t->cfg.ctx, user, WAN_CLOSE_BY_SENDER, now);
-		return;
+		return true;
 	}
 	/* The flow is not open yet: the data that opens it may be in flight. */
 	if (!slots_grow(t, WAN_SLOT(id)))
-		return;
+		return false;
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
 
 	if (!s->f && (s->state == WAN_SLOT_NEW || wan_use_later(WAN_USE(id), s->use)))
 		end_slot(t, id, false);
+	return true;
 }
 
 void wan_rx_confirmed(struct wan_rxflow *f, uint32_t low)

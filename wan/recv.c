@@ -86,7 +86,7 @@ static bool frame_flow(struct in *i, uint8_t type, rwy_time now)
 	uint32_t id = rwy_get32(i->at);
 
 	if (type == WAN_F_ABORT)
-		wan_rx_on_abort(i->t, id, now);
+		i->again |= !wan_rx_on_abort(i->t, id, now);
 	else
 		wan_tx_on_reset(i->t, id, now);
 	i->at += WAN_ABORT_LEN - 1;
@@ -107,8 +107,8 @@ static bool frame_data(struct in *i, rwy_time now)
 
 	i->at = i->end;
 	if (d.run) {
-		i->again = (d.bundle ? wan_bundle_rx(i->t, &d, payload, now)
-		                     : wan_run_rx(i->t, &d, payload, now)) == WAN_ACCEPT_RETRY;
+		i->again |= (d.bundle ? wan_bundle_rx(i->t, &d, payload, now)
+		                      : wan_run_rx(i->t, &d, payload, now)) == WAN_ACCEPT_RETRY;
 		return true;
 	}
 	b->data += skip;
@@ -118,7 +118,7 @@ static bool frame_data(struct in *i, rwy_time now)
 	if (d.dgram)
 		wan_dgram_rx(i->t, &d, b, now);
 	else
-		i->again = wan_rx_data(i->t, &d, b, now) == WAN_ACCEPT_RETRY;
+		i->again |= wan_rx_data(i->t, &d, b, now) == WAN_ACCEPT_RETRY;
 	return true;
 }
 
