@@ -276,7 +276,7 @@ const struct conf_key conf_keys[] = {
     {"relay.links_max", CONF_T_INT, 16, 1000000, "16384", C(relay.links_max),
         .text = "Most links, with those that ended in the last minute."},
     {"relay.half_open_max", CONF_T_INT, 1, 1000000, "1024", C(relay.half_open_max),
-        .text = "Most links whose target has not answered yet."},
+        .text = "Most links whose target has not answered yet. One host has three quarters at most."},
     {"relay.host_max", CONF_T_INT, 1, 1000000, "4096", C(relay.host_max),
         .text = "Most open links of one host that asks."},
     {"relay.idle_expiry", CONF_T_DURATION, 60 * RWY_SEC, 30ull * 86400 * RWY_SEC, "24h", C(relay.idle_expiry),

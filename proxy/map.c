@@ -8,6 +8,8 @@
 
 #include "rwy/hash.h"
 
+#define HALF_SHARE 3
+
 static enum proxy_list list_of(enum proxy_state s)
 {
 	switch (s) {
@@ -83,6 +85,7 @@ static void source_take(struct proxy_map *m, struct proxy_link *l)
 	m->source[l->source].used = true;
 	m->source[l->source].ip = *ip;
 	m->source[l->source].links++;
+	m->source[l->source].half += l->state == PROXY_REQ_SEEN;
 }
 
 /* Slots without links stay marked, or others behind them were not found. Frees them at times. */
@@ -107,9 +110,10 @@ static void count_begin(struct proxy_map *m, struct proxy_link *l)
 		m->entry[l->entry]++;
 }
 
-static void count_end(struct proxy_map *m, struct proxy_link *l)
+static void count_end(struct proxy_map *m, const struct proxy_link *l)
 {
 	m->source[l->source].links--;
+	m->source[l->source].half -= l->state == PROXY_REQ_SEEN;
 	if (l->entry < PROXY_ENTRIES_MAX)
 		m->entry[l->entry]--;
 }
@@ -123,15 +127,14 @@ uint32_t proxy_map_of_entry(const struct proxy_map *m, uint32_t entry)
 
 void proxy_map_state(struct proxy_map *m, struct proxy_link *l, enum proxy_state s, rwy_time now)
 {
-	bool was = proxy_map_counted(l);
 	uint32_t i = (uint32_t)(l - m->l);
 
+	if (proxy_map_counted(l))
+		count_end(m, l);
 	list_remove(m, i);
 	list_append(m, i, s);
 	l->touched = now;
-	if (was && !proxy_map_counted(l))
-		count_end(m, l);
-	else if (!was && proxy_map_counted(l))
+	if (proxy_map_counted(l))
 		count_begin(m, l);
 }
 
@@ -168,6 +171,18 @@ struct proxy_link *proxy_map_put(
 	return l;
 }
 
+/*
+ * Threshold: a source may have as many half-open links as HALF_SHARE times those that are free. One
+ * alone gets three of four, and leaves room for the others; a target that does not answer its REQs
+ * keeps nobody else's away. A pair is open at once.
+ */
+static bool half_open_full(const struct proxy_map *m, const struct proxy_source *s, bool pair)
+{
+	const uint32_t n = m->list[PROXY_L_HALF].n, max = m->cfg.half_open_max;
+
+	return !pair && (n >= max || s->half >= HALF_SHARE * (uint64_t)(max - n));
+}
+
 enum proxy_no_link proxy_map_add(
     struct proxy_map *m, const struct proxy_link *tmpl, struct proxy_link **out, rwy_time now)
 {
@@ -175,7 +190,7 @@ enum proxy_no_link proxy_map_add(
 	uint32_t s = source_slot(m, active);
 	struct proxy_link fresh = *tmpl;
 
-	if (m->list[PROXY_L_HALF].n >= m->cfg.half_open_max)
+	if (half_open_full(m, &m->source[s], tmpl->pair))
 		return PROXY_HALF_OPEN_FULL;
 	if (m->source[s].used && m->source[s].links >= m->cfg.source_max)
 		return PROXY_SOURCE_FULL;

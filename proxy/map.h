@@ -91,7 +91,7 @@ static_assert(offsetof(struct proxy_link, out_packets) == PROXY_LINE &&
 
 struct proxy_map_cfg {
 	uint32_t links_max;           /* 1..2^20, closed ones included */
-	uint32_t half_open_max;       /* of them without a REP */
+	uint32_t half_open_max;       /* of them without a REP; 3/4 of it for one active host */
 	uint32_t source_max;          /* open links of one active host */
 	uint32_t qpn_first, qpn_last; /* aliases, 2..0xfffffe */
 	rwy_dur half_open_ttl;        /* since the last message */

@@ -15,6 +15,7 @@ enum proxy_list { PROXY_L_FREE, PROXY_L_HALF, PROXY_L_OPEN, PROXY_L_ENDING, PROX
 struct proxy_source {
 	struct rwy_ip ip;
 	uint32_t links; /* 0: free, or was used */
+	uint32_t half;  /* of them without a REP */
 	bool used;
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "gateway/datapath/resolve.h"
 #include "gateway/datapath/rx.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/setup.h"
@@ -176,7 +177,7 @@ void gw_edge_out_ahead(void *ctx, const struct eng_nexthop *nh)
 }
 
 enum gw_edge_where gw_edge_in(
-    struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act)
+    struct gw_worker *w, const struct gw_port *p, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act)
 {
 	struct gw_edge *g = w->edge;
 	const uint8_t *udp = gw_pkt_udp(m, k);
@@ -196,6 +197,9 @@ enum gw_edge_where gw_edge_in(
 			act->reply_len = 0;
 		return GW_EDGE_DROP;
 	}
+	/* Before a REQ makes a link that nobody could answer. */
+	if (!gw_resolve_source(w, &k->src) && p->conf->source_check)
+		return GW_EDGE_FOREIGN;
 	proxy_edge_in(&g->core, ip, k->ip_len, act, w->now);
 	if (act->verdict == PROXY_DROP)
 		return GW_EDGE_DROP;

@@ -47,13 +47,14 @@ enum gw_edge_where {
 	GW_EDGE_ENGINE, /* k->dst is the remote host now */
 	GW_EDGE_DROP,   /* counted; free it */
 	GW_EDGE_KERNEL, /* no RoCE, or to an address that is no relay's */
+	GW_EDGE_FOREIGN /* not counted: its source address is none of a LAN's */
 };
 /*
- * A packet from the LAN to an address of its port. act->reply goes to its sender, if reply_len is
+ * A packet from the LAN to an address of its port p. act->reply goes to its sender, if reply_len is
  * not 0.
  */
-enum gw_edge_where gw_edge_in(
-    struct gw_worker *w, struct rte_mbuf *m, struct gw_pkt *k, struct proxy_act *act);
+enum gw_edge_where gw_edge_in(struct gw_worker *w, const struct gw_port *p, struct rte_mbuf *m,
+    struct gw_pkt *k, struct proxy_act *act);
 /*
  * An ordinary packet of an open link, from the LAN or to it, is rewritten; gw_edge_in_fast() sets
  * k->dst to the remote host. False: nothing is done, and it is for gw_edge_in() or gw_edge_out().

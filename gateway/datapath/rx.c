@@ -140,7 +140,7 @@ static void from_lan_relay(struct gw_worker *w, struct gw_port *p, struct rte_mb
 		gw_rx_drop(m, &w->c.drop_relay_transit);
 		return;
 	}
-	switch (gw_edge_in(w, m, k, &act)) {
+	switch (gw_edge_in(w, p, m, k, &act)) {
 	case GW_EDGE_ENGINE:
 		break;
 	case GW_EDGE_DROP:
@@ -148,6 +148,9 @@ static void from_lan_relay(struct gw_worker *w, struct gw_port *p, struct rte_mb
 		break;
 	case GW_EDGE_KERNEL:
 		to_kernel(w, m, k->off);
+		return;
+	case GW_EDGE_FOREIGN:
+		gw_rx_drop(m, &w->c.drop_lan_foreign_source);
 		return;
 	}
 	if (act.reply_len)

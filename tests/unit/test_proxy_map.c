@@ -130,7 +130,7 @@ static void limits(void **state)
 	struct proxy_link t = tmpl(1, 1000), *l;
 	struct proxy_map_now n;
 
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 6; i++)
 		add(m, 1, i + 1, 0);
 	assert_int_equal(proxy_map_add(m, &t, &l, 0), PROXY_HALF_OPEN_FULL);
 	for (unsigned i = 0; i < 20; i++) {
@@ -154,6 +154,52 @@ static void limits(void **state)
 	assert_int_equal(n.half_open, 1);
 	assert_int_equal(n.open, 31);
 	assert_int_equal(n.closed, 0);
+	proxy_map_free(m);
+}
+
+static unsigned half_open_all(struct proxy_map *m, struct proxy_link **of, uint32_t comm)
+{
+	struct proxy_link t = tmpl(1, comm);
+	unsigned n = 0;
+
+	while (proxy_map_add(m, &t, &of[n], 0) == PROXY_LINK_OK) {
+		t.comm_a++;
+		n++;
+	}
+	return n;
+}
+
+/* A host whose REQs nobody answers keeps nobody away: no other host, and no pair of its own. */
+static void half_open_of_one_host(void **state)
+{
+	struct proxy_map_cfg c = small();
+	struct proxy_link *l[65], *other[8], *pair, t = tmpl(1, 0);
+	struct proxy_map *m;
+	unsigned got;
+
+	c.links_max = 256;
+	c.half_open_max = 64;
+	c.source_max = 200;
+	m = map_new(&c);
+	got = half_open_all(m, l, 0);
+	assert_in_range(got, c.half_open_max / 2, c.half_open_max - 8);
+	for (unsigned i = 0; i < 8; i++)
+		other[i] = add(m, 2, i + 1, 0);
+	t.pair = true;
+	assert_int_equal(proxy_map_add(m, &t, &pair, 0), PROXY_LINK_OK);
+	proxy_map_state(m, pair, PROXY_ESTABLISHED, 0);
+
+	/* Links that are open, over or gone are not half-open any more; repeated ones are. */
+	for (unsigned i = 0; i < got; i++) {
+		proxy_map_state(m, l[i], PROXY_REQ_SEEN, 1);
+		if (i % 3 == 2)
+			proxy_map_remove(m, l[i]);
+		else
+			proxy_map_state(m, l[i], i % 3 ? PROXY_CLOSED : PROXY_REP_SEEN, 1);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		proxy_map_remove(m, other[i]);
+	assert_int_equal(half_open_all(m, l, 100), got);
 	proxy_map_free(m);
 }
 
@@ -342,6 +388,7 @@ int main(void)
 	    cmocka_unit_test(an_open_link_comes_first),
 	    cmocka_unit_test(aliases_are_unique_and_run_out),
 	    cmocka_unit_test(limits),
+	    cmocka_unit_test(half_open_of_one_host),
 	    cmocka_unit_test(ages),
 	    cmocka_unit_test(unanswered_dreq),
 	    cmocka_unit_test(late_packets_of_a_closed_link),
