@@ -226,7 +226,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(PROXY_LIB) $(EN
 # What the control thread does, over workers without DPDK; of that, the publisher has rte_rcu_qsbr.
 TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) base/log.c $(wildcard tests/lib/gw/*.c))
 # Without file.c, which needs libpcap.
-$(BUILD)/tests/unit/test_analyze $(BUILD)/tests/unit/test_analyze_psn $(BUILD)/tests/fuzz/fuzz_analyze: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c)
+$(filter $(BUILD)/tests/unit/test_analyze%,$(UNIT_BIN)) $(BUILD)/tests/fuzz/fuzz_analyze: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c)
 FUZZ_LIBS_analyze = $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
 $(BUILD)/tests/unit/test_replay $(BUILD)/tests/unit/test_replay_psn $(BUILD)/tests/fuzz/fuzz_replay: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c) $(REPLAY_LIB)
 $(BUILD)/tests/unit/test_replay_cm: $(call obj,tools/replay/live/cm.c $(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c) $(REPLAY_LIB)

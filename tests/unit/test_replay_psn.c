@@ -48,6 +48,11 @@ static void ask(struct line *l, uint8_t opcode, uint64_t psn, uint32_t len)
 	           .payload_len = opcode == ROCE_RC_READ_REQ ? 0 : len});
 }
 
+static void ask_qpn(struct line *l, uint32_t qpn, uint32_t psn)
+{
+	put(l, &(struct rc_mk){.opcode = ROCE_RC_READ_REQ, .psn = psn, .dqpn = qpn, .len = 8});
+}
+
 /* The payload begins with `mark`. */
 static void answer(struct line *l, uint8_t opcode, uint64_t psn, uint32_t len, uint8_t mark)
 {
@@ -232,6 +237,36 @@ static void test_reused_lower(void **state)
 	}
 }
 
+/*
+ * The number of host A's queue pair is used again, with the same PSNs, for another one of host B.
+ * What the first READs were answered is not given to the second ones.
+ */
+static void test_reused_at_one_side(void **state)
+{
+	enum { FIRST = 0x21, SECOND, READS = 50 };
+	struct line l = line_new();
+	const struct rp_side *a;
+
+	for (uint32_t qpn = FIRST; qpn <= SECOND; qpn++)
+		for (uint32_t i = 0; i < READS; i++) {
+			ask_qpn(&l, qpn, i);
+			answer(&l, ROCE_RC_READ_RESP_ONLY, i, 8, (uint8_t)qpn);
+		}
+	assert_int_equal(rp_schedule_end(l.s), 0);
+	assert_int_equal(l.s->conns, 1);
+	a = &l.s->conn[0].side[1];
+	assert_int_equal(l.s->conn[0].side[0].qpn, SECOND);
+	assert_int_equal(a->msgs, READS);
+	assert_int_equal(a->lost.unanswered, 0);
+	for (uint32_t i = 0; i < a->msgs; i++) {
+		struct roce_pkt pkt;
+
+		rp_packet_get(l.s, &a->answer[a->msg[i].answer], &pkt);
+		assert_int_equal(pkt.payload[0], SECOND);
+	}
+	rp_schedule_free(l.s);
+}
+
 static void cm(struct line *l, const uint8_t *mad, bool back)
 {
 	uint8_t frame[ETH_LEN + TP_MAX] = {[12] = 8}, *ip = frame + ETH_LEN;
@@ -318,6 +353,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_reused_lower),
+	    cmocka_unit_test(test_reused_at_one_side),
 	    cmocka_unit_test(test_reused_by_cm),
 	    cmocka_unit_test(test_many),
 	    cmocka_unit_test(test_psns_wrap_twice),

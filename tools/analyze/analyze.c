@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Flows of a capture, by key in a hash table and in the order of their first packet in a list. A
- * response belongs to the flow whose requester it answers: CM says so, or exactly one flow of the
- * reversed addresses has a request outstanding with that PSN.
+ * response belongs to the flow whose requester it answers: CM says so, or PSNs do (pair.c).
  */
 #include "tools/analyze/analyze.h"
 
@@ -14,6 +13,7 @@
 #include "rwy/hash.h"
 #include "tools/analyze/link.h"
 #include "tools/analyze/open.h"
+#include "tools/analyze/pair.h"
 #include "tools/analyze/requester.h"
 
 #define FRAME_MAX    65536
@@ -158,28 +158,6 @@ static struct an_flow *flow_need(struct an *a, const struct an_key *k)
 	return f;
 }
 
-static void pair_set(struct an_flow *x, struct an_flow *y)
-{
-	if (x->peer)
-		x->peer->peer = NULL;
-	if (y->peer)
-		y->peer->peer = NULL;
-	x->peer = y;
-	y->peer = x;
-	an_open_remove(x);
-	an_open_remove(y);
-}
-
-/* The flow that f's responses answer, when exactly one can be it. */
-static struct an_flow *pair(struct an *a, struct an_flow *f, const struct roce_pkt *pkt)
-{
-	struct an_flow *found = an_open_find(a->open, f, pkt->psn);
-
-	if (found)
-		pair_set(found, f);
-	return found;
-}
-
 static struct cm_of *cm_of(struct an *a, uint32_t vni)
 {
 	struct roce_cm_cfg cfg;
@@ -227,7 +205,7 @@ static int take_cm(struct an *a, uint32_t vni, const struct roce_pkt *pkt, rwy_t
 
 	if (!fa || an_requester_again(fa) != 0 || an_requester_again(fb) != 0)
 		return RWY_ENOMEM;
-	pair_set(fa, fb);
+	an_pair_set(fa, fb);
 	fa->pmtu = fb->pmtu = ev.conn.path_mtu;
 	fa->rq->pmtu_known = fb->rq->pmtu_known = ev.conn.path_mtu != 0;
 	fa->cm = fb->cm = (struct an_cm){true, ev.conn.retry_count, ev.conn.ack_timeout, 0, 0};
@@ -258,7 +236,7 @@ static int take_rc(
 		rc = an_request(f, pkt, now);
 		return rc || f->peer ? rc : an_open_follow(a->open, f);
 	}
-	o = f->peer ? f->peer : pair(a, f, pkt);
+	o = an_pair_of(a->head, a->open, f, pkt->psn, now);
 	if (o)
 		an_response(o, pkt, now);
 	else

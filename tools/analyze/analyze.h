@@ -76,7 +76,8 @@ const char *an_phase_text(enum an_phase p);
 	X(cnps, "CNPs to the requester")                                                                     \
 	X(ce_marked, "packets with ECN CE")                                                                  \
 	X(icrc_bad, "packets whose ICRC is wrong")                                                           \
-	X(not_captured, "PSNs that were acknowledged and never seen: the capture lost them")
+	X(not_captured, "PSNs that were acknowledged and never seen: the capture lost them")                 \
+	X(unasked, "responses to PSNs that nobody was seen to send, which are ignored")
 
 struct an_counters {
 #define X(f, s) uint64_t f;
@@ -130,6 +131,13 @@ struct an_cm {
 	uint8_t read_depth;               /* READs and ATOMICs outstanding at most */
 };
 
+/* The responses that travel in a flow; internal (pair.c). */
+struct an_given {
+	rwy_time first, last; /* 0: there was none */
+	roce_psn psn;         /* of the last one */
+	uint32_t odd;         /* in a row that do not fit the peer, or any flow */
+};
+
 struct an_flow {
 	struct an_key key;
 	struct an_cm cm;
@@ -154,6 +162,7 @@ struct an_flow {
 	size_t points;
 	struct an_finding finding[AN_FINDINGS_MAX];
 	unsigned findings;
+	struct an_given given;
 	struct an_requester *rq; /* this and the next two are internal */
 	struct an_open *open;    /* it has requests and no peer: its answers are looked for */
 	void *user;              /* of an_watch()'s callee; NULL in a new flow */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A flow is in the cells of its outstanding PSNs. Cells are of 2^10 PSNs or, for a flow that has
- * more outstanding than 16 of them, of 2^14, 2^18 or 2^22: so it is in 17 at most, and a response
- * looks in 4.
+ * A flow is in the cells of its outstanding PSNs and, until something is acknowledged, of those
+ * before its first one: the capture may have begun behind requests, or lost them. Cells are of 2^10
+ * PSNs or, for a flow that has more than 16 of them, of 2^14, 2^18 or 2^22: so it is in 17 at most,
+ * and a response looks in 4.
  */
 #include "tools/analyze/open.h"
 
@@ -81,10 +82,12 @@ static void leave_all(struct an_open *m)
 /* The cells of what is outstanding, at least one. */
 static uint64_t cells_of(const struct an_requester *q, unsigned shift, uint64_t *high)
 {
-	const uint64_t low = (q->origin + q->una) >> shift;
+	/* One turn of PSNs more, so that nothing is below 0. */
+	const uint64_t origin = (uint64_t)q->origin + ROCE_PSN_MASK + 1;
+	const uint64_t low = (origin + q->una - (q->una ? 0 : ROCE_OUTSTANDING_MAX)) >> shift;
 	const uint64_t end = an_known_end(q) > q->una ? an_known_end(q) : q->una + 1;
 
-	*high = ((q->origin + end - 1) >> shift) + 1;
+	*high = ((origin + end - 1) >> shift) + 1;
 	if (*high - low > PLACES) /* all that there are, with shift SHIFT_HIGH */
 		*high = low + PLACES;
 	return low;
@@ -127,6 +130,7 @@ struct an_flow *an_open_find(const struct an_openings *o, const struct an_flow *
 {
 	const struct an_key *k = &f->key;
 	struct an_flow *found = NULL;
+	bool outstanding = false;
 
 	for (unsigned shift = SHIFT_LOW; shift <= SHIFT_HIGH; shift += SHIFT_STEP) {
 		const uint32_t b = bucket_of(k->vni, &k->dst, &k->src, shift, psn >> shift);
@@ -136,12 +140,13 @@ struct an_flow *an_open_find(const struct an_openings *o, const struct an_flow *
 
 			if (x == f || x == found || x->key.vni != k->vni ||
 			    !rwy_ip_eq(&x->key.src, &k->dst) || !rwy_ip_eq(&x->key.dst, &k->src) ||
-			    !an_answers(x, psn))
+			    !(an_answers(x, psn) || an_asked_before(x, psn)))
 				continue;
 			if (found)
 				return NULL;
 			found = x;
+			outstanding = an_answers(x, psn);
 		}
 	}
-	return found;
+	return outstanding ? found : NULL;
 }

@@ -313,17 +313,17 @@ static int read_mend(struct an_flow *f)
 	return 0;
 }
 
-/*
- * No packet of the same connection has this PSN. A requester goes back to what it has outstanding,
- * which may be READs that were answered at this place; and a gateway asks from 2^16 PSNs before.
- */
+int64_t an_lowest(const struct an_flow *f)
+{
+	const int64_t reads = (int64_t)f->most_reads * f->rq->read_longest;
+
+	return (int64_t)f->rq->una - 2 * (int64_t)ROCE_OUTSTANDING_MAX - reads;
+}
+
+/* No packet of the same connection has this PSN. */
 static bool is_other(const struct an_flow *f, int64_t psn)
 {
-	const struct an_requester *q = f->rq;
-	int64_t reads = (int64_t)f->most_reads * q->read_longest;
-
-	return psn > (int64_t)(an_known_end(q) + ROCE_OUTSTANDING_MAX) ||
-	       psn < (int64_t)q->una - 2 * (int64_t)ROCE_OUTSTANDING_MAX - reads;
+	return psn > (int64_t)(an_known_end(f->rq) + ROCE_OUTSTANDING_MAX) || psn < an_lowest(f);
 }
 
 /* The QPN is used again: another connection, of which nothing is known. */

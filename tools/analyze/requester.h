@@ -109,6 +109,19 @@ void an_response(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now);
 void an_cnp(struct an_flow *f, rwy_time now);
 /* Could a response with this PSN answer a request of f that is outstanding? */
 bool an_answers(const struct an_flow *f, roce_psn psn);
+/*
+ * The lowest PSN, unwrapped, of a packet of the same connection; below 0: before the first one that
+ * was seen. A requester goes back to what it has outstanding, which may be READs that were answered
+ * at this place; and a gateway asks from 2^16 PSNs before.
+ */
+int64_t an_lowest(const struct an_flow *f);
+/* The same as an_answers() of a request that is outstanding or was, down to an_lowest(). */
+bool an_asked(const struct an_flow *f, roce_psn psn);
+/*
+ * Nothing of f is acknowledged, and this PSN is so far before its first one: the capture may have
+ * begun behind that request, or lost it.
+ */
+bool an_asked_before(const struct an_flow *f, roce_psn psn);
 void an_see_payload(struct an_flow *f, const struct roce_pkt *pkt);
 void an_point_add(struct an_flow *f, uint64_t psn, enum an_mark mark, rwy_time now);
 

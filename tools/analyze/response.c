@@ -23,6 +23,25 @@ bool an_answers(const struct an_flow *f, roce_psn psn)
 	return p != UINT64_MAX && p >= q->una && p < an_known_end(q);
 }
 
+bool an_asked(const struct an_flow *f, roce_psn psn)
+{
+	const struct an_requester *q = f->rq;
+	int64_t at;
+
+	if (!q || !q->started)
+		return false;
+	at = (int64_t)q->una + roce_psn_diff(psn, roce_psn_add(q->origin, q->una & ROCE_PSN_MASK));
+	return at < (int64_t)an_known_end(q) && at >= an_lowest(f);
+}
+
+bool an_asked_before(const struct an_flow *f, roce_psn psn)
+{
+	const struct an_requester *q = f->rq;
+	const int32_t d = q && q->started && !q->una ? roce_psn_diff(q->origin, psn) : 0;
+
+	return d > 0 && d <= (int32_t)ROCE_OUTSTANDING_MAX;
+}
+
 static void complete(struct an_flow *f, const struct an_message *m, rwy_time now)
 {
 	struct an_requester *q = f->rq;
@@ -266,8 +285,10 @@ void an_response(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
 	if (!q || !q->started)
 		return;
 	psn = unwrap_answer(q, pkt->psn);
-	if (psn == UINT64_MAX || psn >= an_known_end(q))
+	if (psn == UINT64_MAX || psn >= an_known_end(q)) {
+		f->c.unasked++;
 		return;
+	}
 	f->last = now;
 	if (pkt->ecn == 3)
 		f->c.ce_marked++;

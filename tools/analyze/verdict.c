@@ -199,4 +199,9 @@ void an_verdict(struct an_flow *f, rwy_time end)
 		find(f, "capture",
 		    "The capture is incomplete: %llu packets were acknowledged and are not in it.",
 		    (unsigned long long)f->c.not_captured);
+	if (f->c.unasked)
+		find(f, "capture",
+		    "%llu responses are to packets that are not in the capture, and were ignored. Or a queue "
+		    "pair number was used again, which the analysis notices after some responses.",
+		    (unsigned long long)f->c.unasked);
 }

@@ -2,6 +2,8 @@
 /* Packets of a flow by PSN, and a kept packet parsed. */
 #include "tools/replay/tape.h"
 
+#include <string.h>
+
 static int by_psn(const void *a, const void *b)
 {
 	const struct rp_raw *x = a, *y = b;
@@ -59,11 +61,24 @@ uint32_t rp_tape_end(struct rp_tape *t, uint64_t seq)
 	return n - t->n;
 }
 
+/* What came before these requests answers others: of another flow, or before the capture. */
+static void begin_at(struct rp_tape *answers, uint64_t seq)
+{
+	uint32_t n = 0;
+
+	while (n < answers->n && answers->v[n].seq < seq)
+		n++;
+	answers->n -= n;
+	memmove(answers->v, answers->v + n, answers->n * sizeof(*answers->v));
+}
+
 void rp_tapes_sort(struct rp_tape *requests, struct rp_tape *answers)
 {
 	const struct rp_raw *q = requests->v;
 	uint32_t newest = 0;
 
+	if (answers && answers->n)
+		begin_at(answers, q[0].seq);
 	for (uint32_t i = 1; i < requests->n; i++)
 		requests->v[i].psn = unwrap(q[i - 1].psn, q[i].psn);
 	for (uint32_t i = 0; answers && i < answers->n; i++) {

@@ -38,8 +38,9 @@ uint64_t rp_tape_other(const struct rp_schedule *s, const struct rp_tape *t, uin
 uint32_t rp_tape_end(struct rp_tape *t, uint64_t seq);
 
 /*
- * In the order of PSNs, each once: the earliest one. answers: to these requests, or NULL. A request
- * is less than 2^23 PSNs from the one captured before it, an answer from the newest request.
+ * In the order of PSNs, each once: the earliest one. answers: to these requests, or NULL; those
+ * before the first request are forgotten. A request is less than 2^23 PSNs from the one captured
+ * before it, an answer from the newest request. There is a request.
  */
 void rp_tapes_sort(struct rp_tape *requests, struct rp_tape *answers);
 /* NULL: not captured. psn: as in rp_raw. The tape is sorted. */

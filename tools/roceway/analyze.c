@@ -112,7 +112,8 @@ static void notes(const struct an_totals *t)
 		printf("%llu packets are cut by the snap length: their ICRC is not checked\n",
 		    (unsigned long long)t->cut);
 	if (t->unpaired)
-		printf("%llu responses belong to requests that are not in the capture\n",
+		printf("%llu responses belong to no request: it is not in the capture, or queue pairs of "
+		       "the same hosts have equal PSNs\n",
 		    (unsigned long long)t->unpaired);
 	if (t->backwards)
 		printf("%llu packets have an earlier time than the one before\n",
