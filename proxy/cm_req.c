@@ -9,7 +9,12 @@
 #include "proxy/trailer.h"
 #include "roce/wire.h"
 
-#define MRA_TIMEOUT 19 /* 4.096 us * 2^19 = 2.1 s: a few round trips of any WAN */
+/*
+ * 4.096 us * 2^19 = 2.1 s: a few round trips of any WAN. Hosts that wait as long anyway get no MRA.
+ * Linux does (20), and takes one MRA of an exchange: the relay's would end its patience after less
+ * time than its own timeout, and its server's would be ignored.
+ */
+#define MRA_TIMEOUT 19
 
 /* Target of a REQ, and how it was named. */
 struct asked {
@@ -321,11 +326,17 @@ static void once_use(struct proxy_edge *e, const struct proxy_cm_msg *c, struct 
 	e->c.once_used += proxy_once_remove(&e->once, &c->pkt->src, &c->pkt->dst, source_port(c));
 }
 
-/* A repeat goes on: its first may have been lost behind the far relay. Its host is told to wait. */
-static void repeat(struct proxy_edge *e, struct proxy_cm_msg *c, struct proxy_link *l)
+/*
+ * A repeat goes on: its first may have been lost behind the far relay. A host that soon repeats it
+ * again is told to wait.
+ */
+static void repeat(struct proxy_edge *e, struct proxy_cm_msg *c, struct proxy_link *l, rwy_time now)
 {
 	e->c.relay_cm_repeated++;
-	if (c->in && l->state == PROXY_REQ_SEEN) {
+	if (l->state != PROXY_REQ_SEEN)
+		return;
+	proxy_map_state(e->map, l, PROXY_REQ_SEEN, now); /* it is as old as its last message */
+	if (c->in && roce_cm_req_remote_resp_timeout(req_of(c)) < MRA_TIMEOUT) {
 		proxy_reply_mra(c->act, c->pkt, MRA_TIMEOUT);
 		e->c.relay_mra_sent += c->act->reply_len != 0;
 	}
@@ -344,7 +355,7 @@ void proxy_cm_req(struct proxy_edge *e, struct proxy_cm_msg *c, rwy_time now)
 		return;
 	/* After a close the same REQ begins anew: its REJ was lost; the target is asked again. */
 	if (l && l->state != PROXY_CLOSED && is_repeated(l, c, &a)) {
-		repeat(e, c, l);
+		repeat(e, c, l, now);
 	} else {
 		if (!is_allowed(e, c, &a))
 			return;

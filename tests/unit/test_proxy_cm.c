@@ -390,6 +390,14 @@ static void loops_are_refused(void **state)
 	assert_null(link_at(0));
 }
 
+/* The REQ of a host that repeats it when nothing comes for 4.096 us * 2^timeout. */
+static void make_req_with(const struct px_req *r, unsigned timeout)
+{
+	len = px_make_req(pkt, r);
+	PX_BODY(pkt)[43] = (uint8_t)(timeout << 3 | (PX_BODY(pkt)[43] & 7));
+	px_seal(pkt, len);
+}
+
 /* REQ, REP and RTU come several times: one link, one alias, and the hosts get every repeat. */
 static void repeats(void **state)
 {
@@ -399,7 +407,7 @@ static void repeats(void **state)
 	assert_true(send_req(&r));
 	assert_int_equal(act.reply_len, 0);
 	alias = m.qpn;
-	len = px_make_req(pkt, &r);
+	make_req_with(&r, 18);
 	proxy_edge_in(&edge[0], pkt, len, &act, now);
 	assert_int_equal(act.verdict, PROXY_PASS);
 	read_packet(act.reply, act.reply_len);
@@ -429,6 +437,50 @@ static void repeats(void **state)
 	/* Another REP contradicts the first. */
 	assert_false(send_rep(QPN_B + 1));
 	assert_int_equal(edge[1].c.drop_relay_cm_mismatch, 1);
+}
+
+/*
+ * A host whose own timeout is long, as Linux's, gets no MRA: Linux takes one only, and waits by it
+ * for all further repeats. The server's MRA is the first one.
+ */
+static void patient_hosts_get_no_mra(void **state)
+{
+	const struct px_req r = req_of_a();
+
+	for (unsigned timeout = 18; timeout <= 20; timeout++) {
+		for (unsigned n = 0; n < 2; n++) {
+			make_req_with(&r, timeout);
+			assert_true(carry(0));
+		}
+		assert_int_equal(edge[0].c.relay_mra_sent, 1);
+	}
+	assert_int_equal(edge[0].c.relay_cm_repeated, 5);
+	assert_true(send_ids(1, ROCE_CM_MRA));
+	assert_int_equal(m.attr, ROCE_CM_MRA);
+}
+
+/*
+ * A link is half-open for some time after the last REQ, not the first: whoever answers one of its
+ * repeats, with the alias of the first, is its host B.
+ */
+static void repeats_keep_a_link(void **state)
+{
+	const struct px_req r = req_of_a();
+	rwy_time end = now + cfg.half_open_ttl + 5 * RWY_SEC;
+	uint32_t alias;
+
+	assert_true(send_req(&r));
+	alias = m.qpn;
+	for (; now < end; now += 5 * RWY_SEC) {
+		for (unsigned i = 0; i < 2; i++)
+			proxy_edge_tick(&edge[i], now);
+		assert_true(send_req(&r));
+		assert_int_equal(m.qpn, alias);
+	}
+	assert_true(send_rep(QPN_B));
+	assert_true(send_ids(0, ROCE_CM_RTU));
+	assert_int_equal(alias_at(1), alias);
+	assert_int_equal(edge[0].c.links_expired + edge[1].c.links_expired, 0);
 }
 
 static void disconnect_crossing(void **state)
@@ -642,6 +694,8 @@ int main(void)
 	    ALL(strangers_are_refused),
 	    ALL(loops_are_refused),
 	    ALL(repeats),
+	    ALL(patient_hosts_get_no_mra),
+	    ALL(repeats_keep_a_link),
 	    ALL(disconnect_crossing),
 	    ALL(reject_and_again),
 	    ALL(timeouts_and_superseded),
