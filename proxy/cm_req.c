@@ -131,21 +131,24 @@ static bool by_once(const struct proxy_edge *e, const struct proxy_cm_msg *c, co
 	return true;
 }
 
-static bool by_trailer(struct proxy_edge *e, struct proxy_cm_msg *c, struct asked *a)
+/*
+ * The trailer of the REQ. A one-time port of the same number was another program's, which is gone
+ * and did not use it.
+ */
+static bool by_trailer(struct proxy_edge *e, const struct proxy_cm_msg *c, struct asked *a)
 {
 	struct proxy_target t;
 
 	a->trailer = has_ipcm(c) ? proxy_trailer_read(req_of(c)->private_data, &t) : 0;
-	if (!a->trailer) {
-		refuse(e, c, PROXY_REJ_SERVICE_ID, &e->c.refused_trailer);
+	if (!a->trailer)
 		return false;
-	}
+	(void)proxy_once_remove(&e->once, &c->pkt->src, &c->pkt->dst, source_port(c));
 	a->target = t.addr;
 	a->port = t.port;
 	return true;
 }
 
-/* Finds a REQ's target by the listen map, a one-time port or the trailer; false: it is refused. */
+/* Finds a REQ's target by the listen map, the trailer or a one-time port; false: it is refused. */
 static bool target_find(
     struct proxy_edge *e, struct proxy_cm_msg *c, const struct proxy_link *l, struct asked *a, rwy_time now)
 {
@@ -154,8 +157,10 @@ static bool target_find(
 
 	*a = (struct asked){.named = (uint16_t)c->m.service_id, .entry = PROXY_NIL};
 	if (p->redirect_port && a->named == p->redirect_port) {
-		if (!by_once(e, c, l, a, now) && !by_trailer(e, c, a))
+		if (!by_trailer(e, c, a) && !by_once(e, c, l, a, now)) {
+			refuse(e, c, PROXY_REJ_SERVICE_ID, &e->c.refused_trailer);
 			return false;
+		}
 	} else {
 		i = proxy_entry_find(p, &c->pkt->dst, a->named);
 		if (i < 0) {

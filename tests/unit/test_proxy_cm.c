@@ -9,6 +9,7 @@
 #include "proxy/trailer.h"
 #include "roce/cm.h"
 #include "roce/icrc.h"
+#include "rwy/endian.h"
 #include "tests/lib/proxy_cm.h"
 
 #define COMM_A      0x11
@@ -622,6 +623,36 @@ static void trailer_names_the_target(void **state)
 	assert_memory_equal(PX_BODY(pkt) + PX_PRIVATE + 36, data, 56);
 }
 
+/* The source port of a REQ was told to the relay before, by a program that is gone: it is used up. */
+static void trailer_beats_a_one_time_port(void **state)
+{
+	const struct proxy_target t = {.addr = host[1], .port = TARGET_PORT + 1},
+	                          stale = {.addr = host[1], .port = TARGET_PORT};
+	const unsigned n = proxy_trailer_len(&t);
+	uint8_t data[56], zero[PROXY_TRAILER6] = {0};
+	struct px_req r = req_of_a();
+	uint16_t port;
+
+	memcpy(data, words, 56);
+	proxy_trailer_write(data + 56 - n, &t);
+	r.private_data = data;
+	r.port = REDIRECT;
+	len = px_make_req(pkt, &r);
+	port = rwy_get16(PX_BODY(pkt) + PX_PRIVATE + PROXY_IPCM_PORT);
+	assert_int_equal(proxy_once_add(&edge[0].once, &host[0], &relay[0], port, &stale, now), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		proxy_edge_in(&edge[0], pkt, len, &act, now);
+		assert_int_equal(act.verdict, PROXY_PASS);
+		read_packet(pkt, len);
+		assert_int_equal(m.service_id & 0xffff, TARGET_PORT + 1);
+		assert_memory_equal(PX_BODY(pkt) + PX_PRIVATE + PROXY_IPCM_LEN + 56 - n, zero, n);
+		assert_null(proxy_once_find(&edge[0].once, &host[0], &relay[0], port, now));
+		len = px_make_req(pkt, &r); /* it comes again */
+	}
+	assert_int_equal(edge[0].c.relay_cm_repeated, 1);
+	assert_int_equal(edge[0].c.once_used, 0);
+}
+
 /*
  * SIDR_REQ: the answer is there at once, names request and service (IBA 12.11.2), and nothing is
  * kept. Out of a tunnel it is none of ours.
@@ -702,6 +733,7 @@ int main(void)
 	    ALL(limits_are_told),
 	    ALL(qpns_run_out),
 	    ALL(trailer_names_the_target),
+	    ALL(trailer_beats_a_one_time_port),
 	    ALL(sidr_is_refused),
 	    ALL(what_does_not_pass),
 	};
