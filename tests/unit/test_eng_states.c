@@ -79,8 +79,8 @@ static void test_standby(void **state)
 #undef X
 	states_add("\n");
 #define ROW(s, e, c, l, o, t, a, y, q, w, g, r, v, k, x, h)                                                  \
-	states_add("| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",       \
-	    states_lower(#s), #e, #c, #l, #o, #t, #a, #y, #q, #w, #g, #r, #k, #x, #h);
+	states_add("| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",  \
+	    states_lower(#s), #e, #c, #l, #o, #t, #a, #y, #q, #w, #g, #r, #v, #k, #x, #h);
 	ENG_SB_TABLE(ROW)
 #undef ROW
 	states_add("\n```dot\ndigraph standby {\n");
