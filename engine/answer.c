@@ -168,8 +168,9 @@ void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time
 
 /*
  * The far host has answered nothing of this incarnation, so its gateway names the QPN by what it
- * remembers. False: that may be another connection's: of one that is paired, or of one that waits
- * for its first response and began with the same PSN, so that its host would take the error.
+ * remembers. False: another connection may have that QPN: one that is paired with it, or one that
+ * waits for its first response and began at the same PSN, so that its host would accept the error
+ * NAK.
  */
 static bool may_be_asker(const struct eng_responder *rs, uint32_t qpn)
 {

@@ -93,9 +93,9 @@ struct eng_side_cold {
 };
 
 /*
- * Cache lines of a side that a packet touches: a request with its delivery and its ACK those of a
- * responder side or of a requester side; an ACK of the host only the first two of its responder
- * side, which leads on to the requester side.
+ * Cache lines of a side that a packet touches. A request, its delivery and its ACK touch
+ * ENG_RESPONDER_LINES of a responder side or ENG_REQUESTER_LINES of a requester side. An ACK of the
+ * host touches ENG_SIDE_LINES of its responder side, which points to the requester side.
  */
 #define ENG_SIDE_LINES      2
 #define ENG_RESPONDER_LINES 6

@@ -297,8 +297,8 @@ void eng_free(struct eng *e);
  */
 void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now);
 /*
- * The same, for who wants to know what became of each packet: seen(ctx, i) is called when packet i
- * was handled, before the next one is, and may look at counters and ask eng_sender_qpn(), no more.
+ * The same for a caller that follows each packet: seen(ctx, i) is called after packet i and before
+ * packet i + 1. It may read counters and call eng_sender_qpn(), nothing else.
  */
 void eng_tenant_rx_seen(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n,
     rwy_time now, void (*seen)(void *ctx, unsigned i), void *ctx);
@@ -438,9 +438,9 @@ void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
 /*
  * One of a pair of gateways: its standby takes over at once, as if this gateway had died.
  * Connections of ack mode `site` go on there; those of other modes lose what they are owed, so
- * settle first. eng_ops.serves is called: this gateway serves no more; then that it is replaced,
- * when the standby serves, or that it serves again, when the standby does not take over in time.
- * False: no standby has everything (the state is not `paired`); nothing happens.
+ * settle first. eng_ops.serves tells that this gateway serves no more. Later it tells that this
+ * gateway is replaced (the standby serves), or that it serves again (the standby did not take over
+ * in time). False: no standby has everything (the state is not `paired`); nothing happens.
  */
 bool eng_standby_hand_over(struct eng *e, rwy_time now);
 /*

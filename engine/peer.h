@@ -8,10 +8,10 @@
  * standby has copies in ack mode `site` only. Then two idle hosts would never learn that a request
  * between them is missing. So the far gateway tells the new process of each connection that nobody
  * has claimed five seconds after the restart, by its host's requests or by RESUME: LOST. A process
- * that has a whole journal, knows the connection, or promises nothing early answers KNOWN; so does
- * a standby that had everything when it took over, for it knows each connection of mode `site` with
- * an ACK. Any other one cannot know what its host has ACKs for, and ends the connection at both
- * hosts. Without an answer the far gateway tells again, for a minute.
+ * answers KNOWN if it has a whole journal, knows the connection, or promises nothing early. So does
+ * a standby that had everything when it took over: it knows each connection of mode `site` whose
+ * host has an ACK. Any other one cannot know what its host has ACKs for, and ends the connection at
+ * both hosts. Without an answer the far gateway tells again, for a minute.
  *
  * A process that was drained owes nothing when it ends, and its hosts go on with the next one. It
  * tells that first: SETTLED. If it serves again after all, it promises nothing to hosts until the

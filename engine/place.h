@@ -43,9 +43,10 @@ unsigned eng_place_choose(
     const struct eng *e, uint8_t peer, const struct eng_key *requests, uint32_t local_qpn);
 /*
  * The connection may begin again at another worker, with the host's response pkt to the first
- * question of rq; rs: the same host's own requests, or NULL. Not when a host has ACKs, nor after a
- * NAK; nor when the question was repeated, for a late answer to it must find its flow here; nor
- * where the far gateway has sent rs here, for it stays here then.
+ * question of rq; rs: the same host's own requests, or NULL. False when a host has ACKs, after a
+ * NAK, when the question was repeated (a late answer must find its flow here), when the far gateway
+ * has sent rs here (it stays here then), and where only CM sets connections up (its home worker
+ * alone knows these).
  */
 bool eng_place_may_move(
     const struct eng_responder *rs, const struct eng_requester *rq, const struct roce_pkt *pkt);

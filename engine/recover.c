@@ -372,9 +372,10 @@ static void ask_ahead(struct eng_requester *rq, rwy_time now)
 }
 
 /*
- * A host that executed nothing but READs names no PSN in its ACK of a duplicate (Soft-RoCE), and
- * one that has sent the NAK of its gap, to a gateway that is gone, none to a request ahead. But it
- * answers the one and not the other: so each question halves the PSNs that it may expect.
+ * A Soft-RoCE host that executed only READs names no PSN in its ACK of a duplicate. A host that
+ * sent the NAK of its gap to a gateway that is gone does not answer a request ahead. A host may do
+ * both, but it answers a duplicate and not a request ahead. So each question halves the PSNs that
+ * it may expect.
  */
 static void search_on(struct eng_requester *rq, rwy_time now)
 {

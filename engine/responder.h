@@ -15,9 +15,9 @@
 
 /* --- responder.c: creation, start, end --- */
 /*
- * Returns the side of a key; creates it if there is none. stranger: the packet is all that is known
- * of the connection, so it counts as an unpaired flow, which are bounded; else the caller pairs it
- * at once. NULL: refused; counted.
+ * Returns the side of a key; creates it if there is none. stranger: nothing but the packet is known
+ * of the connection, so it counts as an unpaired flow; the number of these is bounded. Else the
+ * caller pairs it at once. NULL: refused; counted.
  */
 struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
 /* Frees the side, its custody, its kept responses and its flows; undoes the pairing. */
@@ -36,11 +36,11 @@ void eng_responder_start_cm(
  */
 void eng_responder_fail(struct eng_responder *rs, roce_psn psn, uint8_t syndrome, unsigned why, rwy_time now);
 /*
- * The host's requests of that key are another worker's from now on, and a side here ends, whose
- * host must have no ACK. local_qpn: of the host, 0: not known. first: the PSN of its first request,
- * if the far host has acknowledged that: the host is asked for it again. Else ENG_NO_PSN, for a NAK
- * acknowledges all before its PSN, and one before may be lost: the host repeats when its timer runs
- * out.
+ * From now on worker `worker` takes the host's requests of that key. A side here ends; its host
+ * must have no ACK. local_qpn: of the host, 0: not known. first: the PSN of its first request, if
+ * the far host has acknowledged that: the host is asked for it again. Else ENG_NO_PSN: no NAK goes,
+ * because it would acknowledge earlier requests that may be lost; the host repeats after its
+ * timeout.
  */
 void eng_responder_move(struct eng *e, const struct eng_key *k, uint32_t local_qpn, uint32_t first,
     unsigned worker, rwy_time now);
@@ -116,11 +116,11 @@ void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struc
 void eng_responder_uncarried(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* A message of the flow of responses: a response of the far host, or a control message. */
 void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
-/* The same, of one that did not have to wait for its request (ahead.c), */
+/* The same for a message that need not wait for its request (ahead.c). */
 void eng_responder_pass_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
-/* Those for whose requests the host has come. */
+/* Passes on the responses that waited for requests which the host has repeated by now (ahead.c). */
 void eng_responder_pass_ahead(struct eng_responder *rs, rwy_time now);
-/* nor for the standby gateway (copy.h). */
+/* The same for a message that need not wait for the standby gateway either (copy.h). */
 void eng_responder_handle(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
 /* The far gateway refused the flow of requests. */
 void eng_responder_reset(struct eng_responder *rs, rwy_time now);

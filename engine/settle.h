@@ -20,8 +20,8 @@
 #include "engine/eng.h"
 
 /*
- * The gateway promises its hosts something. After settling not before the far gateway knows that it
- * does so again.
+ * The gateway promises its hosts something. After settling this is true only once the far gateway
+ * knows that it serves again (SERVING, peer.h).
  */
 static inline bool eng_serving(const struct eng_responder *rs)
 {
@@ -32,9 +32,9 @@ static inline bool eng_serving(const struct eng_responder *rs)
 }
 
 /*
- * Acknowledging goes by the tenant's ack mode. After REWIND not before the far host has executed a
- * request: two hosts that have ACKs for all may reset their QPs at once, and the new QP of the far
- * one would execute a first request of before.
+ * Acknowledging goes by the tenant's ack mode. After REWIND it does so only once the far host has
+ * executed a request. Else two hosts with ACKs for everything could reset their QPs, and the far
+ * host's new QP would execute a request of the old connection.
  */
 static inline bool eng_acks_by_mode(const struct eng_responder *rs)
 {

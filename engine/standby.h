@@ -140,9 +140,9 @@ rwy_time eng_sb_witness_until(const struct eng *e);
 
 /* --- standby_events.c: messages, answers, timers --- */
 /*
- * This process stood still for as long as makes the other one act. One that serves does not speak
- * before the witness has. One that asks believes nothing that was said meanwhile: it asks again,
- * and listens when a silence has passed.
+ * This process stood still for so long that the other gateway may have acted. One that serves does
+ * not speak before the witness has. One that asks believes nothing that was said meanwhile: it asks
+ * again, and listens when a silence has passed.
  */
 void eng_sb_stood_still(struct eng *e, rwy_time now);
 /* Before e->now changes: notices that this process stood still. */
