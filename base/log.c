@@ -36,9 +36,9 @@ static bool stderr_is_journal(void)
 }
 
 /*
- * A line to a terminal that has room for its beginning waits for the rest, so it is opened once
- * more: what does not wait is this process alone, and no other one that has the terminal. -1: it is
- * none, or somebody else's.
+ * A blocking write to a terminal with room for part of a line waits for the rest. So the terminal
+ * is opened once more with O_NONBLOCK, which then holds for this process alone. -1: it is none, or
+ * somebody else's.
  */
 static int open_terminal(void)
 {

@@ -4,8 +4,8 @@
  * key=value pairs. Under journald the level is written as its "<n>" prefix and the journal adds the
  * time. Any thread; a line is one write(). Nobody waits for the reader: while standard error, a
  * pipe, a socket or a terminal, has no room, lines are lost, and the next one comes behind a line
- * that tells how many. A terminal may have the beginning of one of them. One that this user may not
- * open is waited for.
+ * that tells how many. A terminal may show the beginning of a lost line. Writes to a terminal that
+ * this user may not open do wait.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -20,8 +20,8 @@ enum base_sandbox {
 };
 
 /*
- * Applies to all threads that there are and to those that are started later, for ever; calls it
- * after what needs more, such as to open devices. No program can be started any more, and no new
+ * Applies for ever to all threads, also to those that are started later. Call it after everything
+ * that needs other calls, such as opening devices. No program can be started any more, and no new
  * privilege got. RWY_EINVAL: the kernel does not do it, and nothing has changed; why says what
  * failed. Not while another thread may be in fork().
  */

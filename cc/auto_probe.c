@@ -20,11 +20,11 @@ unsigned cc_auto_cycle_gain(const struct cc_auto *m)
 
 /*
  * A fast phase fills a queue with a quarter of its length, which delays everybody's packets, and on
- * a long path may be more than a short queue holds. So it is only as long as it takes to see
- * whether the path has more: a sixth of a round trip, up to FAST_MAX, raises the largest delivery
- * rate by 4 %, and enough datagrams tell that from chance. When the round trip after it shows more
- * bandwidth (the path grew, or startup ended too early), the next fast phase lasts until it meets a
- * queue, at most two round trips. A sender whose peak was much higher probes for a whole one.
+ * a long path may be more than a short queue holds. So it lasts only until it can show whether the
+ * path has more: a sixth of a round trip, up to FAST_MAX, raises the largest delivery rate by 4 %,
+ * and FAST_PKTS datagrams tell that from chance. When the round trip after it shows more bandwidth
+ * (the path grew, or startup ended too early), the next fast phase lasts until it meets a queue, at
+ * most two round trips. A sender whose peak was much higher probes for a whole one.
  */
 static rwy_dur phase_length(const struct cc_auto *m)
 {

@@ -330,7 +330,6 @@ RWY_MUST_CHECK int conf_network_parse(struct conf **out, const struct conf *base
 RWY_MUST_CHECK int conf_tenants_check(const struct conf *c, struct conf_error *err);
 /* A copy of base without tunnels, tenants and other lists; conf_free(). NULL: no memory. */
 struct conf *conf_network_new(const struct conf *base);
-/* Prints "file:line:column: message". */
 /* A second place that serves the metrics, besides the API's socket. */
 struct conf_listen {
 	const char *path; /* of a Unix socket, inside the text; NULL: addr and port */
@@ -340,6 +339,7 @@ struct conf_listen {
 /* Reads "127.0.0.1:9464", "[::1]:9464" or "unix:/path"; false: it is none of these. */
 bool conf_listen_parse(const char *s, struct conf_listen *out);
 
+/* Prints "file:line:column: message". */
 void conf_error_print(FILE *f, const struct conf_error *err);
 /* Prints the reference in Markdown: type, range, default, restart and a sentence for each key.
  * docs/configuration.md is its output. */

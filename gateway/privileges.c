@@ -16,9 +16,9 @@
 #define BIT(c) ((uint64_t)1 << (c))
 
 /*
- * Raw sockets, interfaces and addresses; pinned and huge pages, devices; threads' priorities; files
- * of root's that have another owner. roceway-gateway.service names the same, but for ports below
- * 1024, which a gateway that is started by hand may listen on.
+ * For raw sockets, interfaces and addresses; pinned pages, huge pages and devices; thread
+ * priorities; files of another owner that root may open. roceway-gateway.service names the same,
+ * but for ports below 1024, which a gateway that is started by hand may listen on.
  */
 static const uint64_t needed = BIT(CAP_NET_ADMIN) | BIT(CAP_NET_RAW) | BIT(CAP_NET_BIND_SERVICE) |
                                BIT(CAP_IPC_LOCK) | BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_RAWIO) |

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The edge of a relay: sits between the LAN port and the engine and rewrites RoCEv2 packets. The
- * engine sees two hosts, and each host sees the relay. It decides and rewrites in place; who calls
- * it does what the action says. It sends nothing and has no clock.
+ * engine sees two hosts, and each host sees the relay. It decides, and rewrites the packet in
+ * place; the caller carries out the action. It sends nothing and has no clock.
  *
  * Thread: the worker that owns the edge.
  */
@@ -27,7 +27,7 @@ struct proxy_act {
 	/* A packet for the sender of the one that came, from its IP header on; 0: none. */
 	uint32_t reply_len;
 	uint8_t reply[PROXY_REPLY_MAX];
-	/* Its state is what the packet, or a PAIR's answer, tells a host of; NULL: of none. */
+	/* The link whose state the packet, or the answer to a PAIR, shows to a host; NULL: none. */
 	const struct proxy_link *link;
 };
 

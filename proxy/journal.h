@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Links that outlive the process: for each link two records in memory that the caller keeps, of
- * which the later whole one counts. A record is written over the older one of the two, so when the
- * process dies in the middle of it, the link is as it was before, and the message that would have
- * told a host of the change has not left. A record has a checksum; one that is torn, or of another
- * version, is none.
+ * which the later whole one counts. A write replaces the older of the two records. If the process
+ * dies in the middle of it, the other record has the link as it was, and no host was told of the
+ * change. A record has a checksum; one that is torn, or of another version, is none.
  *
  * One writer, the thread of the table (map.h). Loss of power loses it all.
  */

@@ -23,7 +23,8 @@ RWY_MUST_CHECK int shim_talk_briefly(
 /*
  * Asks the relays of a rule in their order, those of one order by weight, until one grants it. *by
  * is it, or the last that was asked. A relay that does not answer is left out for 10 s, unless
- * there is no other. What a relay refuses, no other is asked.
+ * there is no other. After a refusal no other relay is asked, unless the relay had no room or no
+ * QPN (-ENOSPC).
  */
 RWY_MUST_CHECK int shim_talk_any(struct shim_policy *p, const struct shim_rule *rule,
     const struct rwy_ip *from, struct proxy_ask *a, struct shim_relay **by);

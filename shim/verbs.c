@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * librwyverbs.so stands before libibverbs and sends RC queue pairs to a relay, of programs that
- * exchange their numbers themselves. When a queue pair gets ready to receive, its program says whom
- * it is connected to: the relay is told, and gives the number that stands for the other one. The
- * address that the queue pair gets is the relay's. ibv_query_qp says what the program said.
+ * librwyverbs.so stands before libibverbs and connects RC queue pairs to a relay, for programs that
+ * exchange QPNs themselves. When a queue pair gets ready to receive, its program says whom it is
+ * connected to: the relay is told, and gives the number that stands for the other one. The address
+ * that the queue pair gets is the relay's. ibv_query_qp says what the program said.
  *
  * It may be preloaded, or opened in place of libibverbs: whatever is not here is found in
  * libibverbs, which it depends on, and what is here has the versions of libibverbs, for dlvsym().

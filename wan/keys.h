@@ -28,8 +28,11 @@
 #include "wan/wan.h"
 #include "wan/wire/pkt.h"
 
-/* The one in use, the one before, one that is offered, one of the peer's other process, and two
- * for its standby: the last one, and the one before, which the standby may still have. */
+/*
+ * One in use, one old, one offered, one that another process of the peer's pair has, and two
+ * reserved for the peer's standby: the latest, and the one before, which the standby may still
+ * have.
+ */
 #define WAN_KEY_SETS   6
 #define WAN_PATH_HELLO 14                  /* path number of HELLOs in nonces */
 #define WAN_PHASE_MAX  ((uint64_t)1 << 26) /* datagrams of one phase */

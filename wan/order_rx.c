@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order between flows, at the receiver. A flow waits for at most one other: it is in that one's
- * list, in the tunnel's list of flows that wait for one not open yet, or in the list of those that
- * need not wait any longer. `wait_at` points to what points to it there; NULL: it is in none.
+ * Order between flows, at the receiver. A flow waits for at most one other flow. It is in that
+ * flow's list, in `strangers` (it waits for a flow that is not open yet), or in `woken` (it waits
+ * no more). `wait_at` points to what points to it there; NULL: it is in none.
  */
 #include "wan/order.h"
 

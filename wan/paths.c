@@ -9,8 +9,9 @@
  * spread over equal paths needs repairs on each of them, and gains nothing. Repeats, control
  * frames and best-effort packets take only the first.
  *
- * Granted paths divide data by the rates that the network promised, however much there is:
- * each has a clock that what is sent advances at its rate, and the one furthest behind is next.
+ * Granted paths divide data by the rates that the network promised, however little there is. Each
+ * has a clock, which a datagram advances by its time at the promised rate; the path whose clock is
+ * furthest behind is next.
  *
  * While data is under way, each path is asked every cfg.path_probe: by its datagrams, or by a PING
  * that is not repeated when it is lost. A path is silent when an answer is overdue by three such

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel on a reliable carrier: kernel TCP connections now, QUIC streams later. Session, custody
+ * A tunnel on a reliable carrier: TCP or QUIC connections, or RDMA queue pairs. Session, custody
  * and flows stay the same; only the transport of datagrams changes, invisibly to the engine.
  * wan_poll returns such datagrams with wan_tx.stream set; record.h has their framing in the byte
  * stream.
@@ -9,9 +9,8 @@
  * - The window is the carrier's room (wan_stream_room); there is no pacing. Congestion control and
  *   the path's RTT, loss and ECN state are frozen meanwhile.
  * - A later arrival or a silence is no sign of loss: several connections overtake each other, and a
- *   stalled one resumes. Lost are only datagrams in transit when the carrier broke
- *   (wan_stream_lost) and, so that their entries become free, datagrams unacknowledged for ten
- *   seconds.
+ *   stalled one resumes. A datagram counts as lost only if it was in transit when the carrier broke
+ *   (wan_stream_lost), or is unacknowledged for ten seconds, so that its entry becomes free.
  * - There are no FEC repairs, no second copies, no ECN.
  * - Its datagrams have packet numbers of their own (path 15): a sequence without losses, of which
  *   all is acknowledged eventually.

@@ -317,9 +317,9 @@ void wan_ctl_tx_dirty(struct wan_txflow *f);
 void wan_ctl_rate_dirty(struct wan_rxflow *f);
 /* A RESET of this flow number is due. */
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
-/* Peers may not know of RESETs: searches for them, from the first slot on, */
+/* Begins a search, from the first slot on, for RESETs that peers may not know of. */
 void wan_ctl_resets_begin(struct wan_tunnel *t);
-/* and fills the queue, which is empty, with the next. */
+/* Fills the queue of RESETs, which is empty, with the next ones that the search finds. */
 void wan_ctl_resets_find(struct wan_tunnel *t);
 
 /* reasm.c: reassembles fragments into one buffer */

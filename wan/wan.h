@@ -312,11 +312,11 @@ bool wan_tx_reserve(struct wan_txflow *f);
  * only where wan_tx_orders is (true while the peer is not known): else nobody waits. A later buffer
  * of a flow waits as long as an earlier one.
  *
- * wan_tx_mark: names the first `count` buffers of a flow. wan_order_put: what names all of v[n], n
- * up to WAN_ORDER_MAX, and what *order named before; *order begins as RWY_NO_FLOW and becomes that.
- * It costs a message in a flow of its own, of this class. False: no memory, or WAN_ORDER_BUFS_MAX
- * of these messages are in custody; nothing changed. wan_order_bufs: how many are. wan_order_end:
- * that flow is of no use any longer.
+ * wan_tx_mark: names the first `count` buffers of a flow. wan_order_put: appends the list v[n], n 1
+ * to WAN_ORDER_MAX, to an order flow and sets *order to the name of this list and all before it.
+ * *order begins as RWY_NO_FLOW. It costs a message in a flow of its own, of this class. False: no
+ * memory, or WAN_ORDER_BUFS_MAX of these messages are in custody; nothing changed. wan_order_bufs:
+ * how many are. wan_order_end: that flow is of no use any longer.
  */
 #define WAN_ORDER_MAX      32 /* a list fits a small buffer */
 #define WAN_ORDER_BUFS_MAX 2048

@@ -16,7 +16,7 @@
  * replaced epoch are answered, too: that gateway may not know yet.
  *
  * A witness that may itself have been replaced, since it hands over or asks who serves, abstains:
- * the other gateway of its pair may have decided already, and otherwise. The asker repeats its
+ * the other gateway of its pair may already have decided the other way. The asker repeats its
  * HELLO.
  *
  * Where another tunnel decides (wan_claim_led), a HELLO of another epoch than the one that it names

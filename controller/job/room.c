@@ -78,9 +78,9 @@ static bool tried(void *ctx, struct ctlr_job *const *without, unsigned n)
 
 /*
  * Leaves those of the n jobs, which are enough, that have to go: a later one may have made an
- * earlier one needless. Of the first ones the fewest that do beside those that are known to have to
- * go: the last of these has to, too, and so on. Returns how many; 0: more than can go, or found in
- * no reasonable time.
+ * earlier one needless. It finds the fewest first jobs that suffice together with those known to be
+ * needed; the last of them is needed, too; and so on. Returns how many; 0: more than can go, or
+ * found in no reasonable time.
  */
 static unsigned drop_needless(struct ctlr_job **v, unsigned n, struct trials *t)
 {

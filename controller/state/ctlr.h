@@ -293,8 +293,11 @@ struct ctlr {
 	/* jobs must be checked; a change of jobs is submitted and not yet applied */
 	bool jobs_look, jobs_changing;
 	rwy_time jobs_at, jobs_broken_at;
-	/* job/move.c: jobs move one by one, `moved` is the last of the change; broken jobs that may
-	 * be planned again until jobs_broken_at; where the next turn of them begins */
+	/*
+	 * job/move.c: jobs_alone: jobs move one by one; jobs_tries: broken jobs that may still be
+	 * planned before jobs_broken_at; moved: the last job of the present change; tried: where
+	 * the next turn of broken jobs begins
+	 */
 	bool jobs_alone;
 	unsigned jobs_tries;
 	char moved[MDL_NAME], tried[MDL_NAME];

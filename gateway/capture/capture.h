@@ -36,9 +36,9 @@ struct gw_cap_cfg {
 struct gw_cap_session;
 
 /*
- * Begins a capture. wake(ctx) is called, with the capture's lock held, when gw_cap_read() said that
- * there was nothing and now there is something, or the end; gone(ctx) asks now and then, at such a
- * time, whether the reader has left. RWY_EEXIST: one runs; RWY_ENOMEM. A failed one leaves nothing.
+ * Begins a capture. wake(ctx) is called, with the capture's lock held, when bytes or the end have
+ * come after gw_cap_read() had nothing. While the reader waits, gone(ctx) is asked now and then
+ * whether it has left. RWY_EEXIST: one runs; RWY_ENOMEM. A failed one leaves nothing.
  */
 struct gw_cap_reader {
 	void (*wake)(void *ctx);

@@ -47,7 +47,10 @@ struct gw_carrier_counters {
 #undef X
 };
 
-/* The path as the kernel measures it on a tunnel's connections, in this end's sending direction. */
+/*
+ * The path as a tunnel's connections measure it, in this end's sending direction: by TCP of the
+ * kernel, by QUIC, or by the acknowledgements of RDMA's datagrams.
+ */
 struct gw_carrier_path {
 	rwy_dur srtt, min_rtt, rttvar;
 	/* smoothed share of TCP segments retransmitted, except those that arrived twice; of QUIC's
@@ -71,10 +74,12 @@ struct gw_carrier_info {
 	struct gw_carrier_path path; /* the path as the present connections measure it */
 	struct gw_carrier_counters c;
 	struct gw_quic_counters quic; /* of all tunnels that share its QUIC address and port */
-	/* Counts of all tunnels. Connections from addresses without a tunnel; that did not name
-	 * their tunnel in time; that ended before they did, with wrong TLS or bytes that are no
-	 * record; that came too often from a peer's address; or while too many had not named
-	 * theirs. */
+	/*
+	 * Counts of all tunnels. Connections that were refused or ended. strangers: from an address
+	 * without a tunnel, or for no tunnel of this gateway; slow: named no tunnel in time; early:
+	 * ended before that, by wrong TLS or a malformed record; rate: came too often from a peer's
+	 * address; many: came while too many had named no tunnel.
+	 */
 	uint64_t strangers, slow, early, rate, many;
 };
 
@@ -99,7 +104,10 @@ RWY_MUST_CHECK int gw_carrier_can(
  * before. */
 RWY_MUST_CHECK int gw_carrier_detour(
     struct gw_app *app, unsigned tunnel, enum wan_carrier by, unsigned after, char *why, size_t size);
-/* Copies a tunnel's state; all 0 if it has no TCP port. */
+/*
+ * Copies a tunnel's state; all 0 but the counts of all tunnels if it has no carrier beside the
+ * native one.
+ */
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out);
 
 /* An RDMA device of this machine has the address. */

@@ -7,8 +7,8 @@
  * process finds out what is lost, and the hosts are told. A drain that an operator asked for and
  * that takes longer than its own bound is cancelled instead: the gateway serves on.
  *
- * The active gateway of a pair hands over to its standby when it is drained, before it stops; or to
- * start again as the standby (hand_over). What its standby has need not be drained.
+ * A drained active gateway of a pair hands over to its standby; then it stops, or starts again as
+ * the standby (hand_over). What its standby has need not be drained.
  *
  * Functions may be called from any thread except a worker's, unless they say otherwise.
  */

@@ -95,8 +95,8 @@ static bool is_icmp(const struct gw_pkt *k)
 }
 
 /*
- * A packet that a link carries goes on, to the remote host, as a gateway's do. told: the link that
- * it tells of; NULL: of none.
+ * A packet that a link carries goes on, to the remote host, as a gateway's do. told: the link whose
+ * state the packet shows to the remote host; NULL: none.
  */
 static void from_lan_relayed(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m,
     const struct gw_pkt *k, const struct proxy_link *told)

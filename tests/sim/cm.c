@@ -119,9 +119,9 @@ void sim_cm_begin(struct run *r)
 }
 
 /*
- * F_WORKERS: most are set up by CM; the others begin at once. All are, where connections before did
- * not end by CM: their gateways cannot tell them from the next ones. None is where hosts reset queue
- * pairs in place: nobody does that to one of CM.
+ * F_WORKERS: CM sets up about half of them; the others begin at once. All are, where connections
+ * before did not end by CM: their gateways cannot tell them from the next ones. None is where hosts
+ * reset queue pairs in place: nobody does that to one of CM.
  */
 void sim_cm_begin_some(struct run *r)
 {

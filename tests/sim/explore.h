@@ -82,8 +82,8 @@ enum faults {
  */
 #define F_MACHINE ((uint64_t)1 << 37)
 /*
- * Gateways have two to four workers, which steer by queue pair; CM sets most connections up, but
- * for F_CM without the end.
+ * Gateways have two to four workers, which steer by queue pair. CM sets up about half of the
+ * connections; without F_CM it may leave them open.
  */
 #define F_WORKERS ((uint64_t)1 << 38)
 /* Allocations of the gateways fail by chance. */

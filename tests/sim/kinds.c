@@ -34,8 +34,11 @@ uint64_t sim_kind_of(uint64_t seed)
 	 * host remembers while several gateways in a row send them again. */
 	bool drain = seed / KINDS % 16 == 15 && !(kind & (F_SQUEEZE | F_MASS));
 
-	/* Nor resets when a gateway stops with custody: requests that the far host has, and whose near
-	 * gateway was not told so, go again to a queue pair that begins at the same PSN. */
+	/*
+	 * Resets are left out, too, when a gateway stops with custody: a request that the far host
+	 * executed, unknown to the near gateway, would go again to a queue pair that begins at the
+	 * same PSN.
+	 */
 	bool cut = drain && seed & 1;
 
 	return kind | (kind ? 0 : calm_kind(seed, cut)) | (seed / KINDS % 2 ? F_KEYS : 0) |
