@@ -41,6 +41,7 @@ enum rwy_http_fail {
 	RWY_HTTP_BROKEN,    /* any other failure */
 };
 
+/* True: the request has not reached a server, so it may be sent again. */
 static inline bool rwy_http_unsent(enum rwy_http_fail f)
 {
 	return f >= RWY_HTTP_UNREACHABLE && f <= RWY_HTTP_BAD_TLS;
@@ -57,7 +58,8 @@ struct rwy_http_answer {
 
 /* RWY_ENOMEM. Each new connection reads the files. */
 RWY_MUST_CHECK int rwy_http_new(struct rwy_http **out, const struct rwy_http_cfg *cfg);
-void rwy_http_free(struct rwy_http *h); /* NULL is allowed */
+/* Ends its request, if one is under way, and frees its answers, too. NULL is allowed. */
+void rwy_http_free(struct rwy_http *h);
 /* Replaces the configured headers. RWY_ENOMEM. */
 RWY_MUST_CHECK int rwy_http_set_headers(struct rwy_http *h, const char *const *headers);
 

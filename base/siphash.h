@@ -11,6 +11,7 @@
 
 #define BASE_SIPHASH_KEY 16 /* bytes */
 
+/* The tag of len bytes, 0 or more, in host order. */
 uint64_t base_siphash(const uint8_t key[BASE_SIPHASH_KEY], const void *data, size_t len);
 
 #endif

@@ -55,6 +55,7 @@ static_assert(offsetof(struct cc_drain, epoch_at) == CC_DRAIN_HOT, "the rest is 
  * .. 2 ms). */
 bool cc_drain_update(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now);
 
+/* Bytes of the flow that may be in flight; 0: there is no bound. */
 static inline uint64_t cc_drain_window(const struct cc_drain *d)
 {
 	return d->on ? d->window : 0;

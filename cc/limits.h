@@ -14,6 +14,8 @@
 #define CC_RATE_MAX   ((uint64_t)125 * 1000000000) /* 1 Tb/s */
 #define CC_WINDOW_MAX ((uint64_t)1 << 40)
 
+/* The rate within what cfg allows: at least min_rate_Bps and CC_RATE_MIN, at most rate_Bps (0: no
+ * bound) and CC_RATE_MAX. The upper bound wins. */
 static inline uint64_t cc_limit_rate(const struct cc_cfg *cfg, uint64_t rate_Bps)
 {
 	uint64_t lo = cfg->min_rate_Bps > CC_RATE_MIN ? cfg->min_rate_Bps : CC_RATE_MIN;
@@ -26,6 +28,7 @@ static inline uint64_t cc_limit_rate(const struct cc_cfg *cfg, uint64_t rate_Bps
 	return rate_Bps > hi ? hi : rate_Bps;
 }
 
+/* The window within two datagrams of cfg->mtu and CC_WINDOW_MAX. */
 static inline uint64_t cc_limit_window(const struct cc_cfg *cfg, uint64_t window)
 {
 	uint64_t lo = 2 * (uint64_t)cfg->mtu;
@@ -56,7 +59,7 @@ static inline uint64_t cc_add(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* The rate that sends `window` in `rtt`, times gain / 256. */
+/* The rate that sends `window` in `rtt` (less than 1 us counts as that), times gain / 256. */
 static inline uint64_t cc_pace(uint64_t window, rwy_dur rtt, unsigned gain)
 {
 	return cc_mul_div(cc_mul_div(window, RWY_SEC, rwy_time_max(rtt, RWY_US)), gain, 256);

@@ -305,10 +305,13 @@ void eng_tenant_rx_seen(struct eng *e, struct rwy_buf **bufs, const uint16_t *te
 /* A UDP payload from the tunnel's peer on `path`; ecn: bits of its IP header, 0..3. Takes b. */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
 /*
- * The reliable carrier of a tunnel (TCP); wan/stream.h has the meaning of each function. Its
+ * The reliable carrier of a tunnel (TCP, QUIC or RDMA); wan/stream.h describes each function. Its
  * datagrams leave by eng_ops.wan_tx with wan_tx.stream set and come in by eng_stream_rx, which
- * takes b. eng_stream_use, eng_stream_detour: RWY_ENOMEM, RWY_ENOENT (no such tunnel), RWY_EINVAL
- * (`after`): nothing changed.
+ * takes b. eng_stream_use: sends by the carrier, or natively again. eng_stream_detour: what was
+ * lost `after` times goes by it. Both: RWY_ENOMEM, RWY_ENOENT (no such tunnel), RWY_EINVAL
+ * (`after`): nothing changed. eng_stream_room: sets its room, in datagrams and bytes.
+ * eng_stream_lost: it broke, and the tunnel sends natively. eng_stream_inflight: bytes that it has
+ * and the peer has not acknowledged. The others do nothing for a tunnel that does not exist.
  */
 void eng_stream_rx(struct eng *e, unsigned tunnel, struct rwy_buf *b, rwy_time now);
 RWY_MUST_CHECK int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_time now);
@@ -434,6 +437,7 @@ struct eng_settle_info {
 void eng_settle_begin(struct eng *e, rwy_time now);
 /* Serves again. Nothing if it does not settle. */
 void eng_settle_cancel(struct eng *e, rwy_time now);
+/* Copies how far settling is, as of the last pass over all connections. */
 void eng_settle_get(const struct eng *e, struct eng_settle_info *out);
 /*
  * One of a pair of gateways: its standby takes over at once, as if this gateway had died.

@@ -162,6 +162,7 @@ struct eng_memory {
 	 */
 	uint32_t cm, reassembly, fec, dgrams, order;
 };
+/* Copies the present numbers, in bytes and buffers. Thread: the worker's. */
 void eng_memory(const struct eng *e, struct eng_memory *out);
 struct eng_memory_host {
 	uint32_t tenant;

@@ -19,7 +19,7 @@
  * ACL drops and forwarding cover RoCEv2 (UDP to port 4791) only: other traffic is small and has
  * exceptions (ARP, neighbor discovery, the gateway's own addresses) that software knows.
  *
- * Thread: the control thread. Functions work on their arguments alone.
+ * Thread: any but a worker's, one at a time for each list. Functions work on their arguments alone.
  */
 #ifndef OFFLOAD_OFFLOAD_H
 #define OFFLOAD_OFFLOAD_H

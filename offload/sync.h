@@ -17,7 +17,8 @@
  * must be refused. A change refused later is undone by preparing and committing the present set
  * again.
  *
- * Thread: the control thread; calls must not overlap. Allocates memory.
+ * Thread: any but a worker's: the one that changes tenants, or the control thread. Calls must not
+ * overlap: gateway/offload/offload.c has a lock. Allocates memory.
  */
 #ifndef OFFLOAD_SYNC_H
 #define OFFLOAD_SYNC_H

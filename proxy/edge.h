@@ -128,6 +128,7 @@ struct proxy_edge {
 /* policy is the caller's and outlives the edge. Errors of proxy_map_new(). */
 RWY_MUST_CHECK int proxy_edge_init(
     struct proxy_edge *e, const struct proxy_policy *policy, const struct proxy_map_cfg *cfg);
+/* Frees the table with all its links. The journal keeps its records; policy stays the caller's. */
 void proxy_edge_fini(struct proxy_edge *e);
 /*
  * Links of an earlier edge that the table's journal has go on, if the policy still has their relay

@@ -134,12 +134,15 @@ enum proxy_no_link { PROXY_LINK_OK, PROXY_LINKS_FULL, PROXY_HALF_OPEN_FULL, PROX
  */
 enum proxy_no_link proxy_map_add(
     struct proxy_map *m, const struct proxy_link *l, struct proxy_link **out, rwy_time now);
+/* Takes the link out of the table, the indices and the journal; l is not to be used any more. */
 void proxy_map_remove(struct proxy_map *m, struct proxy_link *l);
 
 /* Gives the link an alias that no other link of its relay address has. RWY_ENOMEM: none is left. */
 RWY_MUST_CHECK int proxy_map_alias(struct proxy_map *m, struct proxy_link *l);
 /* Sets the local host's QPN. */
 void proxy_map_local_qpn(struct proxy_map *m, struct proxy_link *l, uint32_t lqpn);
+/* Changes its state, and counts the link among the half-open, open or closed ones. Its time there
+ * begins now. */
 void proxy_map_state(struct proxy_map *m, struct proxy_link *l, enum proxy_state s, rwy_time now);
 
 /*
@@ -211,6 +214,7 @@ void proxy_map_expire(struct proxy_map *m, unsigned budget,
  */
 void proxy_map_wake(struct proxy_map *m, rwy_time now);
 
+/* Counts the links by what they are at present. */
 void proxy_map_count(const struct proxy_map *m, struct proxy_map_now *out);
 /* Walks all links: start with *cursor 0; NULL: the end. Links may be removed meanwhile. */
 struct proxy_link *proxy_map_next(const struct proxy_map *m, uint32_t *cursor);

@@ -212,6 +212,7 @@ const struct roce_cm_conn *roce_cm_find(const struct roce_cm_tab *tab, const str
 /* Removes expired entries; roce_cm_track() does the same. */
 void roce_cm_expire(struct roce_cm_tab *tab, rwy_time now);
 
+/* Copies the counters, which are monotonic, and the entries that there are now. */
 void roce_cm_stats_get(const struct roce_cm_tab *tab, struct roce_cm_stats *out);
 
 #endif

@@ -16,6 +16,7 @@
 /* Returns the ICRC of the packet as a host integer; store it little-endian. */
 uint32_t roce_icrc_compute(const struct roce_pkt *pkt);
 
+/* True: the stored ICRC is that of the packet. Reads all of it, and changes nothing. */
 bool roce_icrc_ok(const struct roce_pkt *pkt);
 
 /*

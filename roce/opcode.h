@@ -63,22 +63,27 @@ extern const struct roce_opinfo roce_op_uncarried;
 
 #define ROCE_OPCODE_CNP 0x81 /* IBA A17.9.3 */
 
+/* The row of an opcode; never NULL. */
 static inline const struct roce_opinfo *roce_op(uint8_t opcode)
 {
 	return &roce_opinfo[opcode];
 }
+/* The standard defines the opcode. */
 static inline bool roce_op_is_valid(const struct roce_opinfo *i)
 {
 	return i->flags & ROCE_F_VALID;
 }
+/* It travels from requester to responder. */
 static inline bool roce_op_is_request(const struct roce_opinfo *i)
 {
 	return i->flags & ROCE_F_REQUEST;
 }
+/* It travels from responder to requester: ACK, READ response, ATOMIC ACK. */
 static inline bool roce_op_is_response(const struct roce_opinfo *i)
 {
 	return i->flags & ROCE_F_RESPONSE;
 }
+/* Compare and swap, or fetch and add. */
 static inline bool roce_op_is_atomic(const struct roce_opinfo *i)
 {
 	return i->op == ROCE_OP_CMP_SWAP || i->op == ROCE_OP_FETCH_ADD;
@@ -135,6 +140,7 @@ enum roce_class {
 	ROCE_CLASS_VENDOR = 0xc0, /* this one and the next are a manufacturer's own */
 	ROCE_CLASS_VENDOR_TOO = 0xe0,
 };
+/* Its transport service; also of opcodes that the standard does not define. */
 static inline enum roce_class roce_op_class(uint8_t opcode)
 {
 	return (enum roce_class)(opcode & 0xe0);

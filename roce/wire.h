@@ -4,6 +4,9 @@
  * standard's drawing. Multi-byte fields are big-endian (rwy/endian.h), only the ICRC is
  * little-endian. Nothing is checked here: roce/parse.h and roce/cm.h verify lengths before these
  * structs are laid over bytes.
+ *
+ * Each function returns one field of a header, of the width in its drawing, in host order, as it is
+ * there. Pure: any thread.
  */
 #ifndef ROCE_WIRE_H
 #define ROCE_WIRE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Socket addresses and struct rwy_ip. */
+/* Socket addresses and struct rwy_ip. Ports are in host order. Pure: any thread. */
 #ifndef SHIM_ADDR_H
 #define SHIM_ADDR_H
 
@@ -9,7 +9,7 @@
 
 #include "rwy/ip.h"
 
-/* Returns the length. */
+/* Writes the address of a's family, IPv4 for a mapped one. Returns its length in bytes. */
 static inline socklen_t shim_addr_put(struct sockaddr_storage *out, const struct rwy_ip *a, uint16_t port)
 {
 	memset(out, 0, sizeof(*out));
@@ -29,7 +29,7 @@ static inline socklen_t shim_addr_put(struct sockaddr_storage *out, const struct
 	return sizeof(*in6);
 }
 
-/* False: it is none of IP. port may be NULL. */
+/* Reads address and port; port may be NULL. False: it is no address of IP; nothing was written. */
 static inline bool shim_addr_get(const struct sockaddr *s, struct rwy_ip *a, uint16_t *port)
 {
 	uint16_t p;

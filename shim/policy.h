@@ -55,7 +55,10 @@ struct shim_policy {
  * not to be used.
  */
 RWY_MUST_CHECK int shim_policy_parse(struct shim_policy *p, const char *text, char *err, size_t size);
-/* All targets of a relay's family by these relays: words as behind `via`, without `else`. */
+/*
+ * All targets of a relay's family by these relays: words as behind `via`, without `else`.
+ * RWY_EINVAL: err says why, and *p is not to be used.
+ */
 RWY_MUST_CHECK int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t size);
 /* The text of a file of at most SHIM_FILE_MAX bytes, which the caller frees. NULL: err says why. */
 RWY_MUST_CHECK char *shim_text_file(const char *path, char *err, size_t size);

@@ -6,7 +6,8 @@
  * whatever the rules are (bit vectors per field with a summary word: Lakshman and Stiliadis,
  * SIGCOMM 1998; Baboescu and Varghese, SIGCOMM 2001).
  *
- * Thread: the control thread compiles; then it is constant, and any number of workers reads it.
+ * Thread: one compiles, in the gateway the one that changes tenants; then it is constant, and any
+ * number of workers reads it.
  */
 #ifndef TENANT_ACL_H
 #define TENANT_ACL_H

@@ -5,7 +5,7 @@
  * without branches over a packed array: with 16 IPv4 prefixes two cache lines, with 1,000 eleven
  * steps. The ACL and the tenant's longest-prefix match use it. IPv4 and IPv6 have separate arrays.
  *
- * Thread: the control thread builds it; then it is constant.
+ * Thread: one builds it; then it is constant, and any thread reads it.
  */
 #ifndef TENANT_RANGE_H
 #define TENANT_RANGE_H
@@ -30,10 +30,12 @@ bool prefix_ok(const struct prefix *p);
 bool prefix_has(const struct prefix *p, const struct rwy_ip *a);
 /* Whether one prefix lies within the other. */
 bool prefix_meets(const struct prefix *a, const struct prefix *b);
+/* It has IPv4 addresses only. */
 static inline bool prefix_is4(const struct prefix *p)
 {
 	return p->len >= 96 && rwy_ip_is4(&p->addr);
 }
+/* The same addresses, if both are prefix_ok(). */
 static inline bool prefix_eq(const struct prefix *a, const struct prefix *b)
 {
 	return a->len == b->len && rwy_ip_eq(&a->addr, &b->addr);
@@ -57,6 +59,7 @@ void range_of_prefix(const struct range_map *m, const struct prefix *p, uint32_t
 /* Sorts n >= 1 numbers and removes duplicates. Returns the new length. */
 uint32_t range_sort16(uint16_t *v, uint32_t n);
 
+/* The number of an IPv4 address's range: < m->n4. key: the address in host order. */
 static inline uint32_t range_find4(const struct range_map *m, uint32_t key)
 {
 	const uint32_t *base = m->lo4;
@@ -70,6 +73,7 @@ static inline uint32_t range_find4(const struct range_map *m, uint32_t key)
 	return (uint32_t)(base - m->lo4);
 }
 
+/* The same of an IPv6 address, without n4: < m->n6. */
 static inline uint32_t range_find6(const struct range_map *m, unsigned __int128 key)
 {
 	const unsigned __int128 *base = m->lo6;

@@ -4,7 +4,10 @@
  * Two parts:
  *
  *   struct tenant, struct tenant_set     constant once published; workers read without locks
- *   struct tenant_db, struct tenant_txn  the control thread builds the next set with them
+ *   struct tenant_db, struct tenant_txn  one thread at a time builds the next set with them
+ *
+ * In the gateway that is the thread that changes tenants, under gw_change_lock
+ * (gateway/control/tenants.c).
  *
  * A change is: begin, add / set / del / acl, commit. Commit checks everything and returns the next
  * set, or reports an error and changes nothing. The caller publishes the set's pointer to its
@@ -313,6 +316,8 @@ int tenant_db_release(struct tenant_db *db, uint32_t index);
  * configuration are found here, errors between tenants at commit.
  */
 struct tenant_txn;
+/* Begins with the present tenants. RWY_EINVAL: another one is open; RWY_ENOMEM. *out is the
+ * caller's until tenant_txn_commit or tenant_txn_abort. */
 RWY_MUST_CHECK int tenant_txn_begin(struct tenant_txn **out, struct tenant_db *db);
 /* Removes all tenants: the adds that follow make up the whole configuration (a reload). A tenant
  * added again under its name keeps its index and, when unchanged, its compiled form. */

@@ -39,6 +39,8 @@ struct wan_rec {
 	uint32_t len;
 };
 
+/* Writes the four bytes in front of a body. worker: 0 unless it is a DATAGRAM. len: bytes of the
+ * body, up to WAN_REC_MAX. */
 void wan_rec_head(uint8_t out[WAN_REC_HDR], enum wan_rec_type type, uint8_t worker, uint32_t len);
 /* Reads the first record of n bytes; rec->body points into p. Returns its length; 0: it is
  * incomplete; RWY_EMALFORMED: no record begins like this, so the rest of the stream is
@@ -91,6 +93,7 @@ struct wan_agree {
 #define WAN_REC_WISH_LEN (WAN_REC_HDR + 12)
 /* Changes the value on behalf of this end. */
 void wan_agree_ask(struct wan_agree *a, enum wan_carrier c);
+/* Writes a WISH record, with its length in front, to be sent to the peer. */
 void wan_agree_put(const struct wan_agree *a, uint8_t out[WAN_REC_WISH_LEN]);
 /* Processes a WISH record. Returns 1: our value or the peer's detour changed; 0: unchanged;
  * RWY_EMALFORMED. */

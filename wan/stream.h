@@ -45,6 +45,7 @@ void wan_stream_room(struct wan_tunnel *t, uint32_t datagrams, uint64_t bytes);
 /* The carrier broke: sends natively from now on, and retransmits what the carrier had and nobody
  * acknowledged. */
 void wan_stream_lost(struct wan_tunnel *t, rwy_time now);
+/* It sends by the carrier at present (wan_stream_use); detours do not count. */
 bool wan_stream_on(const struct wan_tunnel *t);
 /*
  * Retransmission detour: while the tunnel sends natively, what the native path has lost `after`

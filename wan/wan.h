@@ -226,8 +226,11 @@ RWY_MUST_CHECK int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, r
  * allowed. */
 void wan_free(struct wan_tunnel *t);
 
-/* Processes the UDP payload of a datagram from the tunnel's peer. The caller has checked the source
- * address. Takes ownership of b. */
+/*
+ * Processes the UDP payload of a datagram from the tunnel's peer. The caller has checked the source
+ * address. Takes ownership of b. path: the number of the one that it came by, from 0; one that the
+ * tunnel does not have counts as 0. ecn: the two ECN bits of its IP header (RFC 3168), 0..3.
+ */
 void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
 /* Fills up to max records with datagrams that pacing and window allow now. Returns their number.
  * Call again while it returns max. */
@@ -235,6 +238,8 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 /* Runs the timers: loss detection, PTO, keep-alive, delayed ACK. Call it at or after wan_next(); it
  * is cheap when nothing is due. */
 void wan_tick(struct wan_tunnel *t, rwy_time now);
+/* When wan_tick() or wan_poll() has something to do at the latest. A time that is past, also 0: at
+ * once. RWY_NEVER: only after a datagram or another call. */
 rwy_time wan_next(const struct wan_tunnel *t);
 /*
  * Many tunnels, most of them idle: wan_note_quiet says that wan_poll has just returned nothing.
@@ -283,6 +288,7 @@ struct wan_class_stats {
 bool wan_class_ok(const struct wan_class_cfg *cfg);
 /* RWY_EINVAL: bad id or parent, or !wan_class_ok; RWY_ENOMEM: nothing changed. */
 RWY_MUST_CHECK int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg);
+/* Copies what a class has sent, and what stops it; all 0: it was never set. */
 void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_stats *out);
 /* Puts f into a class. A class that was never set counts as class 0. */
 void wan_tx_class(struct wan_txflow *f, unsigned id);
@@ -293,7 +299,9 @@ void wan_tx_class(struct wan_txflow *f, unsigned id);
 void wan_tx_bulk(struct wan_txflow *f);
 #define WAN_TX_LINES 3 /* cache lines of a flow */
 /*
- * A flow has been quiet for a while: gives memory back that it does not need now.
+ * A flow has been quiet for a while: gives memory back that it does not need now. wan_tx_rest:
+ * nothing if anything is in custody; wan_rx_rest: nothing if it holds bytes that were not handed
+ * over. The flow goes on as before, and takes memory again when it needs it.
  */
 void wan_tx_rest(struct wan_txflow *f);
 void wan_rx_rest(struct wan_rxflow *f);
@@ -316,7 +324,8 @@ bool wan_tx_reserve(struct wan_txflow *f);
  * to WAN_ORDER_MAX, to an order flow and sets *order to the name of this list and all before it.
  * *order begins as RWY_NO_FLOW. It costs a message in a flow of its own, of this class. False: no
  * memory, or WAN_ORDER_BUFS_MAX of these messages are in custody; nothing changed. wan_order_bufs:
- * how many are. wan_order_end: that flow is of no use any longer.
+ * how many are. wan_order_end: ends that order flow, and frees its lists in custody; nobody waits
+ * by them any longer. RWY_NO_FLOW, or one that has ended: nothing happens.
  */
 #define WAN_ORDER_MAX      32 /* a list fits a small buffer */
 #define WAN_ORDER_BUFS_MAX 2048

@@ -6,8 +6,11 @@
 
 #include <stdbool.h>
 
+/* Waits for its turn. Not recursive: a caller that holds it would wait for ever. */
 void gw_change_lock(void);
+/* True: the caller holds the lock. False: another thread does; does not wait. */
 bool gw_change_trylock(void);
+/* Gives the lock back: by the thread that holds it. */
 void gw_change_unlock(void);
 
 #endif

@@ -53,7 +53,10 @@ struct gw_siblings_say {
 };
 
 struct gw_siblings;
-/* Makes the siblings of app->conf. Call it before any worker exists. */
+/*
+ * Makes the siblings of app->conf. Call it before any worker exists. RWY_ENOMEM; RWY_EINVAL: the
+ * file gateway.site_key cannot be used (logged). After an error call gw_siblings_free.
+ */
 RWY_MUST_CHECK int gw_siblings_new(struct gw_app *app);
 void gw_siblings_free(struct gw_app *app); /* after the workers have ended */
 /*
@@ -61,7 +64,10 @@ void gw_siblings_free(struct gw_app *app); /* after the workers have ended */
  * for one that hangs. RWY_ENOMEM: as they were.
  */
 RWY_MUST_CHECK int gw_siblings_set(struct gw_app *app, const struct gw_siblings_say *say);
-/* Replaces the siblings of the file after a reload. Under gw_change_lock. */
+/*
+ * Replaces the siblings of the file after a reload. Under gw_change_lock. Does nothing if c has
+ * none and the present ones are the control center's. RWY_ENOMEM: as they were.
+ */
 RWY_MUST_CHECK int gw_siblings_own(struct gw_app *app, const struct conf *c);
 /*
  * Once a second, control thread: MAC addresses are asked for; a sibling of the file that does not

@@ -26,7 +26,8 @@ struct gw_tenants;
 /* Makes the first set from app->conf, before any worker exists. Errors are logged. */
 RWY_MUST_CHECK int gw_tenants_new(struct gw_app *app);
 void gw_tenants_free(struct gw_app *app); /* call it after the workers have ended */
-/* Gives all tenants of the present set to one worker's engine, before the worker runs. */
+/* Gives all tenants of the present set to one worker's engine, before the worker runs. RWY_ENOMEM
+ * and other errors of the engine: logged; the worker must not run. */
 RWY_MUST_CHECK int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_time now);
 
 /* The result of a change. took: ns from the call until the last worker runs it. */
@@ -57,7 +58,11 @@ RWY_MUST_CHECK int gw_tenants_replace(struct gw_app *app, const struct conf_tena
  * contents. */
 RWY_MUST_CHECK int gw_tenants_replace_all(struct gw_app *app, const struct conf_tenant *t, unsigned n,
     struct gw_tenants_done *done, struct conf_error *err);
-/* Checks the present tenants against the new app->conf->tunnel[] and uses it from then on. */
+/*
+ * Checks the present tenants against the new app->conf->tunnel[] and uses it from then on.
+ * RWY_EINVAL with *err: a tenant needs what is not there any more; RWY_ENOMEM. The bounds are as
+ * before then.
+ */
 RWY_MUST_CHECK int gw_tenants_tunnels(struct gw_app *app, struct conf_error *err);
 /* Repeats every tenant's share to every engine, for a tunnel that was added. */
 void gw_tenants_shares(struct gw_app *app);

@@ -27,7 +27,7 @@ enum gw_side { GW_SIDE_OWN, GW_SIDE_CONTROLLER };
 struct gw_tunnels;
 /* Call it before any worker exists, after gw_tenants_new. conf: app->conf, writable. The first
  * own_tunnels tunnels and own_tenants tenants are the gateway's own; the rest belongs to the
- * control center. */
+ * control center. RWY_ENOMEM: nothing was made. */
 RWY_MUST_CHECK int gw_tunnels_new(
     struct gw_app *app, struct conf *conf, unsigned own_tunnels, unsigned own_tenants);
 void gw_tunnels_free(struct gw_app *app); /* call it after the workers have ended */
@@ -78,9 +78,14 @@ struct gw_assignment {
  */
 RWY_MUST_CHECK int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n);
 
-/* Adds, changes or removes one of the gateway's own tunnels for the local API. set: other ends are
- * refused. del: RWY_ENOENT; RWY_EEXIST: tenants have prefixes behind it, or it belongs to the
- * control center. */
+/*
+ * Add, change or remove one of the gateway's own tunnels for the local API. Under gw_change_lock.
+ * After an error nothing has changed, and *err has the reason: RWY_EINVAL, RWY_EAGAIN and
+ * RWY_ENOMEM as gw_network_apply(), and
+ *   add: RWY_EEXIST: the name is in use; RWY_EAGAIN: all numbers are, also by removed tunnels
+ *   set: RWY_ENOENT; RWY_EEXIST: it is the control center's; RWY_EINVAL: t has other ends
+ *   del: RWY_ENOENT; RWY_EEXIST: it is the control center's, or tenants have prefixes behind it
+ */
 RWY_MUST_CHECK int gw_tunnel_add(
     struct gw_app *app, const struct conf_tunnel *t, struct gw_network_done *done, struct conf_error *err);
 RWY_MUST_CHECK int gw_tunnel_set(

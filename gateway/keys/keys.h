@@ -96,6 +96,7 @@ void gw_keys_take(struct gw_app *app, const struct conf *c, struct gw_cert *cert
 
 /* Copies a tunnel's state. */
 void gw_keys_info(const struct gw_app *app, unsigned tunnel, struct gw_keys_info *out);
+/* The name for API and CLI; static text. s: below the count of states. Any thread. */
 const char *gw_keys_state_name(enum gw_keys_state s);
 
 #endif

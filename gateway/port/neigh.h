@@ -102,6 +102,8 @@ const struct gw_nh *gw_nt_find(const struct gw_nt *t, const struct gw_app *app, 
 int gw_nt_lan_route(const struct gw_nt *t, const struct gw_app *app, const struct rwy_ip *host);
 
 /* The functions below run on the control thread. */
+/* Makes app->neigh and publishes an empty table, before the workers run. RWY_ENOMEM: call
+ * gw_neigh_free all the same. */
 RWY_MUST_CHECK int gw_neigh_new(struct gw_app *app);
 void gw_neigh_free(struct gw_app *app); /* after the workers have ended */
 /*

@@ -71,6 +71,7 @@ struct rwy_bufq {
 	uint64_t bytes;
 };
 
+/* Appends b, which the queue has from then on. b->len must not change while it is in it. */
 static inline void rwy_bufq_push(struct rwy_bufq *q, struct rwy_buf *b)
 {
 	b->next = NULL;
@@ -83,6 +84,7 @@ static inline void rwy_bufq_push(struct rwy_bufq *q, struct rwy_buf *b)
 	q->bytes += b->len;
 }
 
+/* Takes the first buffer, which is the caller's then; NULL: the queue is empty. */
 static inline struct rwy_buf *rwy_bufq_pop(struct rwy_bufq *q)
 {
 	struct rwy_buf *b = q->head;
@@ -123,6 +125,7 @@ static inline void rwy_buf_free(const struct rwy_bufs *p, struct rwy_buf *b)
 	p->ops->free(p->ctx, b);
 }
 
+/* Frees all buffers of the queue. */
 static inline void rwy_bufq_drain(const struct rwy_bufs *p, struct rwy_bufq *q)
 {
 	struct rwy_buf *b;

@@ -31,6 +31,7 @@ static inline bool rwy_has_pclmul(void)
 	return __builtin_cpu_supports("pclmul");
 }
 
+/* a * b modulo the polynomial, by bits: for machines without carry-less multiplication. */
 static inline uint32_t rwy_crc32_mul_soft(uint32_t a, uint32_t b)
 {
 	uint32_t r = 0;
