@@ -4,7 +4,8 @@
  * thread (API, telemetry) gets data that a worker owns. No DPDK type appears here.
  *
  * Threads: the control thread (the process's main thread); `workers` packet threads; the API's
- * thread; the carriers' thread; the keys' thread; the control center's thread, if one is
+ * thread, and another one for the metrics' socket, if it is configured; the carriers' thread; the
+ * keys' thread; the capture's thread while a capture runs; the control center's thread, if one is
  * configured; a thread for each reload. Every function here may be called from any thread except a
  * worker's own, unless noted.
  */
