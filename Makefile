@@ -268,6 +268,7 @@ $(BUILD)/tests/unit/test_gw_keys: $(call obj,gateway/tls/cert.c gateway/tls/byte
 $(BUILD)/tests/unit/test_gw_keys: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
 $(BUILD)/tests/unit/test_gw_keys_pair: $(call obj,gateway/keys/follow.c)
 $(BUILD)/tests/unit/test_base_sandbox: LDFLAGS_ALL += $(shell $(PC) --libs libseccomp) -lpthread
+$(BUILD)/tests/unit/test_cap_trigger: $(call obj,tools/roceway/capture_trigger.c tools/roceway/capture_block.c)
 $(BUILD)/tests/unit/test_cap_write: $(call obj,tools/roceway/capture_write.c)
 CAP_WRITE_WRAP := pwrite aio_write aio_error aio_return aio_suspend
 $(BUILD)/tests/unit/test_cap_write: LDFLAGS_ALL += $(CAP_WRITE_WRAP:%=-Wl,--wrap=%)

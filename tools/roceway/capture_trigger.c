@@ -3,6 +3,9 @@
  * Packets before and after an event. The connection of a packet and its events are words of its
  * comment. The last packets are kept, the oldest go first. When a connection has an event, its
  * packets leave for the file; from then on its packets go there at once.
+ *
+ * A connection has a number as soon as the QPNs of both ends are known; before, its directions have
+ * names, and packets with a number have the name, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +13,17 @@
 #include "base/word.h"
 #include "tools/roceway/capture.h"
 
-#define CONNECTIONS 4096 /* that can have an event */
+#define CONNECTIONS 4096 /* that can have an event; each by its number and by a name */
 #define WORD        128
+
+/* A packet's connection: hashes of its number and of its direction's name, 0: it has none. */
+struct which {
+	uint64_t number, name;
+};
 
 struct kept {
 	struct kept *next;
-	uint64_t connection;
+	struct which of;
 	size_t len;
 	uint8_t block[];
 };
@@ -24,8 +32,8 @@ struct cap_trigger {
 	char events[64]; /* separated by blanks */
 	struct kept *first, **last;
 	size_t bytes, max;
-	uint64_t had[CONNECTIONS * 2]; /* open addressing; 0: free */
-	unsigned n;
+	uint64_t had[CONNECTIONS * 4]; /* numbers and names; open addressing; 0: free */
+	unsigned n, later; /* connections in it; of them once more, by the number that came later */
 };
 
 static bool read_events(struct cap_trigger *t, const char *events)
@@ -111,15 +119,13 @@ static uint64_t hash(const char *s)
 	return h ? h : 1;
 }
 
-/* Its connection, or, while the other end's QPN is not known, its direction of it. */
-static uint64_t connection_of(const uint8_t *comment, size_t len)
+static struct which which_of(const uint8_t *comment, size_t len)
 {
-	char word[WORD];
+	char number[WORD], name[WORD];
 
-	word_get(comment, len, " conn=", word);
-	if (!*word)
-		word_get(comment, len, " flow=", word);
-	return *word ? hash(word) : 0;
+	word_get(comment, len, " conn=", number);
+	word_get(comment, len, " flow=", name);
+	return (struct which){*number ? hash(number) : 0, *name ? hash(name) : 0};
 }
 
 static bool has_event(const struct cap_trigger *t, const uint8_t *comment, size_t len)
@@ -135,13 +141,18 @@ static bool has_event(const struct cap_trigger *t, const uint8_t *comment, size_
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-static uint64_t *place_of(struct cap_trigger *t, uint64_t connection)
+static uint64_t *place_of(struct cap_trigger *t, uint64_t key)
 {
-	size_t i = connection % (CONNECTIONS * 2);
+	size_t i = key % (CONNECTIONS * 4);
 
-	while (t->had[i] && t->had[i] != connection)
-		i = (i + 1) % (CONNECTIONS * 2);
+	while (t->had[i] && t->had[i] != key)
+		i = (i + 1) % (CONNECTIONS * 4);
 	return &t->had[i];
+}
+
+static bool has_had(struct cap_trigger *t, uint64_t key)
+{
+	return key && *place_of(t, key) == key;
 }
 
 static void unlink_next(struct cap_trigger *t, struct kept **at)
@@ -155,13 +166,13 @@ static void unlink_next(struct cap_trigger *t, struct kept **at)
 	free(k);
 }
 
-static void keep(struct cap_trigger *t, uint64_t connection, const uint8_t *block, size_t len)
+static void keep(struct cap_trigger *t, const struct which *of, const uint8_t *block, size_t len)
 {
 	struct kept *k = sizeof(*k) + len <= t->max ? malloc(sizeof(*k) + len) : NULL;
 
 	if (!k)
 		return;
-	*k = (struct kept){.connection = connection, .len = len};
+	*k = (struct kept){.of = *of, .len = len};
 	memcpy(k->block, block, len);
 	*t->last = k;
 	t->last = &k->next;
@@ -170,10 +181,18 @@ static void keep(struct cap_trigger *t, uint64_t connection, const uint8_t *bloc
 		unlink_next(t, &t->first);
 }
 
-static bool write_kept(struct cap_trigger *t, uint64_t connection, struct cap_file *f)
+static bool is_same(const struct which *kept, const struct which *of)
+{
+	/* What has another number was another connection, of the same name. */
+	if (kept->number && of->number)
+		return kept->number == of->number;
+	return kept->name && kept->name == of->name;
+}
+
+static bool write_kept(struct cap_trigger *t, const struct which *of, struct cap_file *f)
 {
 	for (struct kept **at = &t->first; *at;) {
-		if ((*at)->connection != connection) {
+		if (!is_same(&(*at)->of, of)) {
 			at = &(*at)->next;
 			continue;
 		}
@@ -184,24 +203,38 @@ static bool write_kept(struct cap_trigger *t, uint64_t connection, struct cap_fi
 	return true;
 }
 
+/*
+ * A connection that has an event, or had one before it got its number. It is found by what this
+ * packet says of it: by its number, which both directions have, or else by the name.
+ */
+static void note(struct cap_trigger *t, const struct which *of)
+{
+	const uint64_t key = of->number ? of->number : of->name;
+	unsigned *count = has_had(t, of->name) ? &t->later : &t->n;
+
+	if (*count == CONNECTIONS)
+		return; /* of those that get a number later: QPNs are used again */
+	(*count)++;
+	*place_of(t, key) = key;
+}
+
 bool cap_trigger_packet(struct cap_trigger *t, const uint8_t *block, size_t len, struct cap_file *f)
 {
 	size_t n = 0;
 	const uint8_t *comment = cap_block_option(block, len, CAP_OPT_COMMENT, &n);
-	const uint64_t connection = connection_of(comment, n);
-	uint64_t *place = connection ? place_of(t, connection) : NULL;
+	const struct which of = which_of(comment, n);
+	const bool event = has_event(t, comment, n);
 
-	if (place && !*place) {
-		if (!has_event(t, comment, n) || t->n == CONNECTIONS) {
-			keep(t, connection, block, len);
+	if (!of.number && !of.name)
+		return !event || cap_file_add(f, block, len); /* of no connection, as ARP */
+	if (!has_had(t, of.number ? of.number : of.name)) {
+		if (!has_had(t, of.name) && (!event || t->n == CONNECTIONS)) {
+			keep(t, &of, block, len);
 			return true;
 		}
-		*place = connection;
-		t->n++;
-		if (!write_kept(t, connection, f))
+		note(t, &of);
+		if (!write_kept(t, &of, f))
 			return false;
-	} else if (!place && !has_event(t, comment, n)) {
-		return true; /* of no connection, as ARP */
 	}
 	return cap_file_add(f, block, len);
 }
