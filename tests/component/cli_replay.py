@@ -282,6 +282,29 @@ def test_several_hosts():
     assert "1 connections are left out" in run("--sim", "--as", A, path).stdout
 
 
+def vxlan(vni, frame):
+    """Without a UDP checksum, from one VTEP to another."""
+    udp = struct.pack(">HHHHII", 50000, 4789, 16 + len(frame), 0, 8 << 24, vni << 8) + frame
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0) + bytes((192, 168, 0, 1, 192, 168, 0, 2))
+    return b"\2\0\0\0\0\3\2\0\0\0\0\4\x08\x00" + ip + udp
+
+
+def test_tenants_with_equal_addresses():
+    def at(vni, frames, later=0):
+        return [(t + later, vxlan(vni, f)) for t, f in frames]
+
+    # Equal queue pairs, too: the packets of one tenant are not another's. The one that comes second is left out.
+    path = write(sorted(at(100, session()) + at(200, session(), 1000)))
+    j = sim(path)
+    check(j)
+    assert j["same_queue_pairs"] == 1 and j["left_out"] == 1 and len(j["sides"]) == 2, j
+    assert "1 connections are left out: hosts of another VNI have their addresses and queue pairs" in run("--sim", path).stdout
+    # A set-up is its own tenant's: of this one the REQ is another's.
+    j = sim(write(sorted(at(100, with_cm(session())[1:]) + at(200, with_cm(session())[:1]))))
+    check(j)
+    assert j["cm"] == 0 and j["left_out"] == 0, j
+
+
 def test_bad_input():
     frames = session()
     good = write(frames)

@@ -112,8 +112,8 @@ static void captured(struct world *w, unsigned side, uint16_t attr, rwy_time at)
 	} else if (attr == ROCE_CM_DREQ) {
 		rwy_put24(((struct roce_cm_dreq *)body)->remote_qpn, 0x12);
 	}
-	w->cm[i] =
-	    (struct rp_cm){{.off = w->s.used, .len = (uint16_t)roce_build_like(out, &to, &pkt, i)}, at};
+	w->cm[i] = (struct rp_cm){
+	    .pkt = {.off = w->s.used, .len = (uint16_t)roce_build_like(out, &to, &pkt, i)}, .at = at};
 	w->cm[i].pkt.captured = w->cm[i].pkt.len;
 	w->s.used += ROOM;
 }

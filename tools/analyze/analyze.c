@@ -191,7 +191,7 @@ static int take_cm(struct an *a, uint32_t vni, const struct roce_pkt *pkt, rwy_t
 
 	if (roce_cm_parse(pkt, &msg) != 0)
 		return 0;
-	if (a->saw && (rc = a->saw(a->saw_ctx, NULL, pkt, pkt->len, now)) != 0)
+	if (a->saw && (rc = a->saw(a->saw_ctx, NULL, vni, pkt, pkt->len, now)) != 0)
 		return rc;
 	c = cm_of(a, vni);
 	if (!c)
@@ -228,7 +228,7 @@ static int take_rc(
 		f->c.icrc_bad++; /* whoever receives it drops it: it changes nothing */
 		return 0;
 	}
-	if (a->saw && (rc = a->saw(a->saw_ctx, f, pkt, captured, now)) != 0)
+	if (a->saw && (rc = a->saw(a->saw_ctx, f, k->vni, pkt, captured, now)) != 0)
 		return rc;
 	if (roce_op_is_request(pkt->info)) {
 		if (pkt->ecn == 3)

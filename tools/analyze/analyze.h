@@ -193,10 +193,11 @@ int an_frame(struct an *a, rwy_time at, const uint8_t *frame, uint32_t len, uint
 /*
  * Shows each RC packet whose ICRC is good or was not captured, in the flow that it travels in, and
  * each CM packet, with f NULL. pkt lies in memory of `a` and is valid during the call; its first
- * `captured` bytes from the IP header on are known, the rest is zero. What saw() returns, other
- * than 0, ends the analysis.
+ * `captured` bytes from the IP header on are known, the rest is zero. vni: as in an_key. What saw()
+ * returns, other than 0, ends the analysis.
  */
-typedef int an_saw(void *ctx, struct an_flow *f, const struct roce_pkt *pkt, uint32_t captured, rwy_time now);
+typedef int an_saw(
+    void *ctx, struct an_flow *f, uint32_t vni, const struct roce_pkt *pkt, uint32_t captured, rwy_time now);
 void an_watch(struct an *a, an_saw *saw, void *ctx);
 /* After the last packet: findings, stalls. */
 void an_end(struct an *a);

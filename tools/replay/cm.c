@@ -103,7 +103,7 @@ static int take(const struct rp_schedule *s, const struct rp_cm *cm, struct buil
 		const int side = side_of(&s->conn[i], &pkt);
 		struct rp_cm_step step = {cm, (uint8_t)side, m.attr, m.local_comm_id};
 
-		if (side < 0 || !belongs(&s->conn[i], &b[i], &m, (unsigned)side))
+		if (side < 0 || s->conn[i].vni != cm->vni || !belongs(&s->conn[i], &b[i], &m, (unsigned)side))
 			continue;
 		if (is_there(&out[i], (unsigned)side, m.attr)) /* sent again */
 			return 0;

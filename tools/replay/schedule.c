@@ -64,7 +64,7 @@ static int tape_add(
 	return 0;
 }
 
-static int cm_add(struct rp_schedule *s, const struct roce_pkt *pkt, rwy_time now)
+static int cm_add(struct rp_schedule *s, uint32_t vni, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct rp_cm *v = grow(s->cm, s->cms, &s->cm_room, sizeof(*v));
 
@@ -72,19 +72,21 @@ static int cm_add(struct rp_schedule *s, const struct roce_pkt *pkt, rwy_time no
 		return RWY_ENOMEM;
 	s->cm = v;
 	v[s->cms].at = now;
+	v[s->cms].vni = vni;
 	if (keep(s, pkt, pkt->len, &v[s->cms].pkt) != 0)
 		return RWY_ENOMEM;
 	s->cms++;
 	return 0;
 }
 
-static int saw(void *ctx, struct an_flow *f, const struct roce_pkt *pkt, uint32_t captured, rwy_time now)
+static int saw(
+    void *ctx, struct an_flow *f, uint32_t vni, const struct roce_pkt *pkt, uint32_t captured, rwy_time now)
 {
 	struct rp_schedule *s = ctx;
 	struct rp_tapes *t;
 
 	if (!f)
-		return cm_add(s, pkt, now);
+		return cm_add(s, vni, pkt, now);
 	s->seq++;
 	s->cut += captured < pkt->len;
 	if (pkt->info->op == ROCE_OP_ACK)

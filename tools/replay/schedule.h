@@ -88,6 +88,7 @@ struct rp_conn {
 struct rp_cm {
 	struct rp_pkt pkt;
 	rwy_time at;
+	uint32_t vni;
 };
 
 struct rp_schedule {

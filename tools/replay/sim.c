@@ -212,7 +212,7 @@ void rp_sim_run(struct rp_sim *sim, struct rp_sim_result *r)
 {
 	rwy_time end = sim->now + UP_WAIT, last = 0;
 
-	*r = (struct rp_sim_result){.left_out = sim->left_out};
+	*r = (struct rp_sim_result){.left_out = sim->left_out, .same_qps = sim->same_qps};
 	while (!(sim->site[0].up && sim->site[1].up) && step(sim, end))
 		;
 	r->up = sim->site[0].up && sim->site[1].up;
@@ -260,7 +260,7 @@ static void hosts_new(struct rp_sim *sim, struct rp_sim_conn *k)
 {
 	struct rp_host_cfg c;
 
-	if (k->site[0] == k->site[1])
+	if (k->same_qp || k->site[0] == k->site[1])
 		return;
 	k->host = calloc(2, sizeof(*k->host));
 	if (!k->host)

@@ -45,7 +45,8 @@ void rp_sim_cfg_default(struct rp_sim_cfg *cfg);
 struct rp_sim_conn {
 	const struct rp_conn *conn;
 	uint8_t site[2];      /* of each side */
-	struct rp_host *host; /* two; NULL: it is left out, both hosts are at one site */
+	struct rp_host *host; /* two; NULL: it is left out */
+	bool same_qp;         /* another VNI's connection has the queue pair of one of its hosts */
 };
 
 struct rp_sim_result {
@@ -55,7 +56,8 @@ struct rp_sim_result {
 	uint64_t hash; /* of the time, the place and the bytes of each packet */
 	uint64_t packets;
 	uint64_t unknown;   /* packets for queue pairs that no host has */
-	uint32_t left_out;  /* connections */
+	uint32_t left_out;  /* connections: both hosts are at one site, or same_qps */
+	uint32_t same_qps;  /* of them: another VNI has one of their addresses and queue pairs */
 	uint32_t cm;        /* connections that CM sets up */
 	uint64_t cm_differ; /* CM messages that came otherwise than they were sent */
 	struct {

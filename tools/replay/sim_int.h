@@ -56,13 +56,13 @@ struct rp_sim {
 	 * (engine/pair.c). Hosts begin later: a capture shows gateways that have run for long. */
 	rwy_time quiet_until;
 	struct rwy_ip *addr[2]; /* of the sites' hosts */
-	uint32_t addrs[2], left_out;
+	uint32_t addrs[2], left_out, same_qps;
 	struct rp_sim_cm *cm; /* of each connection */
 	uint32_t cms;         /* connections with a set-up */
 	uint64_t cm_differ;   /* messages that came otherwise than they were sent */
 };
 
-/* sim_place.c: fills conn[].site, addr, left_out; RWY_EINVAL. */
+/* sim_place.c: fills conn[], addr, left_out, same_qps; RWY_EINVAL. */
 RWY_MUST_CHECK int rp_sim_place(struct rp_sim *sim);
 
 /* sim_site.c */

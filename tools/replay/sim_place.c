@@ -34,6 +34,28 @@ static unsigned site_of(const struct rp_sim *sim, const struct rp_conn *c, unsig
 	return is_at(sim, 0, other) || is_at(sim, 1, other) ? is_at(sim, 0, other) : side;
 }
 
+static bool is_same(const struct rp_side *a, const struct rp_side *b)
+{
+	return a->qpn == b->qpn && rwy_ip_eq(&a->ip, &b->ip);
+}
+
+/* The sites have no VNIs: a packet to an address and queue pair is for one host only. */
+static bool has_same_qp(const struct rp_sim *sim, uint32_t conn)
+{
+	const struct rp_conn *c = &sim->s->conn[conn];
+
+	for (uint32_t i = 0; i < conn; i++) {
+		const struct rp_conn *o = sim->conn[i].conn;
+
+		if (o->vni == c->vni || sim->conn[i].same_qp)
+			continue;
+		for (unsigned j = 0; j < 4; j++)
+			if (is_same(&c->side[j / 2], &o->side[j % 2]))
+				return true;
+	}
+	return false;
+}
+
 int rp_sim_place(struct rp_sim *sim)
 {
 	uint32_t crossing = 0;
@@ -47,6 +69,11 @@ int rp_sim_place(struct rp_sim *sim)
 		int rc = 0;
 
 		k->conn = &sim->s->conn[i];
+		k->same_qp = has_same_qp(sim, i);
+		if (k->same_qp) {
+			sim->same_qps++;
+			continue;
+		}
 		for (unsigned j = 0; j < 2 && !rc; j++) {
 			k->site[j] = (uint8_t)site_of(sim, k->conn, j);
 			rc = put(sim, k->site[j], &k->conn->side[j].ip);

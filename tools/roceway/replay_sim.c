@@ -198,12 +198,12 @@ static void print_as_json(
 			if (k[i].conn->side[j].msgs)
 				json_array_append_new(sides, replay_side_json(k[i].conn, j, &k[i].host[j]));
 	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)r->hash);
-	o = json_pack("{so, ss, sf, sb, sI, sI, sI, sI, sI, sI, sI, sI, so}", "capture",
+	o = json_pack("{so, ss, sf, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "capture",
 	    replay_schedule_json(s), "hash", hash, "seconds", (double)r->took / 1e9, "stalled", r->stalled,
-	    "packets", (json_int_t)r->packets, "left_out", (json_int_t)r->left_out, "cm", (json_int_t)r->cm,
-	    "cm_differ", (json_int_t)r->cm_differ, "wan_sent_a", (json_int_t)r->wan[0].sent, "wan_lost_a",
-	    (json_int_t)r->wan[0].lost, "wan_sent_b", (json_int_t)r->wan[1].sent, "wan_lost_b",
-	    (json_int_t)r->wan[1].lost, "sides", sides);
+	    "packets", (json_int_t)r->packets, "left_out", (json_int_t)r->left_out, "same_queue_pairs",
+	    (json_int_t)r->same_qps, "cm", (json_int_t)r->cm, "cm_differ", (json_int_t)r->cm_differ,
+	    "wan_sent_a", (json_int_t)r->wan[0].sent, "wan_lost_a", (json_int_t)r->wan[0].lost, "wan_sent_b",
+	    (json_int_t)r->wan[1].sent, "wan_lost_b", (json_int_t)r->wan[1].lost, "sides", sides);
 	print_json(o);
 	json_decref(o);
 }
@@ -223,8 +223,13 @@ static void print_run(const struct rp_schedule *s, const struct rp_sim *sim, con
 	printf("WAN: %llu datagrams from a, %llu of them lost; %llu from b, %llu lost\n",
 	    (unsigned long long)r->wan[0].sent, (unsigned long long)r->wan[0].lost,
 	    (unsigned long long)r->wan[1].sent, (unsigned long long)r->wan[1].lost);
-	if (r->left_out)
-		printf("%u connections are left out: both hosts are at one site\n", r->left_out);
+	if (r->left_out > r->same_qps)
+		printf(
+		    "%u connections are left out: both hosts are at one site\n", r->left_out - r->same_qps);
+	if (r->same_qps)
+		printf("%u connections are left out: hosts of another VNI have their addresses and queue "
+		       "pairs\n",
+		    r->same_qps);
 	if (r->stalled)
 		printf("the run ended before all messages were complete: nothing moved any more\n");
 	printf("hash %016llx\n\n", (unsigned long long)r->hash);
