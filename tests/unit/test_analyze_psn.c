@@ -287,6 +287,65 @@ static void test_far_behind_is_no_other(void **state)
 	an_free(l.an);
 }
 
+/* --- packets that are in the capture twice ---------------------------------------------------- */
+
+static void test_each_packet_twice(void **state)
+{
+	enum { N = 50, EACH = 4, READ = 8 };
+	struct line l = line_new();
+	const struct an_flow *f;
+	uint32_t psn = 0;
+
+	for (uint32_t i = 0; i < N; i++) {
+		for (uint32_t k = 0; k < 2 * EACH; k++)
+			ask(&l, ROCE_RC_WRITE_ONLY, psn + k / 2, MTU);
+		l.now += RWY_MS;
+		for (uint32_t k = 0; k < 2; k++)
+			answer(&l, ROCE_RC_ACK, psn + EACH - 1, 0);
+		for (uint32_t k = 0; k < 3; k++)
+			ask(&l, ROCE_RC_READ_REQ, psn + EACH, READ * MTU);
+		for (uint32_t k = 0; k < 2 * READ; k++)
+			respond(&l, psn + EACH, k / 2, READ);
+		psn += EACH + READ;
+	}
+	f = flow(&l);
+	assert_int_equal(an_totals(l.an)->copies, N * (EACH + 1 + 2 + READ));
+	assert_int_equal(f->c.packets, N * (EACH + 1));
+	assert_int_equal(f->c.messages, N * (EACH + 1));
+	assert_int_equal(f->c.acks, N);
+	assert_int_equal(f->c.resent_packets + f->c.responses_repeated + f->c.unasked, 0);
+	an_free(l.an);
+}
+
+/* What hosts send twice at once is no copy: behind an RNR NAK, and ACKs of repeats. */
+static void test_quick_repeats(void **state)
+{
+	struct line l = line_new();
+	const struct an_flow *f;
+
+	sends(&l, 0, 10);
+	for (uint32_t i = 0; i < 3; i++) {
+		ask(&l, ROCE_RC_SEND_ONLY, 10, 16);
+		put(&l, &(struct rc_mk){.opcode = ROCE_RC_ACK,
+		            .psn = 10,
+		            .src = {10, 0, 0, 2},
+		            .dst = {10, 0, 0, 1},
+		            .dqpn = QPN_A,
+		            .syndrome = 0x21});
+	}
+	sends(&l, 10, 1);
+	for (uint32_t i = 5; i < 10; i++)
+		ask(&l, ROCE_RC_SEND_ONLY, i, 16);
+	for (uint32_t i = 5; i < 10; i++)
+		answer(&l, ROCE_RC_ACK, 10, 0);
+	f = flow(&l);
+	assert_int_equal(f->c.naks_rnr, 3);
+	assert_int_equal(f->c.resent_packets, 3 + 5);
+	assert_int_equal(f->c.acks, 11 + 5);
+	assert_int_equal(an_totals(l.an)->copies, 0);
+	an_free(l.an);
+}
+
 /* --- no answers ------------------------------------------------------------------------------ */
 
 /* Outstanding packets have a bound, also behind a READ and beyond what PSNs can tell apart. */
@@ -351,6 +410,8 @@ int main(void)
 	    cmocka_unit_test(test_long_reads_without_responses),
 	    cmocka_unit_test(test_another_connection),
 	    cmocka_unit_test(test_far_behind_is_no_other),
+	    cmocka_unit_test(test_each_packet_twice),
+	    cmocka_unit_test(test_quick_repeats),
 	    cmocka_unit_test(test_no_answer_is_captured),
 	    cmocka_unit_test(test_many_vnis_with_cm),
 	};

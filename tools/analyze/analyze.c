@@ -11,6 +11,7 @@
 #include "roce/cm.h"
 #include "roce/icrc.h"
 #include "rwy/hash.h"
+#include "tools/analyze/copy.h"
 #include "tools/analyze/link.h"
 #include "tools/analyze/open.h"
 #include "tools/analyze/pair.h"
@@ -41,6 +42,7 @@ struct an {
 	struct an_openings *open;
 	struct cm_of *cm;
 	struct an_totals t;
+	struct an_copies copies;
 	an_saw *saw;
 	void *saw_ctx;
 	uint8_t packet[FRAME_MAX]; /* what was not captured is zero */
@@ -226,6 +228,10 @@ static int take_rc(
 		return RWY_ENOMEM;
 	if (captured >= pkt->len && !roce_icrc_ok(pkt)) {
 		f->c.icrc_bad++; /* whoever receives it drops it: it changes nothing */
+		return 0;
+	}
+	if (an_is_copy(&a->copies, f, pkt, captured, now)) {
+		a->t.copies++;
 		return 0;
 	}
 	if (a->saw && (rc = a->saw(a->saw_ctx, f, k->vni, pkt, captured, now)) != 0)

@@ -138,6 +138,13 @@ struct an_given {
 	uint32_t odd;         /* in a row that do not fit the peer, or any flow */
 };
 
+/* The packet that was the last one in a flow; internal (copy.c). */
+struct an_seen {
+	uint64_t mark;
+	rwy_time at;
+	uint64_t place; /* in the capture; 0: none was */
+};
+
 struct an_flow {
 	struct an_key key;
 	struct an_cm cm;
@@ -163,6 +170,7 @@ struct an_flow {
 	struct an_finding finding[AN_FINDINGS_MAX];
 	unsigned findings;
 	struct an_given given;
+	struct an_seen seen;
 	struct an_requester *rq; /* this and the next two are internal */
 	struct an_open *open;    /* it has requests and no peer: its answers are looked for */
 	void *user;              /* of an_watch()'s callee; NULL in a new flow */
@@ -176,6 +184,7 @@ struct an_totals {
 	uint64_t malformed;   /* RoCEv2 that does not parse */
 	uint64_t cut;         /* shorter than on the wire: ICRC not checked */
 	uint64_t other;       /* RoCEv2 that belongs to no RC connection: CM, UD, UC */
+	uint64_t copies;      /* packets that the capture has once more; each counts once */
 	uint64_t unpaired;    /* responses whose requester is not known */
 	uint64_t backwards;   /* packets with an earlier time than the one before */
 	rwy_time first, last; /* time of the first and of the last packet */

@@ -111,6 +111,10 @@ static void notes(const struct an_totals *t)
 	if (t->cut)
 		printf("%llu packets are cut by the snap length: their ICRC is not checked\n",
 		    (unsigned long long)t->cut);
+	if (t->copies)
+		printf("%llu packets are in the capture twice, as in one of several interfaces: they count "
+		       "once\n",
+		    (unsigned long long)t->copies);
 	if (t->unpaired)
 		printf("%llu responses belong to no request: it is not in the capture, or queue pairs of "
 		       "the same hosts have equal PSNs\n",

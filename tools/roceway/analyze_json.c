@@ -81,10 +81,10 @@ json_t *analyze_json(const struct an_totals *t, const struct an_flow *const *flo
 
 	for (size_t i = 0; i < flows; i++)
 		json_array_append_new(a, flow_json(flow[i]));
-	o = json_pack("{sI, sI, sI, sI, sI, sI, sI, sf}", "packets", (json_int_t)t->packets, "roce",
+	o = json_pack("{sI, sI, sI, sI, sI, sI, sI, sI, sf}", "packets", (json_int_t)t->packets, "roce",
 	    (json_int_t)t->roce, "malformed", (json_int_t)t->malformed, "cut", (json_int_t)t->cut, "other",
-	    (json_int_t)t->other, "unpaired", (json_int_t)t->unpaired, "backwards", (json_int_t)t->backwards,
-	    "seconds", seconds(rwy_since(t->first, t->last)));
+	    (json_int_t)t->other, "copies", (json_int_t)t->copies, "unpaired", (json_int_t)t->unpaired,
+	    "backwards", (json_int_t)t->backwards, "seconds", seconds(rwy_since(t->first, t->last)));
 	json_object_set_new(o, "flows", a);
 	return o;
 }
