@@ -182,8 +182,12 @@ static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigne
 	pthread_mutex_lock(&s->lock);
 	store_sqlite_expire(s);
 	rc = commit_batch(s, t, n);
-	for (unsigned i = 0; rc && i < n; i++) /* one alone may be too large, and the others not */
-		t[i].rc = n > 1 ? commit_batch(s, &t[i], 1) : rc;
+	for (unsigned i = 0; rc && i < n; i++) { /* one may be too large, and the others not */
+		const int failed = n > 1 ? commit_batch(s, &t[i], 1) : rc;
+
+		if (failed) /* else it has the outcome that txn_run() set */
+			t[i].rc = failed;
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 

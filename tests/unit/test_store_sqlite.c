@@ -104,6 +104,43 @@ static void a_full_sqlite_says_so_and_keeps_what_it_has(void **state)
 	sqlite_remove(small);
 }
 
+/* A batch that fails as a whole is made again, each alone: all keep the outcomes that they have then. */
+static void a_change_that_lost_stays_lost_beside_one_too_large(void **state)
+{
+	static char big[800001];
+	char text[STORE_TEXT], small[] = "/tmp/rwy-full-XXXXXX";
+	struct store_cmp stale = {"guard", 0};
+	struct store_op op[4];
+	struct store_txn t[] = {{.cmp = &stale, .cmps = 1, .op = &op[0], .ops = 1}, {.op = &op[1], .ops = 1},
+	    {.op = &op[2], .ops = 1}, {.op = &op[3], .ops = 1}};
+	int fd = mkstemp(small);
+	struct store *s;
+	uint64_t rev;
+
+	assert_true(fd >= 0);
+	close(fd);
+	memset(big, 'x', sizeof(big) - 1);
+	op[0] = st_op("site/new", "1");
+	op[1] = st_op("big/2", big);
+	op[2] = st_op("site/other", "1");
+	op[3] = st_op("leased", "1");
+	op[3].lease = 77; /* there is none */
+	assert_int_equal(store_sqlite_open(&s, small, 1 << 20, text), 0);
+	st_put(s, "big/1", big);
+	rev = st_put(s, "guard", "1");
+	store_commit_many(s, t, 4);
+	assert_int_equal(t[0].rc, STORE_ECONFLICT);
+	assert_int_equal(t[1].rc, STORE_EFULL);
+	assert_int_equal(t[2].rc, 0);
+	assert_int_equal(t[2].rev, rev + 1);
+	assert_int_equal(t[3].rc, STORE_ENOLEASE);
+	st_one(s, "site/new", RWY_ENOENT);
+	st_one(s, "big/2", RWY_ENOENT);
+	st_one(s, "site/other", 0);
+	store_close(s);
+	sqlite_remove(small);
+}
+
 /* Another process deletes the file: later writes would be lost with this process. */
 static void a_file_that_is_gone_takes_nothing(void **state)
 {
@@ -158,6 +195,7 @@ int main(void)
 	const struct CMUnitTest alone[] = {
 	    cmocka_unit_test_setup_teardown(sqlite_keeps_all_over_a_restart, sqlite_setup, sqlite_teardown),
 	    cmocka_unit_test(a_full_sqlite_says_so_and_keeps_what_it_has),
+	    cmocka_unit_test(a_change_that_lost_stays_lost_beside_one_too_large),
 	    cmocka_unit_test_setup_teardown(a_file_that_is_gone_takes_nothing, sqlite_setup, sqlite_teardown),
 	    cmocka_unit_test(a_file_that_is_no_store_is_told),
 	    cmocka_unit_test(a_path_that_cannot_be_is_told),
