@@ -149,7 +149,8 @@ static void main_tick(void)
 	ctlr_unlock(&ctlr);
 	ctlr_lock(&ctlr);
 	ctlr_tunnels_tick(&ctlr, now);
-	ctlr_job_tick(&ctlr);
+	ctlr_job_end_tick(&ctlr);
+	ctlr_job_move_tick(&ctlr);
 	ctlr_job_react_tick(&ctlr, now);
 	ctlr_reservation_tick(&ctlr, now);
 	ctlr_ask_tick(&ctlr, now);

@@ -227,21 +227,34 @@ enum ctlr_outcome ctlr_api_job_put(struct ctlr *c, struct ctlr_req *r)
 	return put_job(c, r, false);
 }
 
-/* The change that withdraws a job. After it networks get its tunnels back. */
-static struct ctlr_change *withdrawal_change(struct ctlr *c, const struct ctlr_job *j)
+void ctlr_job_guard(struct ctlr *c, struct ctlr_change *ch)
 {
-	json_t *all = ctlr_reservation_tunnels(c, j->name, j->json);
-	struct ctlr_change *ch = ctlr_change_new(NULL, NULL);
-	char key[STORE_KEY_MAX];
-
-	snprintf(key, sizeof(key), "job/%s", j->name);
 	ctlr_change_cmp(ch, "guard/config", c->guard_rev);
 	ctlr_change_put(ch, "guard/config", json_object());
 	ctlr_change_put(ch, "touch/", json_object());
+}
+
+size_t ctlr_job_withdraw(struct ctlr *c, struct ctlr_change *ch, const struct ctlr_job *j)
+{
+	json_t *all = ctlr_reservation_tunnels(c, j->name, j->json);
+	const size_t bytes = json_dumpb(all, NULL, 0, JSON_COMPACT);
+	char key[STORE_KEY_MAX];
+
+	snprintf(key, sizeof(key), "job/%s", j->name);
 	ctlr_change_del(ch, key);
 	if (json_array_size(all))
 		ctlr_reservation_put(c, ch, j->name, json_incref(all));
 	json_decref(all);
+	return bytes;
+}
+
+/* The change that withdraws one job. */
+static struct ctlr_change *withdrawal_change(struct ctlr *c, const struct ctlr_job *j)
+{
+	struct ctlr_change *ch = ctlr_change_new(NULL, NULL);
+
+	ctlr_job_guard(c, ch);
+	(void)ctlr_job_withdraw(c, ch, j);
 	return ch;
 }
 
@@ -273,27 +286,6 @@ enum ctlr_outcome ctlr_api_job_list(struct ctlr *c, struct ctlr_req *r)
 		json_array_append_new(list, job_json((*p)->name, (*p)->json));
 	free(all);
 	return ctlr_req_reply(r, 200, json_pack("{s:o}", "jobs", list));
-}
-
-/* --- time ------------------------------------------------------------------------------------- */
-
-void ctlr_job_tick(struct ctlr *c)
-{
-	const uint64_t now = ctlr_wall_ms();
-	struct ctlr_job *j;
-
-	CTLR_MAP_EACH(&c->jobs, j)
-	{
-		if (!j->until_ms || now < j->until_ms)
-			continue;
-		j->until_ms = now + 1000; /* tried again if the store refuses it */
-		if (!ctlr_reservation_locked(c, j->name, NULL) &&
-		    ctlr_change_submit(c, withdrawal_change(c, j)))
-			ctlr_event(c, EVENT_INFO, "job", j->name, "%s",
-			    ctlr_split_missing(j->json) ? "its containers did not come in time: it is undone"
-			                                : "its time is over");
-	}
-	ctlr_job_move_tick(c);
 }
 
 /* --- from the store --------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs: requests, plans, records of the store, moves. All locked. */
+/* Jobs: requests, plans, records of the store, ends, moves. All locked. */
 #ifndef CONTROLLER_JOB_JOBS_H
 #define CONTROLLER_JOB_JOBS_H
 
@@ -19,8 +19,13 @@ uint32_t ctlr_job_vni(const struct ctlr *c, const json_t *record);
 bool ctlr_job_lacks_tenant(const struct ctlr *c, const struct ctlr_job *j);
 /* A job that names the tenant; NULL: none does. */
 const struct ctlr_job *ctlr_job_of_tenant(const struct ctlr *c, const char *name);
-/* Withdraws jobs whose time is over. */
-void ctlr_job_tick(struct ctlr *c);
+/* Adds to ch what each change of jobs compares and touches, once. */
+void ctlr_job_guard(struct ctlr *c, struct ctlr_change *ch);
+/* Adds to ch, at most two operations, that the job goes; after it networks get its tunnels back.
+ * ch has the guard. Returns the bytes of what it adds. */
+size_t ctlr_job_withdraw(struct ctlr *c, struct ctlr_change *ch, const struct ctlr_job *j);
+/* Withdraws jobs whose time is over. end.c */
+void ctlr_job_end_tick(struct ctlr *c);
 void ctlr_jobs_free(struct ctlr *c); /* frees all jobs */
 
 /* Plans a job and returns the record to store: {job, plan, claims, until_ms, network}. NULL: the

@@ -293,6 +293,8 @@ struct ctlr {
 	/* jobs must be checked; a change of jobs is submitted and not yet applied */
 	bool jobs_look, jobs_changing;
 	rwy_time jobs_at, jobs_broken_at;
+	/* job/end.c: a change that withdraws jobs is submitted; the next one has one job only */
+	bool jobs_ending, jobs_end_alone;
 	/*
 	 * job/move.c: jobs_alone: jobs move one by one; jobs_tries: broken jobs that may still be
 	 * planned before jobs_broken_at; moved: the last job of the present change; tried: where

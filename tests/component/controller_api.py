@@ -44,7 +44,7 @@ from ctlr.documents import test_pairs_of_all_jobs_fit_a_document  # noqa: E402, 
 from ctlr.permits import test_permits_go_to_the_gateways_of_both_sites, test_permits_of_all_tenants_fit_a_document, test_wrong_permits_are_refused  # noqa: E402, F401
 from ctlr.shapes import (  # noqa: E402, F401
     test_jobs_of_one_pair_go_to_all_gateways, test_a_job_names_dscp_and_carrier, test_an_operator_sets_detours, test_a_job_preempts_those_of_a_lower_priority, test_a_refused_job_is_told_when_it_would_fit, test_bursts_become_a_rate,
-    test_a_plan_follows_what_is_measured, test_a_promise_is_for_all_jobs_together, test_bytes_with_a_deadline_become_a_rate)
+    test_a_plan_follows_what_is_measured, test_a_promise_is_for_all_jobs_together, test_bytes_with_a_deadline_become_a_rate, test_jobs_of_one_deadline_end_together)
 from ctlr.relays import (  # noqa: E402, F401
     test_a_lost_relay_is_said_to_be_lost, test_a_relay_says_what_it_is_and_has_no_tenants, test_hosts_are_told_which_relays_and_when_that_changes, test_hosts_keep_leases, test_links_have_an_end_at_each_relay, test_relays_go_to_relays_and_gateways_to_gateways,
     test_a_stolen_certificate_of_a_host_is_noticed_and_ends, test_redirects_follow_load_and_family, test_wrong_relays_are_refused)

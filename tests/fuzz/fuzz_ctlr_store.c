@@ -225,7 +225,8 @@ static void tick(rwy_dur d)
 	now += d;
 	ctlr_gateway_tick(&ctlr, now);
 	ctlr_tunnels_tick(&ctlr, now);
-	ctlr_job_tick(&ctlr);
+	ctlr_job_end_tick(&ctlr);
+	ctlr_job_move_tick(&ctlr);
 	take_all();
 }
 

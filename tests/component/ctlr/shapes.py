@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Jobs that say more than a rate: tests of controller_api.py.
+import re
 import time
 
-from ctlr.harness import until
+from ctlr.harness import SLOW, until
 
 G = 10**9
 
@@ -117,6 +118,11 @@ def everything(w, gws):
     return [w.op.get(f"/v1/{k}") for k in ("jobs", "tunnels")] + [g.document() for g in gws]
 
 
+def conflicts(w):
+    w.op.get("/metrics")
+    return int(re.search(rb"roceway_controller_commit_conflicts_total (\d+)", w.op.text)[1])
+
+
 def payload(said):
     """Of the only row, of what the gateway sends: a is 0.92."""
     return said["plan"][0]["gateway_bps"] * 0.92
@@ -155,6 +161,20 @@ def test_bytes_with_a_deadline_become_a_rate(w):
                           ({"bytes": 1, "window_us": 5}, "pairs[0].window_us"), ({"bytes": 1, "period_us": 5, "window_us": 6}, "pairs[0].window_us")]:
         assert w.sched.put("/v1/jobs/bad", {"pairs": [pair(1, **demand)], **({"within_ms": 9} if "window_us" in demand else {})}, 400)["field"] == field, demand
     assert w.sched.put("/v1/jobs/bad", {"pairs": [pair(1, bandwidth_bps=1)], "within_ms": 9}, 400)["field"] == "within_ms"
+    stop()
+
+
+def test_jobs_of_one_deadline_end_together(w):
+    """Each ends once, and none loses against another one."""
+    _, stop = world(w)
+    n, at = 100, int(time.time() * 1000) + 6000 * SLOW
+    for i in range(n):
+        w.sched.put(f"/v1/jobs/j{i}", {"pairs": [pair(i, bytes=1000)], "deadline_ms": round(at)}, 201)
+    before = conflicts(w)
+    until(lambda: not w.sched.get("/v1/jobs")["jobs"])
+    told = [e["name"] for e in w.op.get("/v1/events?limit=1000")["events"] if "its time is over" in e["text"]]
+    assert sorted(told) == sorted(f"j{i}" for i in range(n)), told
+    assert conflicts(w) - before < n / 10
     stop()
 
 
