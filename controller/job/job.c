@@ -136,9 +136,8 @@ static void preempt(struct ctlr *c, struct ctlr_change *ch, const char *name, co
 	}
 }
 
-/* Stores a job; networks get back the tunnels that the new record no longer has. */
 enum ctlr_outcome ctlr_job_store(
-    struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record)
+    struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record, bool decided)
 {
 	json_t *all = ctlr_reservation_tunnels(c, r->arg[1], old ? old->json : NULL);
 	struct ctlr_change *ch = ctlr_change_new(NULL, NULL);
@@ -151,7 +150,8 @@ enum ctlr_outcome ctlr_job_store(
 	if (json_array_size(all))
 		ctlr_reservation_put(c, ch, r->arg[1], ctlr_reservation_without(all, record));
 	json_decref(all);
-	preempt(c, ch, r->arg[1], record);
+	if (decided)
+		preempt(c, ch, r->arg[1], record);
 	snprintf(key, sizeof(key), "job/%.31s", r->arg[1]);
 	ctlr_change_put(ch, key, record);
 	return ctlr_req_commit_then(r, ch, reply_planned);
@@ -180,7 +180,7 @@ static enum ctlr_outcome decide_job(
 	}
 	if (json_object_get(record, "network") && !ctlr_query_made(r))
 		return ctlr_query_make(c, r, r->arg[1], record);
-	return ctlr_job_store(c, r, old, record);
+	return ctlr_job_store(c, r, old, record, true);
 }
 
 static enum ctlr_outcome put_job(struct ctlr *c, struct ctlr_req *r, bool post)

@@ -33,10 +33,13 @@ void ctlr_jobs_free(struct ctlr *c); /* frees all jobs */
  * first (query.h). old: the plan that this one would replace, whose share counts as free. */
 json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
     json_t *posted, const struct ctlr_job *old);
-/* Stores a job's record, whose reference it takes over, and replies with it. r->arg[1]: its name;
- * r->arg[2]: not empty for a job that was there. old: the present job, or NULL. */
+/* Stores a job's record, whose reference it takes over, and replies with it; networks get back the
+ * tunnels that it no longer has. r->arg[1]: its name; r->arg[2]: not empty for a job that was
+ * there. old: the present job, or NULL. decided: the jobs in `preempts` go with this change; else
+ * the record keeps the list of an earlier decision. The job's reservation is not locked by
+ * others. */
 enum ctlr_outcome ctlr_job_store(
-    struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record);
+    struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record, bool decided);
 /*
  * False: with this record, in place of old's if there is one, a site would have more pairs than a
  * gateway's document may name, and r has the reply. site_pairs.c

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controller/job/jobs.h"
+#include "controller/job/query.h"
 #include "controller/job/split.h"
 #include "controller/server/poll.h"
 
@@ -227,7 +228,7 @@ static enum ctlr_outcome replace_failed(struct ctlr *c, struct ctlr_req *r, cons
 	if (!record)
 		return ctlr_req_fail(r, 503, "", "out of memory");
 	if (ctlr_job_fits_documents(c, r, record, j))
-		return ctlr_job_store(c, r, j, record);
+		return ctlr_job_store(c, r, j, record, false);
 	json_decref(record);
 	return REQ_DONE;
 }
@@ -254,7 +255,8 @@ enum ctlr_outcome ctlr_api_job_failures_post(struct ctlr *c, struct ctlr_req *r)
 	    add_all(r, failed, &v.m, &f.nodes, "nodes", true)) {
 		snprintf(r->arg[1], sizeof(r->arg[1]), "%s", j->name);
 		snprintf(r->arg[2], sizeof(r->arg[2]), "again");
-		out = replace_failed(c, r, j, &v.m, failed);
+		out = ctlr_reservation_locked(c, j->name, r->query) ? ctlr_query_wait(c, r, j->name)
+		                                                    : replace_failed(c, r, j, &v.m, failed);
 	}
 	json_decref(failed);
 	mdl_free(&model_job_table, &v.m);

@@ -52,7 +52,8 @@ from ctlr.steering import test_a_path_that_a_network_lost_is_left, test_gateways
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)
 from ctlr.ranks import (  # noqa: E402, F401
-    test_a_dead_server_is_replaced_and_the_rest_stays, test_a_job_waits_for_its_containers_and_is_undone, test_a_start_script_gets_the_ranks_of_its_container,
+    test_a_dead_server_is_replaced_and_the_rest_stays, test_a_job_waits_for_its_containers_and_is_undone, test_a_report_of_failures_preempts_nobody_again,
+    test_a_report_of_failures_waits_for_who_changes_the_tunnels, test_a_start_script_gets_the_ranks_of_its_container,
     test_figure_31_puts_the_middle_site_in_the_middle, test_splits_that_cannot_be_are_refused, test_table_3_gets_ranks_and_what_they_demand)
 from ctlr.strangers import (  # noqa: E402, F401
     test_a_deadline_that_is_past_leaves_the_job_as_it_was, test_of_many_schedulers_one_gets_a_container, test_what_cannot_be_planned_changes_nothing)

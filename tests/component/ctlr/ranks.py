@@ -6,7 +6,7 @@ import threading
 import time
 
 from ctlr.harness import ROOT, until
-from ctlr.networks import texts
+from ctlr.networks import TIMEOUT, Network, configure, four, legs, made, texts
 
 G = 10**9
 TABLE3 = {"sequence_length": 16384, "hidden_size": 4096, "micro_batch_size": 2, "global_batch_size": 30, "element_bytes": 2, "step_us": 60700000}
@@ -19,8 +19,9 @@ def pod(name, net, n, ranks=8, nics=8, **more):
 
 
 def task(clusters, containers, **more):
+    whole = {k: more.pop(k) for k in ("priority", "preempt") if k in more}
     split = {"pipeline": 6, "tensor": 4, "clusters": [{"site": s, "ranks": r} for s, r in clusters], "model": TABLE3, **more}
-    return {"split": split, "containers": containers}
+    return {"split": split, "containers": containers, **whole}
 
 
 def two_sites(w):
@@ -165,6 +166,55 @@ def test_a_dead_server_is_replaced_and_the_rest_stays(w):
     seen = texts(w, "task1")
     assert any("container pod-2 failed, which had 8 ranks from 8 on" in s for s in seen), seen
     stop()
+
+
+def test_a_report_of_failures_preempts_nobody_again(w):
+    """Its job preempted another one when it came; that one fits again since, and stays."""
+    gws, stop = two_sites(w)
+
+    def pairs(net, bps, **more):
+        return {"pairs": [{"source": f"10.1.{net}.1", "destination": f"10.2.{net}.1", "bandwidth_bps": bps}], **more}
+
+    def preempted():
+        return sum("preempted by task1" in s for s in texts(w, "small"))
+    w.sched.put("/v1/jobs/filler", pairs(8, 5 * G, priority=5), 201)
+    w.sched.put("/v1/jobs/small", pairs(9, 2 * G), 201)
+    assert w.sched.put("/v1/jobs/task1", table3([pod("spare", 1, 7, node="n7")], priority=1, preempt=True), 201)["preempts"] == ["small"]
+    w.sched.delete("/v1/jobs/filler")
+    until(lambda: w.sched.get("/v1/jobs/small")["state"] == "planned")
+    assert preempted() == 1
+    said = w.sched.post("/v1/jobs/task1/failures", {"nodes": ["n2"]})
+    assert said["state"] == "planned" and w.sched.get("/v1/jobs/small")["state"] == "planned"
+    assert preempted() == 1
+    stop()
+
+
+def test_a_report_of_failures_waits_for_who_changes_the_tunnels(w):
+    """Meanwhile a request has its network make a larger tunnel, and fails: the network keeps what the job has."""
+    network = Network()
+    configure(w, network.yaml.replace(f"timeout_ms: {TIMEOUT}", f"timeout_ms: {3 * TIMEOUT}"))
+    _, stop = four(w)
+    body = table3([pod("spare", 1, 7, node="n7")])
+    said = w.sched.put("/v1/jobs/task1", body, 201)
+    had = made(network, "task1~a~b")
+    assert legs(said) == had
+    network.behave(tunnels="late")
+    body["split"]["model"] = {**TABLE3, "transfer_us": TABLE3["step_us"] // 40}
+    status = []
+
+    def larger():
+        status.append(w.ctl.client(w.context["sched"]).ask("PUT", "/v1/jobs/task1", body)[0])
+        network.behave(tunnels="")
+    t = threading.Thread(target=larger)
+    t.start()
+    until(lambda: made(network, "task1~a~b") != had)
+    said = w.sched.post("/v1/jobs/task1/failures", {"nodes": ["n2"]})
+    t.join()
+    assert status == [503] and said["state"] == "planned" and legs(said) == had
+    until(lambda: made(network, "task1~a~b") == had)
+    assert legs(w.sched.get("/v1/jobs/task1")) == had
+    stop()
+    network.kill()
 
 
 def test_splits_that_cannot_be_are_refused(w):
