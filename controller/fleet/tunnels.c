@@ -187,7 +187,7 @@ static void decide_tunnel(struct ctlr *c, struct ctlr_tunnel *t, struct batch **
 	struct ctlr_reserved_sum reserve;
 	struct decided w = {0};
 
-	t->again = 0;
+	t->again = t->changing ? now : 0; /* after the change, from what is there then */
 	if (t->changing || !ctlr_tunnel_is_ours(c, t) || !batch_room(c, b))
 		return;
 	if (!ctlr_sites_want(t->end[0]->site, t->end[1]->site)) {
