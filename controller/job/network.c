@@ -9,8 +9,14 @@
 #include "base/log.h"
 #include "controller/state/event.h"
 
-#define QUEUE_MAX 256            /* calls that requests wait for */
-#define QUEUE_FOR (10 * RWY_SEC) /* a request's longest wait for its turn */
+#define QUEUE_MAX    256            /* calls that requests wait for */
+#define QUEUE_FOR    (10 * RWY_SEC) /* a request's longest wait for its turn */
+#define CALLS_BEFORE 8              /* after so many of them a NETWORK_ASK has its turn */
+
+struct queue {
+	struct ctlr_network_call *first, *last;
+	unsigned n;
+};
 
 struct ctlr_network {
 	struct ctlr *c;
@@ -20,8 +26,8 @@ struct ctlr_network {
 	bool started;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct ctlr_network_call *first, *last;
-	unsigned n;
+	struct queue calls, asks; /* asks: each NETWORK_ASK, which nobody waits for */
+	unsigned before;          /* calls since the last NETWORK_ASK */
 	bool stop;
 	bool failing; /* under the state's lock */
 };
@@ -49,16 +55,28 @@ struct ctlr_network_call *ctlr_network_call_new(
 	return call;
 }
 
-static void queue_call(struct ctlr_network *n, struct ctlr_network_call *call)
+static void queue_add(struct queue *q, struct ctlr_network_call *call)
 {
 	call->next = NULL;
-	if (n->last)
-		n->last->next = call;
+	if (q->last)
+		q->last->next = call;
 	else
-		n->first = call;
-	n->last = call;
-	n->n++;
-	pthread_cond_signal(&n->more);
+		q->first = call;
+	q->last = call;
+	q->n++;
+}
+
+static struct ctlr_network_call *queue_take(struct queue *q)
+{
+	struct ctlr_network_call *call = q->first;
+
+	if (!call)
+		return NULL;
+	q->first = call->next;
+	if (!q->first)
+		q->last = NULL;
+	q->n--;
+	return call;
 }
 
 void ctlr_network_call_free(struct ctlr_network_call *call)
@@ -71,15 +89,18 @@ void ctlr_network_call_free(struct ctlr_network_call *call)
 bool ctlr_network_submit(struct ctlr *c, struct ctlr_network_call *call)
 {
 	struct ctlr_network *n = &c->networks[call->net];
+	struct queue *q = call->what == NETWORK_ASK ? &n->asks : &n->calls;
 	bool ok;
 
 	call->since = ctlr_now();
 	pthread_mutex_lock(&n->lock);
 	ok = !n->stop;
-	if (!call->patient && n->n >= QUEUE_MAX)
+	if (!call->patient && q->n >= QUEUE_MAX)
 		call->rc = NETWORK_BUSY; /* reported by its thread, as any outcome */
-	if (ok)
-		queue_call(n, call);
+	if (ok) {
+		queue_add(q, call);
+		pthread_cond_signal(&n->more);
+	}
 	pthread_mutex_unlock(&n->lock);
 	if (!ok)
 		call->rc = NETWORK_STOPS;
@@ -148,19 +169,17 @@ static void note_health(struct ctlr_network *n, const struct ctlr_network_call *
 
 static struct ctlr_network_call *next_call(struct ctlr_network *n, bool *stop)
 {
-	struct ctlr_network_call *call;
+	struct ctlr_network_call *call = NULL;
 
 	pthread_mutex_lock(&n->lock);
-	while (!n->first && !n->stop)
+	while (!n->calls.n && !n->asks.n && !n->stop)
 		pthread_cond_wait(&n->more, &n->lock);
-	call = n->first;
+	if (n->before < CALLS_BEFORE || !n->asks.n)
+		call = queue_take(&n->calls);
+	n->before = call ? n->before + 1 : 0;
+	if (!call)
+		call = queue_take(&n->asks);
 	*stop = n->stop;
-	if (call) {
-		n->first = call->next;
-		if (!n->first)
-			n->last = NULL;
-		n->n--;
-	}
 	pthread_mutex_unlock(&n->lock);
 	return call;
 }
@@ -232,6 +251,17 @@ int ctlr_network_find(const struct ctlr *c, const char *name)
 bool ctlr_network_tells(const struct ctlr *c, unsigned net)
 {
 	return c->networks[net].p->ops->has;
+}
+
+bool ctlr_network_asks(const struct ctlr *c, unsigned net)
+{
+	struct ctlr_network *n = &c->networks[net];
+	bool any;
+
+	pthread_mutex_lock(&n->lock);
+	any = n->asks.n;
+	pthread_mutex_unlock(&n->lock);
+	return any;
 }
 
 bool ctlr_network_forgets(const struct ctlr *c, unsigned net)

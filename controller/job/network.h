@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls to networks' controllers (controller/provider/). Each controller has a thread and a queue
- * of its own: a slow one delays nobody else, and no call happens under the lock. query.c and
- * reservation.c decide what to ask.
+ * Calls to networks' controllers (controller/provider/). Each controller has a thread and queues of
+ * its own: a slow one delays nobody else, and no call happens under the lock. A NETWORK_ASK has its
+ * turn while no other call waits, or after some of them. query.c, reservation.c and ask.c decide
+ * what to ask.
  */
 #ifndef CONTROLLER_JOB_NETWORK_H
 #define CONTROLLER_JOB_NETWORK_H
@@ -66,6 +67,8 @@ int ctlr_network_find(const struct ctlr *c, const char *name);
 bool ctlr_network_forgets(const struct ctlr *c, unsigned net);
 /* True if the network can be asked for a tunnel (NETWORK_ASK). */
 bool ctlr_network_tells(const struct ctlr *c, unsigned net);
+/* True if a NETWORK_ASK waits for its turn. */
+bool ctlr_network_asks(const struct ctlr *c, unsigned net);
 /* The call's outcome as text: "network NAME: TEXT". */
 void ctlr_network_text(const struct ctlr *c, const struct ctlr_network_call *call, char *out, size_t len);
 

@@ -304,10 +304,14 @@ struct ctlr {
 	unsigned jobs_tries;
 	char moved[MDL_NAME], tried[MDL_NAME];
 	uint64_t tried_priority;
-	/* job/react.h: when the next job is looked at, and when networks are asked; the last jobs
-	 * of both */
-	rwy_time react_at, ask_at;
-	char reacted[MDL_NAME], asked[MDL_NAME];
+	/* job/react.h: when the next job is looked at, and the last one; the same of each network's
+	 * round in which it is asked for the tunnels of all jobs */
+	rwy_time react_at;
+	char reacted[MDL_NAME];
+	struct {
+		rwy_time at;
+		char last[MDL_NAME];
+	} ask[CTLR_PROVIDERS_MAX];
 	size_t swept, swept_gateways;
 	rwy_time hosts_at; /* when silent hosts were last looked for */
 	/* replica.c: the last time that others were sure to see this replica; until when gateways
