@@ -10,11 +10,13 @@
 #include "controller/fleet/fleet.h"
 #include "controller/server/poll.h"
 #include "controller/state/ctlr.h"
+#include "controller/state/event.h"
 #include "controller/state/path.h"
 
 #define GATEWAYS_MAX  64
 #define OFFERS_MAX    16   /* relays of one prefix */
 #define REDIRECTS_MAX 1024 /* prefixes: what a host's redirect.conf takes */
+#define RELAYS_MAX    4096 /* relays of all prefixes: the same */
 #define WEIGHT_MAX    100
 #define LOOK_EVERY    (200 * RWY_MS)
 
@@ -111,46 +113,72 @@ static json_t *relays_json(
 	return list;
 }
 
-static json_t *redirects_json(struct ctlr *c, const struct ctlr_site *here)
+struct redirects {
+	json_t *list;
+	size_t relays;
+	unsigned left; /* prefixes that a host's file has no room for */
+};
+
+static void redirect_add(
+    struct redirects *r, const char *prefix, const struct ctlr_site *there, json_t *relays)
+{
+	const size_t n = json_array_size(relays);
+
+	if (n && json_array_size(r->list) < REDIRECTS_MAX && r->relays + n <= RELAYS_MAX) {
+		json_array_append_new(r->list,
+		    json_pack("{s:s, s:s, s:O}", "prefix", prefix, "site", there->name, "relays", relays));
+		r->relays += n;
+	} else if (n) {
+		r->left++;
+	}
+	json_decref(relays);
+}
+
+static struct redirects redirects_make(struct ctlr *c, const struct ctlr_site *here)
 {
 	struct ctlr_site **all = calloc(c->sites.n + 1, sizeof(*all));
 	const size_t sites = all ? ctlr_map_page(&c->sites, NULL, (void **)all, c->sites.n) : 0;
+	struct redirects r = {.list = json_array()};
 	struct offer o[OFFERS_MAX];
 	const unsigned n = offers_of(c, here, o);
-	json_t *list = json_array();
 
 	for (size_t i = 0; i < sites; i++) {
 		const char(*p)[MDL_ADDR] = all[i]->m.prefixes.at;
 
-		for (unsigned k = 0; k < all[i]->m.prefixes.n && ctlr_sites_want(here, all[i]); k++) {
-			json_t *relays = relays_json(o, n, all[i], p[k]);
-
-			if (json_array_size(relays) && json_array_size(list) < REDIRECTS_MAX)
-				json_array_append_new(list, json_pack("{s:s, s:s, s:O}", "prefix", p[k],
-				                                "site", all[i]->name, "relays", relays));
-			json_decref(relays);
-		}
+		for (unsigned k = 0; k < all[i]->m.prefixes.n && ctlr_sites_want(here, all[i]); k++)
+			redirect_add(&r, p[k], all[i], relays_json(o, n, all[i], p[k]));
 	}
 	free(all);
-	return list;
+	return r;
+}
+
+/* Hosts reach the targets of these prefixes without relays. */
+static void tell_left(struct ctlr *c, struct ctlr_site *s, unsigned left)
+{
+	if (left && left != s->redirects_left)
+		ctlr_event(c, EVENT_WARNING, "site", s->name,
+		    "its hosts take redirects of %u prefixes and %u relays: %u prefixes are left out",
+		    REDIRECTS_MAX, RELAYS_MAX, left);
+	s->redirects_left = left;
 }
 
 /* Makes the site's list, if that is due, and gives it a generation of its own if it is another. */
 static void redirects_look(struct ctlr *c, struct ctlr_site *s)
 {
 	const rwy_time now = ctlr_now();
-	json_t *list;
+	struct redirects r;
 
 	if (s->redirects && rwy_since(s->redirects_at, now) < LOOK_EVERY)
 		return;
-	list = redirects_json(c, s);
+	r = redirects_make(c, s);
 	s->redirects_at = now;
-	if (!list || (s->redirects && json_equal(s->redirects, list))) {
-		json_decref(list);
+	tell_left(c, s, r.left);
+	if (!r.list || (s->redirects && json_equal(s->redirects, r.list))) {
+		json_decref(r.list);
 		return;
 	}
 	json_decref(s->redirects);
-	s->redirects = list;
+	s->redirects = r.list;
 	s->redirects_gen = ctlr_wall_ms() > s->redirects_gen ? ctlr_wall_ms() : s->redirects_gen + 1;
 }
 

@@ -65,6 +65,7 @@ struct ctlr_site {
 	json_t *redirects; /* fleet/redirect.c; NULL: nobody has asked */
 	uint64_t redirects_gen;
 	rwy_time redirects_at;
+	unsigned redirects_left; /* prefixes that are not in it */
 };
 
 struct ctlr_host { /* fleet/host.c; not stored */
