@@ -218,6 +218,8 @@ static void on_committed(void *ctx, int rc, uint64_t rev)
 		reply_store_failed(r, rc);
 		if (rc == RWY_EINVAL)
 			ctlr_req_fail(r, 413, "", "%s", store_strerror(rc));
+	} else if (p->then && rev > r->c->rev) { /* the watch hangs: the state is older */
+		ctlr_req_fail(r, 503, "", "the change is stored, but not visible here yet: ask again");
 	} else if (p->then) {
 		p->then(r, 0, rev);
 	} else {

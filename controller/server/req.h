@@ -112,7 +112,7 @@ bool ctlr_req_is_gateway(const struct ctlr_req *r, const char *gateway);
  */
 /* The reply is `status` with the revision, or the store's error. */
 enum ctlr_outcome ctlr_req_commit(struct ctlr_req *r, struct ctlr_change *ch, unsigned status);
-/* `then` makes the reply when the change is applied. */
+/* `then` makes the reply when the change is applied. A 503 if it is stored and long not applied. */
 enum ctlr_outcome ctlr_req_commit_then(struct ctlr_req *r, struct ctlr_change *ch, ctlr_change_cb *then);
 /* `next` runs instead of a reply; it replies or waits. */
 enum ctlr_outcome ctlr_req_commit_next(struct ctlr_req *r, struct ctlr_change *ch, ctlr_handler *next);

@@ -16,8 +16,8 @@
 
 struct ctlr;
 struct ctlr_change;
-/* Called once, locked. rc 0: the change is stored and applied, at revision rev; else the store's
- * error. */
+/* Called once, locked. rc 0: the change is stored at revision rev, and applied unless the watch has
+ * reported nothing for long (rev above the state's); else the store's error. */
 typedef void ctlr_change_cb(void *ctx, int rc, uint64_t rev);
 /* An empty change; cb may be NULL. NULL: out of memory. */
 struct ctlr_change *ctlr_change_new(ctlr_change_cb *cb, void *ctx);
