@@ -109,6 +109,12 @@ struct eng_standby_cfg {
 	struct eng_board *board;
 };
 
+/*
+ * For so long after it came up again a far gateway tells of connections that may be lost (peer.h),
+ * and a second for the way.
+ */
+#define ENG_TELLS_FOR (66 * RWY_SEC)
+
 struct eng_cfg {
 	unsigned tunnels, prefixes;
 	struct eng_tunnel_cfg tunnel[ENG_TUNNELS_MAX];
@@ -170,7 +176,10 @@ struct eng_cfg {
 	 * tell what they know (peer.h).
 	 */
 	bool journal_whole;
-	/* Set to 1 when a connection finds no free entry. In the same memory; may be NULL. */
+	/*
+	 * Set to 1 when a connection finds no free entry, or an entry is released because it is too
+	 * old: the next process's journal is not whole. In the same memory; may be NULL.
+	 */
 	_Atomic uint32_t *journal_gap;
 	/*
 	 * For so long after eng_new() entries of an earlier process are taken up, and released

@@ -79,14 +79,19 @@ int eng_journal_init(struct eng *e)
 	return orphans_find(e, e->cfg.journal_n - e->journal_free_n);
 }
 
+void eng_journal_leave_gap(struct eng *e)
+{
+	if (e->cfg.journal_gap)
+		atomic_store_explicit(e->cfg.journal_gap, 1, memory_order_relaxed);
+}
+
 static void take_entry(struct eng_responder *rs)
 {
 	struct eng *e = rs->side.e;
 	struct eng_journal_entry *j;
 
 	if (!e->journal_free_n) { /* the connection goes on without a journal entry */
-		if (e->cfg.journal_gap)
-			atomic_store_explicit(e->cfg.journal_gap, 1, memory_order_relaxed);
+		eng_journal_leave_gap(e);
 		return;
 	}
 	j = &e->cfg.journal[e->journal_free[--e->journal_free_n]];

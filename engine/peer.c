@@ -174,6 +174,7 @@ static bool waits_for_answer(const struct eng_requester *rq, const struct eng_tu
 /* After that nobody is told any more. */
 static bool is_over(const struct eng_tunnel *t, rwy_time now)
 {
+	_Static_assert(AGAIN_MAX + GRACE < ENG_TELLS_FOR, "the next process would not be told");
 	return now - t->peer.lost_at >= AGAIN_MAX + GRACE;
 }
 

@@ -225,6 +225,8 @@ struct eng_journal_entry *eng_journal_next_orphan(const struct eng *e, uint32_t 
 void eng_journal_take_orphan(struct eng *e, uint32_t i);
 /* The place in e->orphans of the entry with that key, whose tenant is there; false: none. */
 bool eng_journal_find_orphan(const struct eng *e, const struct eng_key *k, uint32_t *i);
+/* The journal lacks a promise: for the next process it is not whole. */
+void eng_journal_leave_gap(struct eng *e);
 /* The entry is free again. */
 void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
 

@@ -135,7 +135,10 @@ static enum outcome restore_entry(struct eng *e, uint32_t tenant, struct eng_jou
 	const bool old = now >= e->journal_until;
 
 	if (old || j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || !may_resume(e, &k, j)) {
-		e->cfg.journal_whole &= !old;
+		if (old) {
+			e->cfg.journal_whole = false;
+			eng_journal_leave_gap(e);
+		}
 		eng_journal_drop(e, tenant, j);
 		return LEFT;
 	}

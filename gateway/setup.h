@@ -51,6 +51,11 @@ void gw_control_free(struct gw_app *app);
 
 /* control/tunnel_log.c: logs tunnels that come up, go down or stay down; called once a second. */
 void gw_tunnels_log(struct gw_app *app);
+/*
+ * Whether each tunnel has been up for ENG_TELLS_FOR at a time, so that its far gateway has told
+ * what it knows of connections that may be lost. As of the last gw_tunnels_log().
+ */
+bool gw_tunnels_told(const struct gw_app *app);
 void gw_tunnels_log_end(struct gw_app *app);
 
 /* datapath/jfile.c: the promises to hosts, in memory that outlives the process. */
@@ -60,7 +65,12 @@ void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *
 /* The journal of a relay's links, of conf.relay.links_max; NULL: there is none. */
 struct proxy_record *gw_jfile_links(const struct gw_app *app);
 void gw_jfile_alive(const struct gw_app *app); /* called once a second */
-void gw_jfile_close(struct gw_app *app);       /* called after the workers ended; the file stays */
+/*
+ * Called once a second with gw_tunnels_told(). If the journal was not whole at the start, it is
+ * whole for the next process only after every far gateway has told this one of what may be lost.
+ */
+void gw_jfile_told(const struct gw_app *app, bool all);
+void gw_jfile_close(struct gw_app *app); /* called after the workers ended; the file stays */
 
 /* datapath/jfile.c: the journal's directory, open; -1: there is none. Its owner is this process,
  * alone. */

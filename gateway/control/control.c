@@ -192,6 +192,7 @@ static void control_tick(struct gw_app *app)
 	gw_queue_rules_tick(app);
 	watchdog_feed(app);
 	gw_jfile_alive(app);
+	gw_jfile_told(app, gw_tunnels_told(app));
 	gw_recorder_alive(app);
 	gw_recorder_log(app);
 	if (c->ticks % REFRESH_TICKS == 0)

@@ -17,6 +17,7 @@
 struct tunnel_log {
 	struct tunnel_watch w;
 	char name[CONF_NAME];    /* "": no tunnel has this number */
+	bool told;               /* it has been up for ENG_TELLS_FOR */
 	uint64_t sent, received; /* counts at the last line */
 };
 
@@ -126,6 +127,8 @@ static void state_follow(struct gw_app *app, unsigned tunnel, struct tunnel_log 
 		return;
 	}
 	up = workers_up(app, tunnel, &at);
+	t->told =
+	    t->told || (up == app->workers && rwy_since(rwy_time_max(at, t->w.start), now) >= ENG_TELLS_FOR);
 	line = tunnel_watch_step(&t->w, up == app->workers, at, now);
 	if (line)
 		state_log(app, tunnel, line, up, t);
@@ -141,6 +144,14 @@ void gw_tunnels_log(struct gw_app *app)
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
 		state_follow(app, i, &app->tunnel_log->t[i], gw_now());
 	gw_tunnels_read_end(app);
+}
+
+bool gw_tunnels_told(const struct gw_app *app)
+{
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		if (!app->tunnel_log || (*app->tunnel_log->t[i].name && !app->tunnel_log->t[i].told))
+			return false;
+	return true;
 }
 
 void gw_tunnels_log_end(struct gw_app *app)

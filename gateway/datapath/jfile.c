@@ -33,12 +33,18 @@
 /* by then hosts have given up, and other connections may use their QPNs */
 #define TOO_LONG (60 * RWY_SEC)
 
+/*
+ * head.gap: this process noted all promises, but the one before did not leave a whole journal.
+ * Far gateways tell this process, which may end before they have.
+ */
+#define GAP_BEFORE 2
+
 struct head {
 	uint64_t magic;
 	uint32_t workers, per_worker;
 	_Atomic uint64_t alive; /* CLOCK_BOOTTIME, ns: the process was alive */
 	_Atomic uint64_t term;  /* eng_cfg.term */
-	_Atomic uint32_t gap;   /* eng_cfg.journal_gap */
+	_Atomic uint32_t gap;   /* eng_cfg.journal_gap, or GAP_BEFORE */
 	/* of a relay, behind the entries; the size is that of the version */
 	uint32_t links, link_version, link_size;
 };
@@ -287,6 +293,8 @@ static int replace_old(const struct conf *c, struct gw_jfile *f)
 		return RWY_EINVAL;
 	}
 	rc = read_old(c, f);
+	if (!f->whole)
+		atomic_store(&f->head->gap, GAP_BEFORE);
 	if (!rc && renameat(f->dir, fresh, f->dir, f->name) != 0) {
 		log_failure(c, f->name, strerror(errno));
 		rc = RWY_EINVAL;
@@ -353,6 +361,15 @@ void gw_jfile_alive(const struct gw_app *app)
 	 */
 	if (h && (pair == GW_PAIR_NONE || pair == GW_PAIR_SERVES || !atomic_load(&h->term)))
 		atomic_store(&h->alive, boot_ns());
+}
+
+void gw_jfile_told(const struct gw_app *app, bool all)
+{
+	uint32_t is = all ? GAP_BEFORE : 0;
+
+	/* A tunnel may have been added: its far gateway has not told. An engine's 1 stays. */
+	if (app->jfile && !app->jfile->whole)
+		atomic_compare_exchange_strong(&app->jfile->head->gap, &is, all ? 0 : GAP_BEFORE);
 }
 
 static bool promised_anything(const struct gw_jfile *f)

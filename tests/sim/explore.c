@@ -47,6 +47,7 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.renew = RWY_MS * (200 + (seed * 104729) % 3000);
 	/* NICs may give up while a standby exchanges keys that it was not given. */
 	r->cfg.standby_keys = seed % 2 || faults & F_NIC;
+	r->again_at = RWY_NEVER;
 	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
 	if (faults & F_SMALL)

@@ -152,6 +152,8 @@ struct run {
 	rwy_time round_at, fault_at, fault_end;
 	double slowest; /* in multiples of what was expected */
 	unsigned fault_site;
+	/* F_MACHINE: the next process of that site's gateway dies, too, and leaves its journal */
+	rwy_time again_at;
 	bool fault_done, outage, verbose;
 	uint32_t packets;         /* --packets */
 	unsigned resets[QPS_MAX]; /* F_RESET: how often */

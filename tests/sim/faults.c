@@ -105,6 +105,11 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after)
 	sim_gateway_stop(w, gateway, after);
 }
 
+void sim_process_dies(struct world *w, unsigned site, rwy_dur after)
+{
+	sim_process_stop(w, sim_serving(w, site), after);
+}
+
 void sim_crash_standby(struct world *w, unsigned site, rwy_dur after)
 {
 	sim_gateway_stop(w, sim_serving(w, site) ^ 2, after);

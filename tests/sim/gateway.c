@@ -285,7 +285,7 @@ void sim_gateway_start(struct site *s)
 
 	if (!c)
 		abort();
-	s->starts++;
+	s->journal_whole |= !s->starts++; /* the first one found that nothing was lost */
 	eng_cfg_default(c);
 	c->tunnels = 1;
 	c->prefixes = 1;
@@ -303,13 +303,10 @@ void sim_gateway_start(struct site *s)
 	c->read_cache_conn = w->cfg.read_cache_conn;
 	c->read_cache_total = w->cfg.read_cache_total;
 	c->seed = sim_next(&w->rng);
-	if (!w->cfg.no_journal) {
-		c->journal = s->journal;
-		c->journal_n = SIM_JOURNAL;
-		c->journal_whole = s->journal_whole;
-		s->journal_whole = true;
-		c->term = &s->term;
-	}
+	c->journal = s->journal;
+	c->journal_n = SIM_JOURNAL;
+	c->journal_whole = s->journal_whole;
+	c->term = &s->term;
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
 	wan = &c->tunnel[0].wan;
 	wan_cfg_default(wan);
@@ -353,18 +350,28 @@ static bool promised_anything(const struct site *s)
 	return false;
 }
 
+/* gw_tunnels_told */
+static bool is_told(const struct site *s)
+{
+	struct wan_stats t;
+
+	eng_tunnel_stats(s->e, 0, &t);
+	return t.up && rwy_since(t.since, s->w->now) >= ENG_TELLS_FOR;
+}
+
 static void stop_worker(struct site *s, rwy_dur after)
 {
+	/* gw_jfile_told, gw_jfile_close */
+	s->journal_whole = (s->journal_whole || is_told(s)) && promised_anything(s);
 	sim_states_add(eng_states_seen(s->e));
 	eng_free(s->e);
 	s->e = NULL;
 	s->replaced = false;
 	sim_worker_stopped(s);
-	s->journal_whole &= promised_anything(s); /* gw_jfile_close: else the file goes */
 	sim_links_at(&s->w->links, s->w->now + after, SIM_START + (uint32_t)(s - s->w->site), NULL);
 }
 
-void sim_gateway_stop(struct world *w, unsigned gateway, rwy_dur after)
+void sim_process_stop(struct world *w, unsigned gateway, rwy_dur after)
 {
 	for (unsigned k = 0; k < sim_workers(w); k++)
 		if (sim_at(w, gateway, k)->e)
@@ -372,17 +379,29 @@ void sim_gateway_stop(struct world *w, unsigned gateway, rwy_dur after)
 	sim_carrier_stopped(w, gateway);
 }
 
+static void journal_lose(struct world *w, unsigned gateway)
+{
+	for (unsigned k = 0; k < sim_workers(w); k++) {
+		struct site *s = sim_at(w, gateway, k);
+
+		memset(s->journal, 0, sizeof(s->journal));
+		s->journal_whole = false;
+		s->term = 0;
+	}
+}
+
+void sim_gateway_stop(struct world *w, unsigned gateway, rwy_dur after)
+{
+	sim_process_stop(w, gateway, after);
+	if (w->cfg.no_journal)
+		journal_lose(w, gateway);
+}
+
 /* gw_jfile_close: the other gateway knows better than its journal. */
 static void replaced(struct site *s)
 {
-	sim_gateway_stop(s->w, s->gateway, RESTART);
-	for (unsigned k = 0; k < sim_workers(s->w); k++) {
-		struct site *one = sim_at(s->w, s->gateway, k);
-
-		memset(one->journal, 0, sizeof(one->journal));
-		one->journal_whole = false;
-		one->term = 0;
-	}
+	sim_process_stop(s->w, s->gateway, RESTART);
+	journal_lose(s->w, s->gateway);
 }
 
 void sim_gateway_poll(struct site *s, rwy_time now)

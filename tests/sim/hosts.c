@@ -105,6 +105,20 @@ static void host_dies(struct run *r, struct side *s)
 	note_due(r, s);
 }
 
+#define AGAIN (6 * RWY_SEC)
+
+/*
+ * F_MACHINE, in half of the seeds: the process after the one whose journal was lost dies, before or
+ * after the far gateway told it of the connections.
+ */
+static void draw_again(struct run *r)
+{
+	const uint64_t at = r->cfg.seed >> 8;
+
+	if (r->faults & F_MACHINE && !(r->cfg.seed & 4))
+		r->again_at = sim_now(r->w) + RWY_MS * (300 + at % (AGAIN / RWY_MS));
+}
+
 /*
  * F_IDLE: s has ACKs for all that it asked for, and its peer, p, does not have all of that. Then p's
  * host dies, or the gateway of s with its machine.
@@ -119,6 +133,7 @@ static void die_beside_idle(struct run *r, struct side *s, struct side *p)
 		r->fault_site = s->site;
 		r->fault_round = r->round;
 		sim_crash(r->w, s->site, RWY_MS * (1 + sim_below(&r->rng, 300)));
+		draw_again(r);
 	} else {
 		host_dies(r, p);
 	}
@@ -210,14 +225,20 @@ static void tick(void *ctx, rwy_time now)
 			sim_wan_down(r->w, true);
 		if (r->faults & F_STANDBY && r->faults & (F_CRASH | F_PAUSE))
 			sim_pairs_note(r, r->fault_site);
-		if (r->faults & (F_CRASH_NEAR | F_CRASH_FAR))
+		if (r->faults & (F_CRASH_NEAR | F_CRASH_FAR)) {
 			sim_crash(r->w, r->fault_site, RWY_MS * (1 + sim_below(&r->rng, 300)));
+			draw_again(r);
+		}
 		if (r->faults & F_PAUSE)
 			sim_pause(r->w, sim_below(&r->rng, 2), RWY_MS * (1 + sim_below(&r->rng, 2000)));
 		if (r->faults & F_HOST)
 			host_dies(r, &r->qp[sim_below(&r->rng, r->qps)][sim_below(&r->rng, 2)]);
 		for (unsigned i = 0; i < 2 && (r->faults & F_CRASH_BOTH); i++)
 			sim_crash(r->w, i, RWY_MS * (1 + sim_below(&r->rng, 300)));
+	}
+	if (now >= r->again_at) {
+		r->again_at = RWY_NEVER;
+		sim_process_dies(r->w, r->fault_site, RWY_MS * (1 + (r->cfg.seed >> 24) % 300));
 	}
 	if (r->faults & F_CAUSAL)
 		sim_chain_tick(r);
@@ -269,7 +290,7 @@ static rwy_time next(void *ctx)
 	at = rwy_time_min(at, rwy_time_min(r->pair_at, rwy_time_min(r->cable_at, r->both_at)));
 	at = rwy_time_min(at, r->mend_at);
 	at = rwy_time_min(at, rwy_time_min(r->dies_at, r->mute_at));
-	at = rwy_time_min(at, r->rate_at);
+	at = rwy_time_min(at, rwy_time_min(r->rate_at, r->again_at));
 	return r->silent ? at : rwy_time_min(at, rwy_time_min(r->change_at, r->recv_at));
 }
 

@@ -244,6 +244,8 @@ const struct sim_regression sim_regressions[] = {
     {146027034, F_STANDBY | F_TENANTS | F_CHANGES}, /* the same after a hand-over */
     /* a machine died: requests of the other host had made the idle one known to the next gateway */
     {5, F_MACHINE | F_NIC},
+    /* and the next process ended before it was told: the one after took its journal for a whole one */
+    {202, F_MACHINE | F_IDLE},
     /* the same with CM, whose DREQ passed for a good end of the connection */
     {1048, F_MACHINE | F_CM},
     /* the same where nothing of the connection had come to the far gateway */

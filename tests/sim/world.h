@@ -118,6 +118,8 @@ void sim_path_down(struct world *w, unsigned path, bool down);
 void sim_path_set(struct world *w, unsigned path, const struct link_cfg cfg[2]);
 /* The gateway of the site dies and starts again `after` later, without its state. */
 void sim_crash(struct world *w, unsigned site, rwy_dur after);
+/* The same, but the journal stays in any case. */
+void sim_process_dies(struct world *w, unsigned site, rwy_dur after);
 /* Pairs: the gateway that serves, or its standby, as sim_crash and sim_pause. */
 void sim_crash_standby(struct world *w, unsigned site, rwy_dur after);
 /* An operator's order to the serving gateway. Returns the standby's index; < 0: there is none. */

@@ -109,6 +109,7 @@ void sim_keys_tick(struct world *w);
 void sim_tenants_init(struct site *s); /* the tenants at the beginning */
 void sim_gateway_start(struct site *s);
 /* The gateway's engines end, if it is there; others begin `after` later. */
+void sim_process_stop(struct world *w, unsigned gateway, rwy_dur after); /* its journal stays */
 void sim_gateway_stop(struct world *w, unsigned gateway, rwy_dur after);
 void sim_gateway_poll(struct site *s, rwy_time now); /* one turn */
 /* faults.c: the number of the site's gateway that serves, or of one that is there. */

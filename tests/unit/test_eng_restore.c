@@ -79,9 +79,12 @@ static void test_restored_later(void **state)
 	assert_int_equal(eng_pair_journal[0].used, 1);
 }
 
+static _Atomic uint32_t gap;
+
 static void starved_for_long(struct eng_cfg *c)
 {
 	starved(c);
+	c->journal_gap = &gap;
 	c->journal_for = RWY_SEC;
 }
 
@@ -98,6 +101,7 @@ static void test_never_restored(void **state)
 	eng_pair_run(RWY_SEC);
 	assert_int_equal(eng_pair_journal[0].used, 0);
 	assert_false(site[0].e->cfg.journal_whole);
+	assert_int_equal(gap, 1); /* nor is it for the next process */
 	assert_int_equal(site[0].e->restore_at, RWY_NEVER);
 	site[0].starved = false;
 }

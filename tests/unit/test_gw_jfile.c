@@ -184,6 +184,52 @@ static bool made_young(enum gw_pair pair)
 	return region().journal_for > HALF;
 }
 
+/* The next process, and what it says of the journal of the one before. */
+static bool next_has_whole(void)
+{
+	gw_jfile_close(&app);
+	assert_int_equal(journal_open(), 0);
+	return region().journal_whole;
+}
+
+/* Far gateways tell a process what may be lost: one that ends before leaves no whole journal. */
+static void test_not_whole_until_told(void **state)
+{
+	assert_int_equal(journal_open(), 0); /* there is no file: the machine died */
+	assert_false(region().journal_whole);
+	promise();
+	app.start = 1;
+	gw_jfile_told(&app, false);
+	assert_false(next_has_whole());
+	assert_false(next_has_whole());
+	gw_jfile_told(&app, true);
+	gw_jfile_told(&app, false); /* a tunnel was added */
+	assert_false(next_has_whole());
+	gw_jfile_told(&app, true);
+	assert_true(next_has_whole());
+	gw_jfile_told(&app, false); /* nothing can be lost: nobody needs to tell */
+	assert_true(next_has_whole());
+}
+
+/* A connection found no entry. */
+static void test_not_whole_after_a_gap(void **state)
+{
+	assert_int_equal(journal_open(), 0);
+	promise();
+	app.start = 1;
+	gw_jfile_told(&app, true);
+	assert_true(next_has_whole());
+	*region().journal_gap = 1;
+	gw_jfile_told(&app, true);
+	assert_false(next_has_whole());
+	assert_false(next_has_whole());
+	*region().journal_gap = 1; /* the same again, of this process */
+	gw_jfile_told(&app, true);
+	assert_false(next_has_whole());
+	gw_jfile_told(&app, true);
+	assert_true(next_has_whole());
+}
+
 #define LINKS 16
 
 static void link_write(unsigned place, uint32_t alias)
@@ -409,6 +455,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    CASE(test_made),
 	    CASE(test_taken_over),
+	    CASE(test_not_whole_until_told),
+	    CASE(test_not_whole_after_a_gap),
 	    CASE(test_links),
 	    CASE(test_links_of_another_version),
 	    CASE(test_grows_old),
