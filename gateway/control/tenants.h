@@ -71,6 +71,14 @@ bool gw_tenants_use(struct gw_app *app, unsigned tunnel, char name[TENANT_NAME_M
 
 /* Returns a deep copy of a tenant, for conf_tenant_fini. RWY_ENOENT. */
 RWY_MUST_CHECK int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out);
+/*
+ * Appends deep copies of the tenants that `wanted` (with ctx) says yes to, by their names, to
+ * c->tenant, for conf_free. In one pass and without the workers. `wanted` takes no lock of tenants.
+ * RWY_ENOMEM: some are appended.
+ */
+RWY_MUST_CHECK int gw_tenants_append(
+    struct gw_app *app, bool (*wanted)(const void *ctx, const char *name), const void *ctx, struct conf *c);
+
 /* A tenant for the API. Counters are sums over workers. */
 struct gw_tenant_info {
 	char name[TENANT_NAME_MAX];

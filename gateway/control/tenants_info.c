@@ -24,6 +24,33 @@ int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
 	return rc;
 }
 
+int gw_tenants_append(
+    struct gw_app *app, bool (*wanted)(const void *ctx, const char *name), const void *ctx, struct conf *c)
+{
+	struct gw_tenants *g = app->tenants;
+	const struct tenant_set *s;
+	struct conf_tenant *more;
+	int rc = 0;
+
+	pthread_mutex_lock(&g->lock);
+	s = tenant_db_current(g->db);
+	more = realloc(c->tenant, (c->tenants + s->n + 1) * sizeof(*more));
+	if (more)
+		c->tenant = more;
+	else
+		rc = RWY_ENOMEM;
+	for (uint32_t i = 1; !rc && i < s->top; i++) {
+		const struct tenant *t = tenant_by_index(s, i);
+
+		if (!t || !wanted(ctx, t->cfg.name))
+			continue;
+		rc = conf_tenant_copy(&c->tenant[c->tenants], &(struct conf_tenant){.cfg = t->cfg});
+		c->tenants += !rc;
+	}
+	pthread_mutex_unlock(&g->lock);
+	return rc;
+}
+
 bool gw_tenant_exists(struct gw_app *app, const char *name)
 {
 	struct gw_tenants *g = app->tenants;

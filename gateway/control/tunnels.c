@@ -268,14 +268,20 @@ static int change_run(struct change *x)
 
 /* --- changes by one side ---------------------------------------------------------------------- */
 
-static int names_note(struct gw_tunnels *g, const struct conf *c, unsigned n)
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static int names_note(struct gw_tunnels *g, const struct conf_tenant *t, unsigned n)
 {
 	char(*more)[TENANT_NAME_MAX] = malloc((n ? n : 1) * sizeof(*more));
 
 	if (!more)
 		return RWY_ENOMEM;
 	for (unsigned i = 0; i < n; i++)
-		snprintf(more[i], sizeof(more[i]), "%s", c->tenant[i].cfg.name);
+		snprintf(more[i], sizeof(more[i]), "%s", t[i].cfg.name);
+	qsort(more, n, sizeof(*more), by_name);
 	pthread_rwlock_wrlock(&g->lock);
 	free(g->tenant);
 	g->tenant = more;
@@ -299,7 +305,7 @@ int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side, stru
 		rc = gw_tunnels_number(app, c, &x.own, err);
 	if (!rc)
 		rc = change_run(&x);
-	if (!rc && side == GW_SIDE_CONTROLLER && names_note(app->tunnels, c, said) != 0)
+	if (!rc && side == GW_SIDE_CONTROLLER && names_note(app->tunnels, c->tenant, said) != 0)
 		gw_log(GW_LOG_ERROR, "tunnel",
 		    "out of memory: tenants of the control center are now the gateway's own");
 	return rc;
@@ -452,14 +458,10 @@ int gw_tunnels_new(struct gw_app *app, struct conf *conf, unsigned own_tunnels, 
 		if (i >= own_tunnels)
 			g->of_controller |= (uint64_t)1 << i;
 	}
-	g->tenant = malloc((theirs ? theirs : 1) * sizeof(*g->tenant));
-	if (!g->tenant) {
+	if (names_note(g, theirs ? &conf->tenant[own_tenants] : NULL, theirs) != 0) {
 		free(g);
 		return RWY_ENOMEM;
 	}
-	for (unsigned i = 0; i < theirs; i++)
-		snprintf(g->tenant[i], TENANT_NAME_MAX, "%s", conf->tenant[own_tenants + i].cfg.name);
-	g->tenants = theirs;
 	app->tunnels = g;
 	return 0;
 }

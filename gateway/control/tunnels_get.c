@@ -2,6 +2,7 @@
 /* The set of tunnels for other threads to read. tunnels.c changes it. */
 #include "gateway/control/tunnels_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void gw_tunnels_read(struct gw_app *app)
@@ -29,13 +30,17 @@ enum gw_side gw_tunnel_side(const struct gw_app *app, unsigned tunnel)
 	return app->tunnels && app->tunnels->of_controller >> tunnel & 1 ? GW_SIDE_CONTROLLER : GW_SIDE_OWN;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
 enum gw_side gw_tenant_side(const struct gw_app *app, const char *name)
 {
 	const struct gw_tunnels *g = app->tunnels;
 
-	for (unsigned i = 0; g && i < g->tenants; i++)
-		if (!strcmp(g->tenant[i], name))
-			return GW_SIDE_CONTROLLER;
+	if (g && bsearch(name, g->tenant, g->tenants, sizeof(*g->tenant), by_name))
+		return GW_SIDE_CONTROLLER;
 	return GW_SIDE_OWN;
 }
 

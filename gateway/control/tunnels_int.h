@@ -17,7 +17,7 @@ struct gw_tunnels {
 	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has released it */
 	/* this worker was not told the last change of rates and prefixes */
 	bool stale[GW_WORKERS_MAX];
-	/* The control center's, by name. Written under `lock`, too. */
+	/* The control center's, sorted by name. Written under `lock`, too. */
 	char (*tenant)[TENANT_NAME_MAX];
 	unsigned tenants;
 };

@@ -103,15 +103,6 @@ static int add_tunnels(struct gw_app *app, struct conf *c, enum gw_side side, ui
 
 /* --- tenants --------------------------------------------------------------------------------- */
 
-static struct conf_tenant *tenant_room(struct conf *c)
-{
-	struct conf_tenant *more = realloc(c->tenant, (c->tenants + 1) * sizeof(*more));
-
-	if (more)
-		c->tenant = more;
-	return more ? &more[c->tenants] : NULL;
-}
-
 /* Turns tunnel numbers into indices in c. */
 static void places_renumber(struct conf_tenant *t, const uint8_t map[CONF_TUNNELS_MAX])
 {
@@ -123,26 +114,28 @@ static void places_renumber(struct conf_tenant *t, const uint8_t map[CONF_TUNNEL
 			p[i].at.tunnel = map[p[i].at.tunnel];
 }
 
+struct side_of {
+	const struct gw_app *app;
+	enum gw_side side;
+};
+
+static bool is_of_side(const void *ctx, const char *tenant)
+{
+	const struct side_of *s = ctx;
+
+	return gw_tenant_side(s->app, tenant) == s->side;
+}
+
 /* Appends the running tenants of a side to those of c. */
 static int add_tenants(struct gw_app *app, struct conf *c, enum gw_side side,
     const uint8_t map[CONF_TUNNELS_MAX], struct conf_error *err)
 {
-	struct gw_tenant_info info;
-	char after[TENANT_NAME_MAX] = "";
+	unsigned i = c->tenants;
 
-	while (gw_tenants_get(app, after, &info, 1)) {
-		struct conf_tenant *t;
-
-		snprintf(after, sizeof(after), "%s", info.name);
-		if (gw_tenant_side(app, info.name) != side)
-			continue;
-		t = tenant_room(c);
-		if (!t || gw_tenant_get(app, info.name, t) == RWY_ENOMEM)
-			return err_merge(err, RWY_ENOMEM, "out of memory");
-		t->line = 0;
-		places_renumber(t, map);
-		c->tenants++;
-	}
+	if (gw_tenants_append(app, is_of_side, &(struct side_of){app, side}, c) != 0)
+		return err_merge(err, RWY_ENOMEM, "out of memory");
+	for (; i < c->tenants; i++)
+		places_renumber(&c->tenant[i], map);
 	return 0;
 }
 

@@ -411,6 +411,40 @@ static void test_info(void **state)
 	assert_int_equal(gw_tenant_get(&fake.app, "bleu", &t), RWY_ENOENT);
 }
 
+static bool is_not(const void *ctx, const char *name)
+{
+	return strcmp(name, ctx) != 0;
+}
+
+/* Those that are wanted come behind what is there, as deep copies. */
+static void test_append(void **state)
+{
+	struct conf *c = calloc(1, sizeof(*c));
+	struct conf_tenant t;
+
+	add("red", 1);
+	add("blue", 2);
+	assert_int_equal(gw_tenant_del(&fake.app, "red", &done, &err), 0);
+	add("green", 3);
+	add("white", 4);
+	assert_non_null(c);
+	for (unsigned turn = 1; turn <= 2; turn++) {
+		assert_int_equal(gw_tenants_append(&fake.app, is_not, "green", c), 0);
+		assert_int_equal(c->tenants, 2 * turn);
+	}
+	assert_int_equal(gw_tenant_del(&fake.app, "blue", &done, &err), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		t = fake_tenant(i % 2 ? "white" : "blue", i % 2 ? 4 : 2);
+		assert_string_equal(c->tenant[i].cfg.name, t.cfg.name);
+		assert_int_equal(c->tenant[i].cfg.vni, t.cfg.vni);
+		assert_int_equal(c->tenant[i].line, 0);
+		assert_int_equal(c->tenant[i].cfg.prefixes, t.cfg.prefixes);
+		assert_memory_equal(
+		    c->tenant[i].cfg.prefix, t.cfg.prefix, t.cfg.prefixes * sizeof(*t.cfg.prefix));
+	}
+	conf_free(c);
+}
+
 /* --- restart of the process ------------------------------------------------------------------- */
 
 /* Connections of tenants in the journal are restored before packets arrive. */
@@ -465,6 +499,7 @@ int main(void)
 	    T(test_worker_late),
 	    T(test_removal),
 	    T(test_info),
+	    T(test_append),
 	    T(test_journal),
 #undef T
 	};
