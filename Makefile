@@ -280,7 +280,7 @@ $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl)
 API_SERVER_SRC := $(wildcard gateway/api/*.c gateway/capture/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
                   $(addprefix gateway/control/,access.c drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
-                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/fileacl.c base/notify.c base/siphash.c base/slots.c base/word.c \
+                  gateway/counters.c gateway/publish.c gateway/offload/text.c base/crl.c base/fileacl.c base/notify.c base/siphash.c base/slots.c base/word.c \
                   $(addprefix engine/,config.c recorder.c recorder_text.c why.c msg.c)
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(PROXY_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crl.h"
 #include "base/log.h"
 
 #define FILE_MAX    (1u << 20)
@@ -15,8 +16,9 @@
 #define FOUND_FOR   (60 * RWY_SEC)
 
 struct ctlr_trust {
-	pthread_rwlock_t lock; /* protects the list and its generation */
+	pthread_rwlock_t lock; /* protects the list, its end and generation */
 	gnutls_x509_trust_list_t list;
+	time_t crl_ends; /* UTC; 0: never */
 	unsigned generation;
 	char *ca, *cert, *key;
 	pthread_mutex_t found_lock;
@@ -53,32 +55,28 @@ static gnutls_datum_t pem_datum(char *text)
 	return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
 }
 
-/* A revocation list that cannot be read is an error: without it no certificate would be revoked. */
-static int list_new(const struct ctlr_conf *conf, const char *ca, gnutls_x509_trust_list_t *out)
+/* Fills *out with the CAs and their revocation lists. A list that is not used is an error: without
+ * it no certificate would be revoked. */
+static int list_new(
+    const struct ctlr_conf *conf, const char *ca, gnutls_x509_trust_list_t *out, time_t *crl_ends)
 {
 	gnutls_datum_t d = pem_datum((char *)(uintptr_t)ca);
-	char *crl = NULL;
-	int n;
+	char why[256];
+	int rc = 0;
 
+	*crl_ends = 0;
 	if (gnutls_x509_trust_list_init(out, 0))
 		return RWY_ENOMEM;
-	n = gnutls_x509_trust_list_add_trust_mem(*out, &d, NULL, GNUTLS_X509_FMT_PEM, 0, 0);
-	if (n > 0 && *conf->crl) {
-		crl = read_file(conf->crl, "revocation list");
-		n = -1;
-		if (crl) {
-			d = pem_datum(crl);
-			n = gnutls_x509_trust_list_add_trust_mem(
-			    *out, NULL, &d, GNUTLS_X509_FMT_PEM, 0, GNUTLS_TL_VERIFY_CRL);
-		}
-	}
-	free(crl);
-	if (n > 0)
+	snprintf(why, sizeof(why), "%.200s: no CA certificate", conf->ca);
+	if (gnutls_x509_trust_list_add_trust_mem(*out, &d, NULL, GNUTLS_X509_FMT_PEM, 0, 0) <= 0)
+		rc = RWY_EINVAL;
+	else if (*conf->crl)
+		rc = base_crl_add(*out, conf->crl, crl_ends, why, sizeof(why));
+	if (!rc)
 		return 0;
-	gw_log(GW_LOG_ERROR, "tls", "%s: no CA certificate, or no revocation list of its",
-	    *conf->crl ? conf->crl : conf->ca);
+	gw_log(GW_LOG_ERROR, "tls", "%s", why);
 	gnutls_x509_trust_list_deinit(*out, 1);
-	return RWY_EINVAL;
+	return rc;
 }
 
 int ctlr_trust_new(struct ctlr_trust **out)
@@ -98,7 +96,8 @@ int ctlr_trust_load(struct ctlr_trust *t, const struct ctlr_conf *conf)
 	char *ca = read_file(conf->ca, "CA"), *cert = t->cert ? NULL : read_file(conf->cert, "certificate"),
 	     *key = t->key ? NULL : read_file(conf->key, "key");
 	gnutls_x509_trust_list_t list;
-	int rc = ca && (t->cert || (cert && key)) ? list_new(conf, ca, &list) : RWY_EINVAL;
+	time_t crl_ends;
+	int rc = ca && (t->cert || (cert && key)) ? list_new(conf, ca, &list, &crl_ends) : RWY_EINVAL;
 
 	if (rc) {
 		free(ca);
@@ -110,6 +109,7 @@ int ctlr_trust_load(struct ctlr_trust *t, const struct ctlr_conf *conf)
 	if (t->list)
 		gnutls_x509_trust_list_deinit(t->list, 1);
 	t->list = list;
+	t->crl_ends = crl_ends;
 	t->generation++;
 	if (!t->ca) { /* the HTTP library keeps the ones it was given */
 		t->ca = ca;
@@ -130,6 +130,16 @@ unsigned ctlr_trust_generation(struct ctlr_trust *t)
 	g = t->generation;
 	pthread_rwlock_unlock(&t->lock);
 	return g;
+}
+
+time_t ctlr_trust_crl_ends(struct ctlr_trust *t)
+{
+	time_t ends;
+
+	pthread_rwlock_rdlock(&t->lock);
+	ends = t->crl_ends;
+	pthread_rwlock_unlock(&t->lock);
+	return ends;
 }
 
 const char *ctlr_trust_ca(const struct ctlr_trust *t)

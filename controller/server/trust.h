@@ -21,6 +21,8 @@ void ctlr_trust_free(struct ctlr_trust *t);                 /* NULL is allowed *
 RWY_MUST_CHECK int ctlr_trust_load(struct ctlr_trust *t, const struct ctlr_conf *conf);
 /* Grows with each ctlr_trust_load(); earlier results must then be checked again. */
 unsigned ctlr_trust_generation(struct ctlr_trust *t);
+/* The nextUpdate of the revocation list, UTC; 0: there is no list, or it has none. */
+time_t ctlr_trust_crl_ends(struct ctlr_trust *t);
 /* Checks the client of a TLS session. Returns 0 and fills *out, or returns the HTTP status of a
  * refusal and its reason in text (128 bytes). */
 unsigned ctlr_trust_check(

@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/crl.h"
+
 struct gw_cert {
 	gnutls_certificate_credentials_t cred;
+	time_t crl_ends;
 	unsigned users;
 };
 
@@ -108,29 +111,39 @@ static bool files_there(const struct gw_cert_files *f, char *why, size_t size)
 	       (!f->crl || !*f->crl || file_there(f->crl, why, size));
 }
 
-/* Reads the files; *which is the one that is wrong. Returns GnuTLS's error, or at least 0. */
-static int files_read(struct gw_cert *c, const struct gw_cert_files *f, const char **which)
+/* Reads the CAs and their revocation lists. */
+static int trust_read(struct gw_cert *c, const struct gw_cert_files *f, char *why, size_t size)
 {
-	int rc;
+	gnutls_x509_trust_list_t trust;
+	int rc = gnutls_certificate_set_x509_trust_file(c->cred, f->ca, GNUTLS_X509_FMT_PEM);
 
-	*which = f->ca;
-	rc = gnutls_certificate_set_x509_trust_file(c->cred, f->ca, GNUTLS_X509_FMT_PEM);
-	if (rc <= 0)
-		return rc ? rc : GNUTLS_E_NO_CERTIFICATE_FOUND;
-	*which = f->crl;
-	if (f->crl && *f->crl) {
-		rc = gnutls_certificate_set_x509_crl_file(c->cred, f->crl, GNUTLS_X509_FMT_PEM);
-		if (rc <= 0)
-			return rc ? rc : GNUTLS_E_NO_CERTIFICATE_FOUND;
+	if (rc <= 0) {
+		snprintf(why, size, "%.100s: expected CA certificates in PEM: %.80s", f->ca,
+		    gnutls_strerror(rc ? rc : GNUTLS_E_NO_CERTIFICATE_FOUND));
+		return RWY_EINVAL;
 	}
-	*which = f->certificate;
-	return gnutls_certificate_set_x509_key_file(c->cred, f->certificate, f->key, GNUTLS_X509_FMT_PEM);
+	if (!f->crl || !*f->crl)
+		return 0;
+	gnutls_certificate_get_trust_list(c->cred, &trust);
+	return base_crl_add(trust, f->crl, &c->crl_ends, why, size);
+}
+
+static int files_read(struct gw_cert *c, const struct gw_cert_files *f, char *why, size_t size)
+{
+	int rc = trust_read(c, f, why, size);
+
+	if (rc)
+		return rc;
+	rc = gnutls_certificate_set_x509_key_file(c->cred, f->certificate, f->key, GNUTLS_X509_FMT_PEM);
+	if (rc >= 0)
+		return 0;
+	snprintf(why, size, "%.100s with key %.100s: %s", f->certificate, f->key, gnutls_strerror(rc));
+	return RWY_EINVAL;
 }
 
 int gw_cert_read(struct gw_cert **out, const struct gw_cert_files *f, char *why, size_t size)
 {
 	struct gw_cert *c;
-	const char *which = NULL;
 	int rc;
 
 	if (!files_there(f, why, size))
@@ -142,15 +155,10 @@ int gw_cert_read(struct gw_cert **out, const struct gw_cert_files *f, char *why,
 		return RWY_ENOMEM;
 	}
 	c->users = 1;
-	rc = files_read(c, f, &which);
-	if (rc < 0) {
-		if (which == f->certificate)
-			snprintf(why, size, "%.100s with key %.100s: %s", which, f->key, gnutls_strerror(rc));
-		else
-			snprintf(why, size, "%.100s: expected %s in PEM: %.80s", which,
-			    which == f->ca ? "CA certificates" : "a revocation list", gnutls_strerror(rc));
+	rc = files_read(c, f, why, size);
+	if (rc) {
 		gw_cert_free(c);
-		return RWY_EINVAL;
+		return rc;
 	}
 	*out = c;
 	return 0;
@@ -173,6 +181,11 @@ void gw_cert_free(struct gw_cert *c)
 gnutls_certificate_credentials_t gw_cert_credentials(const struct gw_cert *c)
 {
 	return c->cred;
+}
+
+time_t gw_cert_crl_ends(const struct gw_cert *c)
+{
+	return c ? c->crl_ends : 0;
 }
 
 /* --- a peer's chain --------------------------------------------------------------------------- */

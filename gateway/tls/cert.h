@@ -29,7 +29,8 @@ struct gw_cert;
 
 /*
  * Reads the files. RWY_EINVAL with one sentence in why[size], which names the file: it cannot be
- * read, it is not what it should be, or others may read the key; RWY_ENOMEM.
+ * read, it is not what it should be, no CA of `ca` signed a revocation list, or others may read the
+ * key; RWY_ENOMEM.
  */
 RWY_MUST_CHECK int gw_cert_read(struct gw_cert **out, const struct gw_cert_files *f, char *why, size_t size);
 struct gw_cert *gw_cert_ref(struct gw_cert *c);
@@ -37,6 +38,9 @@ struct gw_cert *gw_cert_ref(struct gw_cert *c);
 void gw_cert_free(struct gw_cert *c);
 /* For gnutls_credentials_set; lives as long as the reference. */
 gnutls_certificate_credentials_t gw_cert_credentials(const struct gw_cert *c);
+/* The nextUpdate of the revocation list, UTC; 0: there is no list, or it has none. NULL is allowed.
+ * After it the list counts as before (base/crl.h). */
+time_t gw_cert_crl_ends(const struct gw_cert *c);
 
 /* The kind of the end whose certificate is checked. */
 enum gw_cert_role { GW_CERT_SERVER, GW_CERT_CLIENT };

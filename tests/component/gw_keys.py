@@ -187,6 +187,15 @@ def test_revoked(folder):
             assert re.search(r' warning keys: tunnel=far state=wanted event="the peer\'s certificate: .*revoked', a.text()), a.text()
             until("it asks again and is refused", lambda: tunnel(folder, "a")["keys"]["refused"] + tunnel(folder, "a")["keys"]["failed"] > 1)
             assert tunnel(folder, "a")["state"] == "down"
+            # the list of another CA of the same name revokes nothing here: it is refused, and the one before stays
+            subprocess.run((CA, os.path.join(folder, "other"), "init"), check=True)
+            good = shutil.copy(os.path.join(folder, "ca", "crl.pem"), os.path.join(folder, "good.pem"))
+            shutil.copy(os.path.join(folder, "other", "crl.pem"), os.path.join(folder, "ca", "crl.pem"))
+            a.wait("crl.pem: expected a revocation list that one of the CAs signed, found one of `CN=Roceway CA`")
+            tries = tunnel(folder, "a")["keys"]["refused"] + tunnel(folder, "a")["keys"]["failed"]
+            until("it is refused again", lambda: tunnel(folder, "a")["keys"]["refused"] + tunnel(folder, "a")["keys"]["failed"] > tries + 1)
+            assert tunnel(folder, "a")["keys"]["state"] == "wanted"
+            shutil.copy(good, os.path.join(folder, "ca", "crl.pem"))
             ca(folder, "issue", "gw-b", "gateway")
             b.proc.send_signal(signal.SIGHUP)
             until("the tunnel is up", lambda: tunnel(folder, "a")["state"] == "up")

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crl.h"
 #include "gateway/keys/exchange.h"
 #include "tests/lib/cert/cert.h"
 #include "tests/lib/rng.h"
@@ -42,6 +43,30 @@ static int read_cert(struct gw_cert **out, const char *name, const char *ca, con
 	    path(0, name, "pem"), path(1, name, "key"), path(2, ca, "pem"), crl ? path(3, crl, "crl") : NULL};
 
 	return gw_cert_read(out, &f, why, GW_CERT_WHY);
+}
+
+/* Writes a file of two. */
+static void join(const char *to, const char *end, const char *const from[2])
+{
+	char cmd[512];
+
+	snprintf(cmd, sizeof(cmd), "cat %s %s > %s", path(0, from[0], end), path(1, from[1], end),
+	    path(2, to, end));
+	assert_int_equal(system(cmd), 0);
+}
+
+/* Another CA of the same name, with a list. */
+static void twin_new(void)
+{
+	struct cert_ca *twin;
+	char folder[80];
+
+	snprintf(folder, sizeof(folder), "%s/twin", dir);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	twin = cert_ca_new(folder, "ca");
+	cert_make(twin, &(struct cert_spec){.file = "leaf", .name = "leaf.net"});
+	cert_revoke_last(twin, "list", 100);
+	cert_ca_free(twin);
 }
 
 static void certs(const char *client, const char *server, const char *ca_of_server, const char *crl)
@@ -294,6 +319,55 @@ static void test_names_and_time(void **state)
 	gw_cert_free(newer);
 	gw_cert_peer_drop(&peer);
 	end();
+}
+
+/* A list that no CA of `ca` signed would revoke nothing: it is refused, also one of the same name. */
+static void test_foreign_lists(void **state)
+{
+	char why[GW_CERT_WHY];
+	struct gw_cert *c;
+
+	assert_int_equal(read_cert(&c, "b", "ca", "list-foreign", why), RWY_EINVAL);
+	assert_non_null(
+	    strstr(why, "list-foreign.crl: expected a revocation list that one of the CAs signed, "
+	                "found one of `CN=ca2`"));
+	assert_int_equal(read_cert(&c, "b", "ca", "twin/list", why), RWY_EINVAL);
+	assert_non_null(strstr(why, "found one of `CN=ca`"));
+	join("both", "pem", (const char *[]){"ca", "twin/ca"});
+	join("both", "crl", (const char *[]){"list", "twin/list"});
+	assert_int_equal(read_cert(&c, "b", "ca", "both", why), RWY_EINVAL);
+	assert_int_equal(read_cert(&c, "b", "both", "twin/list", why), 0); /* the second of two CAs */
+	gw_cert_free(c);
+	assert_int_equal(read_cert(&c, "b", "both", "both", why), 0);
+	gw_cert_free(c);
+}
+
+/* A list that has ended revokes as before, and says when it ended. */
+static void test_list_that_ends(void **state)
+{
+	char why[GW_CERT_WHY];
+	struct gw_cert_peer peer;
+	struct gw_cert *c;
+	time_t now = time(NULL);
+
+	certs("revoked", "b", "ca", NULL);
+	begin("b.net");
+	until(S, GW_KX_EV_ASKED, SIZE_MAX);
+	assert_int_equal(gw_kx_peer(kx[S], &peer), 0);
+	assert_int_equal(gw_cert_crl_ends(cert[S]), 0);
+	assert_int_equal(read_cert(&c, "b", "ca", "list-old", why), 0);
+	assert_true(gw_cert_crl_ends(c) < now - 9 * 24 * 3600 && gw_cert_crl_ends(c) > now - 11 * 24 * 3600);
+	assert_false(gw_cert_peer_verify(c, &peer, "r.net", why, sizeof(why)));
+	assert_non_null(strstr(why, "revoked"));
+	gw_cert_free(c);
+	gw_cert_peer_drop(&peer);
+	end();
+	assert_false(base_crl_old(0, now, why, sizeof(why)));
+	assert_false(base_crl_old(now + 31 * 24 * 3600, now, why, sizeof(why)));
+	assert_true(base_crl_old(now + 29 * 24 * 3600, now, why, sizeof(why)));
+	assert_non_null(strstr(why, "ends on 2"));
+	assert_true(base_crl_old(now, now, why, sizeof(why)));
+	assert_non_null(strstr(why, "ended on 2"));
 }
 
 static void write_file(const char *p, const void *text, size_t n, mode_t mode)
@@ -550,8 +624,11 @@ static int setup(void **state)
 	cert_make(ca, &(struct cert_spec){.file = "early", .name = "b.net", .not_yet = true});
 	cert_make(ca, &(struct cert_spec){.file = "server", .name = "a.net", .server_only = true});
 	cert_make(ca, &(struct cert_spec){.file = "revoked", .name = "r.net"});
-	cert_revoke_last(ca, "list");
+	cert_revoke_last(ca, "list", 100);
+	cert_revoke_last(ca, "list-old", -10);
 	cert_make(foreign, &(struct cert_spec){.file = "foreign", .name = "b.net"});
+	cert_revoke_last(foreign, "list-foreign", 100);
+	twin_new();
 	cert_ca_free(ca);
 	cert_ca_free(foreign);
 	return 0;
@@ -575,6 +652,8 @@ int main(void)
 	    cmocka_unit_test(test_refused_by_reason),
 	    cmocka_unit_test(test_bad_certificates),
 	    cmocka_unit_test(test_names_and_time),
+	    cmocka_unit_test(test_foreign_lists),
+	    cmocka_unit_test(test_list_that_ends),
 	    cmocka_unit_test(test_bad_files),
 	    cmocka_unit_test(test_truncated_files),
 	    cmocka_unit_test(test_junk_in_bundle),

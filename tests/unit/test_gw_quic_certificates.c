@@ -115,7 +115,7 @@ static void certificates(struct cert_ca *ca)
 
 	for (unsigned i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		cert_make(ca, &more[i]);
-	cert_revoke_last(ca, "list");
+	cert_revoke_last(ca, "list", 100);
 	cert_make(other, &(struct cert_spec){.file = "foreign", .name = "site-b"});
 	cert_ca_free(other);
 }

@@ -70,14 +70,16 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
     w.ctl.hup()
     assert "revoked" in lost.get("/v1/health", 403)["error"]
     other.get("/v1/health")
-    # an unreadable list changes nothing
+    # neither an unreadable list nor that of another CA changes anything
     crl = w.ca.dir / "crl.pem"
     good = crl.read_bytes()
-    crl.write_bytes(b"rubbish")
-    w.ctl.hup()
-    w.op.get("/v1/health")
-    gone.close()
-    gone.get("/v1/health", 403)
+    for bad in (b"rubbish", (foreign.dir / "crl.pem").read_bytes(), good + (foreign.dir / "crl.pem").read_bytes()):
+        crl.write_bytes(bad)
+        w.ctl.hup()
+        w.op.get("/v1/health")
+        gone.close()
+        gone.get("/v1/health", 403)
+    assert "crl.pem: expected a revocation list that one of the CAs signed, found one of `CN=Roceway CA`" in w.ctl.log.read_text()
     crl.write_bytes(good)
     w.ctl.hup()
     # a server's certificate, and one without a role

@@ -125,7 +125,7 @@ void cert_make(struct cert_ca *ca, const struct cert_spec *spec)
 	ca->last = c;
 }
 
-void cert_revoke_last(struct cert_ca *ca, const char *file)
+void cert_revoke_last(struct cert_ca *ca, const char *file, int days)
 {
 	time_t now = time(NULL);
 	unsigned char number = 1;
@@ -134,8 +134,8 @@ void cert_revoke_last(struct cert_ca *ca, const char *file)
 
 	must(gnutls_x509_crl_init(&crl), "CRL");
 	must(gnutls_x509_crl_set_version(crl, 2), "version");
-	must(gnutls_x509_crl_set_this_update(crl, now - DAY), "time");
-	must(gnutls_x509_crl_set_next_update(crl, now + 10 * DAY), "time");
+	must(gnutls_x509_crl_set_this_update(crl, now - 15 * DAY), "time");
+	must(gnutls_x509_crl_set_next_update(crl, now + days * DAY), "time");
 	must(gnutls_x509_crl_set_number(crl, &number, 1), "number");
 	must(gnutls_x509_crl_set_crt(crl, ca->last, now - DAY), "entry");
 	must(gnutls_x509_crl_sign2(crl, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0), "signature");

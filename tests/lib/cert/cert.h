@@ -19,7 +19,7 @@ struct cert_ca *cert_ca_new(const char *dir, const char *file);
 void cert_ca_free(struct cert_ca *ca);
 /* Signs a certificate. */
 void cert_make(struct cert_ca *ca, const struct cert_spec *spec);
-/* Writes DIR/file.crl, which revokes the last certificate made. */
-void cert_revoke_last(struct cert_ca *ca, const char *file);
+/* Writes DIR/file.crl, which revokes the last certificate made and ends `days` from now. */
+void cert_revoke_last(struct cert_ca *ca, const char *file, int days);
 
 #endif
