@@ -23,6 +23,8 @@
 RWY_MUST_CHECK int base_crl_add(
     gnutls_x509_trust_list_t trust, const char *path, time_t *ends, char *why, size_t size);
 
+#define BASE_CRL_TEXT 128 /* a sentence of base_crl_old */
+
 /* A list that ends at `ends` (0: never) has ended, or does within 30 days: a sentence is in
  * text[size]. */
 bool base_crl_old(time_t ends, time_t now, char *text, size_t size);

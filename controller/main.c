@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/crl.h"
 #include "base/log.h"
 #include "base/notify.h"
 #include "base/sandbox.h"
@@ -130,11 +131,25 @@ static int load_store(void)
 	return rc;
 }
 
+/* An event when the revocation list ends soon or has ended: when it is read, and once a day. */
+static void crl_tick(rwy_time now, bool anew)
+{
+	static rwy_time next;
+	char text[BASE_CRL_TEXT];
+
+	if (now < next && !anew)
+		return;
+	next = now + 24 * 3600 * RWY_SEC;
+	if (base_crl_old(ctlr_trust_crl_ends(ctlr.trust), time(NULL), text, sizeof(text)))
+		ctlr_event(&ctlr, EVENT_WARNING, "tls", NULL, "%s", text);
+}
+
 static void main_tick(void)
 {
 	const rwy_time now = ctlr_now();
+	const bool anew = reload;
 
-	if (reload) {
+	if (anew) {
 		reload = 0;
 		if (ctlr_trust_load(ctlr.trust, &conf))
 			ctlr_event(&ctlr, EVENT_ERROR, "tls", NULL,
@@ -142,6 +157,7 @@ static void main_tick(void)
 		else
 			ctlr_event(&ctlr, EVENT_INFO, "tls", NULL, "CA and revocation list read again");
 	}
+	crl_tick(now, anew);
 	ctlr_lock(&ctlr);
 	ctlr_gateway_tick(&ctlr, now);
 	ctlr_hosts_tick(&ctlr, now);

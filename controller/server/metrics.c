@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "controller/server/metrics.h"
+#include "controller/server/trust.h"
 
 static rwy_dur bucket_bound(unsigned i)
 {
@@ -107,6 +108,9 @@ char *ctlr_metrics_text(struct ctlr *c)
 	    atomic_load_explicit(&c->counters.waiting, memory_order_relaxed));
 	put_gauge(f, "revision", "the store's, as far as it is applied", (double)c->rev);
 	put_gauge(f, "store_up", "1: the store answers", c->store_rc == 0);
+	put_gauge(f, "crl_expires_seconds",
+	    "nextUpdate of the revocation list, seconds since 1970; it revokes after that, too; 0: none",
+	    c->trust ? (double)ctlr_trust_crl_ends(c->trust) : 0);
 	put_gauge(f, "resident_bytes", "memory of this process", resident_bytes());
 	put_gauge(f, "cpu_seconds", "processor time of this process", cpu_seconds());
 	put_histogram(f, c);

@@ -313,6 +313,10 @@ static void metrics_keys(FILE *f, const struct api_req *req)
 			fprintf(f,
 			    "roceway_tunnel_peer_certificate_expires_seconds{tunnel=\"%s\"} %" PRId64 "\n",
 			    c->tunnel[t].name, all[t].peer_expires);
+	head(f, "roceway_crl_expires_seconds", "gauge",
+	    "nextUpdate of the revocation list keys.crl, seconds since 1970; it revokes after that, too");
+	if (all[c->tunnels].crl_expires)
+		fprintf(f, "roceway_crl_expires_seconds %" PRId64 "\n", all[c->tunnels].crl_expires);
 	for (size_t k = 0; k < COUNT(keys_counters); k++) {
 		metric_counter(f, "keys", &keys_counters[k], name);
 		for (unsigned t = 0; t < c->tunnels; t++)

@@ -5,6 +5,8 @@
  * up.
  */
 #include "gateway/api/api.h"
+#include "base/crl.h"
+#include "gateway/keys/keys.h"
 
 #include <stdlib.h>
 
@@ -70,6 +72,19 @@ static void check_security(const struct api_req *req, struct checks *c)
 		check_note(c);
 }
 
+/* Its list of revoked certificates ends soon, or has ended. */
+static void check_crl(const struct api_req *req, struct checks *c)
+{
+	struct gw_keys_info i;
+	char text[BASE_CRL_TEXT];
+
+	gw_keys_info(req->app, 0, &i);
+	if (!base_crl_old((time_t)i.crl_expires, time(NULL), text, sizeof(text)))
+		return;
+	check_add(c, "keys", true, text, 0, 0);
+	check_note(c);
+}
+
 /* Ready is also who has no standby, or waits for copies; healthy is only a whole pair. */
 static void check_standby(const struct api_req *req, struct checks *c, bool healthy)
 {
@@ -115,6 +130,7 @@ static void ready_or_healthy(const struct api_req *req, struct api_reply *reply,
 	check_alive(req, &c, &tunnels);
 	check_ports(req, &c);
 	check_security(req, &c);
+	check_crl(req, &c);
 	check_standby(req, &c, healthy);
 	check_add(&c, "tunnels", tunnels >= (healthy || !all ? all : 1), "%u of %u up", tunnels, all);
 	finish(&c, reply);

@@ -211,24 +211,32 @@ static json_t *carrier_json(const struct gw_app *a, unsigned tunnel, const struc
 	return j;
 }
 
+/* UTC seconds as text; "" for 0. */
+static const char *day(int64_t utc, char out[32])
+{
+	time_t at = (time_t)utc;
+	struct tm tm;
+
+	*out = 0;
+	if (at)
+		strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+	return out;
+}
+
 /* The tunnel's keys as JSON: since when, cipher, peer, and the last problem. */
 static json_t *keys_json(const struct gw_app *a, unsigned tunnel)
 {
-	char since[32] = "", expires[32] = "";
+	char since[32] = "", expires[32], crl[32];
 	struct gw_keys_info i;
-	struct tm tm;
-	time_t at;
 	json_t *j;
 
 	gw_keys_info(a, tunnel, &i);
 	if (i.since)
 		api_utc(i.since, since);
-	at = (time_t)i.peer_expires;
-	if (at)
-		strftime(expires, sizeof(expires), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "state", gw_keys_state_name(i.state), "since",
-	    since, "cipher", i.state == GW_KEYS_OFF ? "" : aead_alg_name(a->conf->keys.alg), "peer_name",
-	    i.peer_name, "peer_certificate_expires", expires, "problem", i.problem, "standby", i.standby);
+	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "state", gw_keys_state_name(i.state),
+	    "since", since, "cipher", i.state == GW_KEYS_OFF ? "" : aead_alg_name(a->conf->keys.alg),
+	    "peer_name", i.peer_name, "peer_certificate_expires", day(i.peer_expires, expires), "crl_expires",
+	    day(i.crl_expires, crl), "problem", i.problem, "standby", i.standby);
 #define X(f, s) json_object_set_new(j, #f, json_integer((json_int_t)i.c.f));
 	GW_KEYS_COUNTERS(X)
 #undef X

@@ -115,6 +115,7 @@ struct gw_keys {
 	struct gw_cert *cert;          /* NULL: there is none */
 	struct conf_tunnel_keys files; /* what it was read from */
 	int64_t crl_time;              /* when the list was changed, ns */
+	rwy_time crl_say_at;           /* its end is looked at again, for the log */
 	rwy_time check_at;             /* the peers' certificates are checked again */
 	struct keys_pair pair;         /* as of the last tick */
 	rwy_time reserve_at;           /* no exchange for the standby begins before */
@@ -147,6 +148,8 @@ void keys_conn_event(struct gw_keys *k, uint64_t which, uint32_t events, rwy_tim
 void keys_conn_last_words(struct gw_keys *k, struct keys_conn *c);
 
 /* problem.c */
+/* A log line if the revocation list ends soon or has ended; to be called again at crl_say_at. */
+void keys_crl_say(struct gw_keys *k, rwy_time now);
 /* A sentence about the tunnel's keys, for the API and, unless it was said lately, for the log. */
 void keys_tun_problem(struct keys_tun *t, const char *why, rwy_time now);
 /* Doubles *backoff, between bounds. Returns when to try again. */

@@ -65,6 +65,7 @@ static void take(struct gw_keys *k, const struct conf_tunnel_keys *f, struct gw_
 	k->crl_time = changed_at(k->files.crl);
 	k->check_at = 0;
 	k->all.reread++;
+	keys_crl_say(k, gw_now());
 	gw_carrier_certs(k->app, &k->files);
 }
 
@@ -178,6 +179,7 @@ void gw_keys_info(const struct gw_app *app, unsigned tunnel, struct gw_keys_info
 	memcpy(out->problem, t->problem, sizeof(out->problem));
 	out->c = t->c;
 	out->all = k->all;
+	out->crl_expires = gw_cert_crl_ends(k->cert);
 	pthread_mutex_unlock(&k->lock);
 }
 
@@ -250,6 +252,8 @@ static rwy_time tick(struct gw_keys *k, rwy_time now)
 
 	follow_pair(k, now);
 	follow_list(k);
+	if (now >= k->crl_say_at)
+		keys_crl_say(k, now);
 	if (now >= k->check_at) {
 		k->check_at = now + CHECK;
 		for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)

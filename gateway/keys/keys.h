@@ -63,6 +63,7 @@ struct gw_keys_info {
 	rwy_time since;       /* of the keys; 0: there were none */
 	bool standby;         /* this gateway's standby has keys, too (docs/standby.md) */
 	int64_t peer_expires; /* of the peer's certificate, UTC seconds; 0: unknown */
+	int64_t crl_expires;  /* nextUpdate of the revocation list, UTC seconds; 0: none */
 	char peer_name[CONF_STR];
 	char problem[256]; /* why it has no keys, or why the last exchange failed; "": nothing */
 	struct gw_keys_counters c;

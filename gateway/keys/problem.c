@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operator reads of a tunnel's keys, and how long to wait after a failure. */
+/* What an operator reads of keys and of the revocation list; how long to wait after a failure. */
 #include <stdio.h>
 
+#include "base/crl.h"
 #include "base/random.h"
 #include "gateway/keys/internal.h"
 #include "rwy/spread.h"
@@ -9,6 +10,7 @@
 #define BACKOFF_MIN (200 * RWY_MS)
 #define BACKOFF_MAX (5 * RWY_SEC)
 #define SAY_AGAIN   (60 * RWY_SEC)
+#define CRL_AGAIN   (24 * 3600 * RWY_SEC)
 
 const char *gw_keys_state_name(enum gw_keys_state s)
 {
@@ -44,6 +46,15 @@ void keys_tun_problem(struct keys_tun *t, const char *why, rwy_time now)
 	if (news(t, now))
 		gw_log(GW_LOG_WARNING, "keys", "tunnel=%s state=%s event=\"%s\"", t->conf.name,
 		    gw_keys_state_name(t->state), t->problem);
+}
+
+void keys_crl_say(struct gw_keys *k, rwy_time now)
+{
+	char text[BASE_CRL_TEXT];
+
+	k->crl_say_at = now + CRL_AGAIN;
+	if (base_crl_old(gw_cert_crl_ends(k->cert), time(NULL), text, sizeof(text)))
+		gw_log(GW_LOG_WARNING, "keys", "crl=%s %s", k->files.crl, text);
 }
 
 rwy_time keys_tun_later(rwy_dur *backoff, rwy_time now)

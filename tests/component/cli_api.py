@@ -159,6 +159,7 @@ def test_drain_keep_and_cancel():
         assert [c["name"] for c in ready["checks"] if not c["ok"]] == ["state"], ready
         assert s.get("/livez")["ok"]
         metrics = s.request("/metrics")[2]
+        assert "\nroceway_crl_expires_seconds 1900000001\n" in metrics
         assert "\nroceway_running 1\n" in metrics and "\nroceway_draining 1\n" in metrics
         d = s.get("/v1/drain")
         assert (d["state"], d["workers_drained"], d["flows_left"], d["bytes_left"]) == ("drained", 2, 0, 0), d

@@ -205,6 +205,28 @@ def test_revoked(folder):
             load.kill()
 
 
+def test_list_that_ends(folder):
+    """A revocation list that has ended still revokes, and log, health and metrics say so. `roceway-ca DIR crl` makes another one."""
+    ca(folder, "init")
+    for name in NAMES.values():
+        ca(folder, "issue", name, "gateway")
+    ca(folder, "revoke", "gw-b")
+    ca(folder, "issue", "gw-b", "gateway")
+    here = os.path.join(folder, "ca")
+    subprocess.run(("openssl", "ca", "-config", here + "/ca.cnf", "-gencrl", "-crl_lastupdate", "20200101000000Z", "-crl_nextupdate", "20200201000000Z",
+                    "-out", here + "/crl.pem"), env={**os.environ, "SAN": "DNS:none"}, check=True, capture_output=True)
+    with world(folder) as (a, b, _):
+        a.wait(" warning keys: crl=%s/crl.pem the revocation list ended on 2020-02-01T00:00:00Z; it is used still" % here)
+        assert tunnel(folder, "a")["keys"]["crl_expires"] == "2020-02-01T00:00:00Z"
+        r = drain.roceway(folder, "health")
+        assert r.returncode == 0 and "note  keys      the revocation list ended on 2020-02-01T00:00:00Z" in r.stdout, r
+        ca(folder, "crl")
+        a.wait("crl=%s/crl.pem has changed: read again" % here)
+        until("the new list is used", lambda: tunnel(folder, "a")["keys"]["crl_expires"] > "2026")
+        assert "revocation list" not in drain.roceway(folder, "health").stdout
+        assert tunnel(folder, "a")["state"] == "up"
+
+
 def move(folder, carrier):
     r = drain.roceway(folder, "tunnel", "set", "far", "carrier=" + carrier)
     assert r.returncode == 0, r.stderr

@@ -87,6 +87,7 @@ void gw_keys_info(const struct gw_app *app, unsigned tunnel, struct gw_keys_info
 	*out = (struct gw_keys_info){.state = keys ? GW_KEYS_USED : GW_KEYS_OFF,
 	    .since = keys ? FAKE_UPTIME / 2 : 0,
 	    .peer_expires = keys ? 1900000000 : 0,
+	    .crl_expires = 1900000001,
 	    .c.exchanges = keys,
 	    .all.strangers = 2};
 	snprintf(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Certificates, roles and paths: tests of controller_api.py.
+import os
 import re
 import shutil
 import socket
@@ -80,8 +81,16 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
         gone.close()
         gone.get("/v1/health", 403)
     assert "crl.pem: expected a revocation list that one of the CAs signed, found one of `CN=Roceway CA`" in w.ctl.log.read_text()
-    crl.write_bytes(good)
+    # one that has ended revokes as before, and that is said
+    subprocess.run(["openssl", "ca", "-config", w.ca.dir / "ca.cnf", "-gencrl", "-crl_lastupdate", "20200101000000Z",
+                    "-crl_nextupdate", "20200201000000Z", "-out", crl], env={**os.environ, "SAN": "DNS:none"}, check=True, capture_output=True)
     w.ctl.hup()
+    gone.close()
+    gone.get("/v1/health", 403)
+    assert "the revocation list ended on 2020-02-01T00:00:00Z" in [e for e in w.op.get("/v1/events?limit=1000")["events"] if e["what"] == "tls"][-1]["text"]
+    w.ca.run("crl")
+    w.ctl.hup()
+    assert [e for e in w.op.get("/v1/events?limit=1000")["events"] if e["what"] == "tls"][-1]["text"] == "CA and revocation list read again"
     # a server's certificate, and one without a role
     w.ca.run("issue", "ctl2", "controller", "127.0.0.1")
     c = w.ctl.client(w.ca.context("ctl2"))
@@ -118,7 +127,7 @@ def test_the_ca_refuses_what_would_spoil_it(w):
     before = files()
     for words in (("issue", "ca", "gateway"), ("issue", "crl", "gateway"), ("issue", "a/b", "gateway"), ("issue", "a", "king"),
                   ("issue", "a", "controller", "no address"), ("issue", "a", "controller", "b,IP:10.0.0.1"), ("issue", "a", "controller", "g::1"),
-                  ("issue", "a", "operator", "10.0.0.1"), ("revoke", "ca"), ("revoke", "nothing"), ("init",), ("init", "more"), ("list", "more")):
+                  ("issue", "a", "operator", "10.0.0.1"), ("revoke", "ca"), ("revoke", "nothing"), ("init",), ("init", "more"), ("list", "more"), ("crl", "more")):
         try:
             w.ca.run(*words)
         except subprocess.CalledProcessError as e:
