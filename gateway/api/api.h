@@ -80,6 +80,8 @@ void api_metrics_standby(FILE *f, const struct api_req *req);
 json_t *api_drain_json(const struct api_req *req);
 /* Converts a time of gw_now() to UTC text. */
 void api_utc(rwy_time t, char text[32]);
+/* "running". */
+const char *api_state_name(enum gw_state state);
 /* The tunnel should be up: it exists, and it is not with the other gateway of a pair. */
 bool api_tunnel_expected(const struct gw_app *a, unsigned tunnel);
 /* Returns the number of tunnels: entries of conf->tunnel[] with a name. */

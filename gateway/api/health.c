@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /livez, /readyz, /healthz: 200 or 503, with the checks made. Alive: the workers answer. Ready:
- * also running, every port has link and at least one tunnel is up. Healthy: also every tunnel is
- * up.
+ * also running, every port has link and at least one tunnel is up: without tunnels it is not, for
+ * it can carry nothing. Healthy: also every tunnel is up.
  */
 #include "gateway/api/api.h"
 #include "base/crl.h"
@@ -121,18 +121,18 @@ void api_livez(const struct api_req *req, struct api_reply *reply)
 
 static void ready_or_healthy(const struct api_req *req, struct api_reply *reply, bool healthy)
 {
+	const enum gw_state state = (enum gw_state)atomic_load(&req->app->state);
 	const unsigned all = tunnels_expected(req->app);
 	struct checks c = {json_array(), true};
 	unsigned tunnels;
 
-	check_add(&c, "state", atomic_load(&req->app->state) == GW_RUNNING,
-	    "not starting, draining or stopping", 0, 0);
+	check_add(&c, "state", state == GW_RUNNING, api_state_name(state), 0, 0);
 	check_alive(req, &c, &tunnels);
 	check_ports(req, &c);
 	check_security(req, &c);
 	check_crl(req, &c);
 	check_standby(req, &c, healthy);
-	check_add(&c, "tunnels", tunnels >= (healthy || !all ? all : 1), "%u of %u up", tunnels, all);
+	check_add(&c, "tunnels", tunnels >= (healthy && all ? all : 1), "%u of %u up", tunnels, all);
 	finish(&c, reply);
 }
 

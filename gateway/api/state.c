@@ -19,7 +19,7 @@ static const char *role_name(enum conf_role r)
 	return r == CONF_ROLE_LAN ? "lan" : "wan";
 }
 
-static const char *state_name(enum gw_state state)
+const char *api_state_name(enum gw_state state)
 {
 	static const char *const names[] = {[GW_STARTING] = "starting",
 	    [GW_RUNNING] = "running",
@@ -116,7 +116,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	    json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
 	              "s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}",
 	        "name", a->conf->name, "version", a->version, "state",
-	        state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
+	        api_state_name((enum gw_state)atomic_load(&a->state)), "started", started, "uptime_seconds",
 	        seconds(rwy_since(a->start, gw_now())), "configuration", a->conf_path ? a->conf_path : "",
 	        "ack_mode", eng_ack_mode_name((enum eng_ack_mode)a->conf->ack_mode), "workers",
 	        (int)a->workers, "workers_answering", (int)answering, "tunnels_in_clear",

@@ -156,7 +156,7 @@ def test_drain_keep_and_cancel():
         assert re.search(r"^started +2023-\S+Z, 1 d 3 h ago$", text, re.M), text
         assert s.cli("top --count 1").stdout.startswith("site-a: drained, up for 1 d 3 h"), "top"
         ready = s.get("/readyz", 503)
-        assert [c["name"] for c in ready["checks"] if not c["ok"]] == ["state"], ready
+        assert [(c["name"], c["detail"]) for c in ready["checks"] if not c["ok"]] == [("state", "draining")], ready
         assert s.get("/livez")["ok"]
         metrics = s.request("/metrics")[2]
         assert "\nroceway_crl_expires_seconds 1900000001\n" in metrics
@@ -383,6 +383,13 @@ def test_health():
     with Server("down=1") as s:
         s.get("/livez")
         s.get("/readyz", 503)
+    with Server() as s:  # without a tunnel it carries nothing
+        s.cli("tunnel del site-b")
+        s.get("/livez")
+        for page in "/readyz", "/healthz":
+            bad = [(c["name"], c["detail"]) for c in s.get(page, 503)["checks"] if not c["ok"]]
+            assert bad == [("tunnels", "0 of 0 up")], bad
+        s.cli("health", 1)
 
 
 def test_since_when_a_tunnel_is_down():
