@@ -193,7 +193,9 @@ const struct conf_key conf_keys[] = {
         .text =
             "Bytes kept for one connection until the far host has them; above it, its ACKs are held back."},
     {"memory.custody_total", CONF_T_SIZE, MIB, TIB, "256MiB", C(custody_total),
-        .text = "The same for all connections. At most 4KiB for each of `memory.buffers`."},
+        .text =
+            "The same for all connections. At most 4KiB for each of `memory.buffers`, of which two fifths "
+            "have room for it: if that is less, it is the bound, and the log and `roceway status` say so."},
     {"memory.read_cache_per_connection", CONF_T_SIZE, 64 * KIB, GIB, "4MiB", C(read_cache_conn),
         .text = "READ responses kept for a host that repeats its request, in bytes of buffers. All "
                 "connections together keep at most an eighth of `buffers`."},

@@ -120,7 +120,7 @@ json_t *api_json_mac(const uint8_t mac[6]);
 struct api_snap {
 	struct eng_counters eng;
 	uint32_t flows;
-	uint64_t custody;
+	uint64_t custody, custody_max; /* above custody_max its ACKs wait */
 	struct wan_stats wan[ENG_TUNNELS_MAX];
 	struct wan_path_stats path[ENG_TUNNELS_MAX][WAN_PATHS_MAX];
 };

@@ -378,12 +378,13 @@ static void metrics_app(FILE *f, const struct api_req *req, const struct api_sna
 {
 	const struct gw_app *a = req->app;
 	const int state = atomic_load(&a->state);
-	uint64_t flows = 0, custody = 0;
+	uint64_t flows = 0, custody = 0, custody_max = 0;
 	uint32_t total, avail;
 
 	for (unsigned w = 0; w < a->workers; w++) {
 		flows += snap[w].flows;
 		custody += snap[w].custody;
+		custody_max += snap[w].custody_max;
 	}
 	gw_buffers_get(a, &total, &avail);
 	head(f, "roceway_info", "gauge", "Version and name");
@@ -398,8 +399,9 @@ static void metrics_app(FILE *f, const struct api_req *req, const struct api_sna
 	fprintf(f, "roceway_flows %" PRIu64 "\n", flows);
 	head(f, "roceway_custody_bytes", "gauge", "bytes in custody");
 	fprintf(f, "roceway_custody_bytes %" PRIu64 "\n", custody);
-	head(f, "roceway_custody_limit_bytes", "gauge", "memory.custody_total of the configuration");
-	fprintf(f, "roceway_custody_limit_bytes %" PRIu64 "\n", a->conf->custody_total);
+	head(f, "roceway_custody_limit_bytes", "gauge",
+	    "above it ACKs wait: memory.custody_total, or less if memory.buffers is");
+	fprintf(f, "roceway_custody_limit_bytes %" PRIu64 "\n", custody_max);
 	head(f, "roceway_buffers", "gauge", "packet buffers in all");
 	fprintf(f, "roceway_buffers %u\n", total);
 	head(f, "roceway_buffers_free", "gauge", "packet buffers free");

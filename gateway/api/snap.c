@@ -22,6 +22,7 @@ static void copy_step(struct eng *e, void *arg)
 		s->snap->eng = *eng_counters(e);
 		s->snap->flows = eng_flow_count(e);
 		s->snap->custody = eng_custody_bytes(e);
+		s->snap->custody_max = eng_custody_max(e);
 	}
 	for (unsigned i = s->from; i < s->to; i++) {
 		eng_tunnel_stats(e, i, &s->snap->wan[i]);

@@ -83,7 +83,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	struct gw_app *a = req->app;
 	struct api_snap *snap = calloc(1, sizeof(*snap));
 	unsigned *up = calloc(a->conf->tunnels + 1, sizeof(*up)), answering = 0, tunnels_up = 0, ports_up = 0;
-	uint64_t flows = 0, custody = 0;
+	uint64_t flows = 0, custody = 0, custody_max = 0;
 	rwy_time down[CONF_TUNNELS_MAX] = {0};
 	uint32_t total, avail;
 	char started[32];
@@ -95,6 +95,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 		answering++;
 		flows += snap->flows;
 		custody += snap->custody;
+		custody_max += snap->custody_max;
 		for (unsigned t = 0; t < a->conf->tunnels; t++) {
 			up[t] += snap->wan[t].up;
 			if (!snap->wan[t].up && (!down[t] || snap->wan[t].since < down[t]))
@@ -123,9 +124,9 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	        (int)api_tunnels_in_clear(a->conf), "ports", (int)a->ports, "ports_up", (int)ports_up,
 	        "tunnels", (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "tunnels_down",
 	        down_json(a, down), "flows", (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max,
-	        "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total,
-	        "buffers", (json_int_t)total, "buffers_free", (json_int_t)avail, "standby",
-	        api_standby_json(req), "drain", api_drain_json(req), "sandbox", (int)a->conf->sandbox);
+	        "custody_bytes", (json_int_t)custody, "custody_max_bytes", (json_int_t)custody_max, "buffers",
+	        (json_int_t)total, "buffers_free", (json_int_t)avail, "standby", api_standby_json(req),
+	        "drain", api_drain_json(req), "sandbox", (int)a->conf->sandbox);
 }
 
 /* --- tunnels --------------------------------------------------------------------------------- */

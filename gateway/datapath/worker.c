@@ -9,6 +9,7 @@
  * interrupts, packets wake it and only the engine's timers bound the sleep.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <rte_ethdev.h>
 #include <rte_interrupts.h>
 #include <rte_lcore.h>
@@ -328,6 +329,19 @@ static uint64_t lan_rate(const struct gw_app *app)
 	return mbps * 125000;
 }
 
+/* Divides the memory, and says once when the buffers have no room for what the file asks for. */
+static void memory_set(const struct gw_worker *w, struct eng_cfg *cfg)
+{
+	const uint64_t asked = cfg->custody_total;
+
+	gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
+	if (!w->idx && cfg->custody_total < asked)
+		gw_log(GW_LOG_INFO, "main",
+		    "memory.custody_total=%" PRIu64 " is more than `memory.buffers` have room for: ACKs wait "
+		    "above %" PRIu64 " bytes",
+		    w->app->conf->custody_total, cfg->custody_total * w->app->workers);
+}
+
 static int engine_new(struct gw_worker *w)
 {
 	struct eng_cfg *cfg = malloc(sizeof(*cfg));
@@ -348,7 +362,7 @@ static int engine_new(struct gw_worker *w)
 			eng_lanes_begin(&w->app->lanes, i, base_random64() | 1);
 		cfg->worker = (uint8_t)w->idx;
 		cfg->workers = (uint8_t)w->app->workers;
-		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
+		memory_set(w, cfg);
 	}
 	if (cfg && !rc)
 		rc = eng_new(&w->eng, cfg, w->edge ? &gw_relay_eng_ops : &gw_eng_ops, w, bufs, gw_now());

@@ -375,6 +375,10 @@ def test_health():
         for page in "/livez", "/readyz", "/healthz":
             assert s.get(page)["ok"] is True
         s.cli("health")
+        # the bound that the engines have, which may be less than memory.custody_total
+        assert s.get("/v1/status")["custody_max_bytes"] == 77 << 20
+        assert "\nroceway_custody_limit_bytes 80740352\n" in s.request("/metrics")[2]
+        assert "custody        31 MiB of at most 77 MiB" in s.cli("status").stdout
     with Server("tunnels=2") as s:  # the second one is down
         assert s.get("/readyz")["ok"] is True
         bad = [c["name"] for c in s.get("/healthz", 503)["checks"] if not c["ok"]]

@@ -22,7 +22,7 @@ static const struct top_column columns[TOP_VIEWS][TOP_COLUMNS + 1] =
                 {"SENDING", 9, 0, false, "tx_bytes", TOP_BITS, true},
                 {"RECEIVING", 10, 0, false, "rx_bytes", TOP_BITS, true},
                 {"ALLOWED", 9, 2, false, "rate_bytes_per_second", TOP_BITS, false},
-                {"CUSTODY", 9, 1, false, "custody_bytes", TOP_BYTES, false},
+                {"QUEUED", 9, 1, false, "custody_bytes", TOP_BYTES, false},
                 {"FLOWS", 6, 2, false, "flows", TOP_COUNT, false},
             },
         [TOP_FLOWS] =

@@ -142,5 +142,5 @@ bool eng_standby_info(const struct eng *e, struct eng_standby_info *out)
 
 uint64_t eng_custody_bytes(const struct eng *e)
 {
-	return UINT64_C(77) << 20;
+	return UINT64_C(31) << 20;
 }

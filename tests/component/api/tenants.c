@@ -42,5 +42,5 @@ bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats
 
 uint64_t eng_custody_max(const struct eng *e)
 {
-	return UINT64_C(256) << 20;
+	return UINT64_C(77) << 20;
 }
