@@ -39,3 +39,4 @@ $(BUILD)/tests/unit/test_shim_talk: $(call obj,shim/policy.c shim/talk.c)
 $(BUILD)/tests/unit/test_shim_host: $(call obj,shim/host.c shim/policy.c)
 # In build/obj the gateway would seem to call it in place of librdmacm (tests/lint).
 $(BUILD)/tests/unit/test_shim_redirect: $(call shim_obj,shim/redirect.c shim/table.c shim/policy.c)
+$(BUILD)/tests/unit/test_shim_verbs: $(call shim_obj,shim/verbs.c shim/table.c shim/policy.c)

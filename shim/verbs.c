@@ -81,6 +81,12 @@ static int pair_ask(struct pair *w, struct shim_policy *p)
 	rc = shim_talk_any(p, rule, &w->local, &a, &by);
 	w->relay = *by;
 	w->alias = a.alias;
+	/*
+	 * librdmacm connects a server's queue pair to where the REQ came from: an address of the
+	 * relay that the policy does not name, or this host. That connection goes its own way.
+	 */
+	if (a.is_answer && a.answer == PROXY_ANSWER_LOOP)
+		return 0;
 	if (!rc && !w->alias)
 		rc = -EPROTO;
 	if (rc) {
@@ -117,7 +123,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	struct pair w;
 	int rc;
 
-	if (!connects(qp, attr, mask, &w)) {
+	/* One that goes by a relay is no more in a state that this change begins from: it fails. */
+	if (shim_table_get(&pairs, qp, &w) || !connects(qp, attr, mask, &w)) {
 		rc = next(qp, attr, mask);
 		if (!rc && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET &&
 		    shim_table_take(&pairs, qp, &w))
