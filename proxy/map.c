@@ -251,11 +251,10 @@ static rwy_dur ttl_of(const struct proxy_map *m, enum proxy_list k)
 	return RWY_NEVER;
 }
 
-/* The first link of a list that packets keep alive goes to the end. */
-static bool may_be_last(
-    const struct proxy_map *m, enum proxy_list k, const struct proxy_link *l, rwy_time now)
+/* Packets keep links of this list alive: any of them may be the one that was idle for longest. */
+static bool has_no_order(enum proxy_list k)
 {
-	return k == PROXY_L_ENDING || (k == PROXY_L_OPEN && rwy_since(l->since, now) >= m->cfg.idle_ttl);
+	return k == PROXY_L_OPEN || k == PROXY_L_ENDING;
 }
 
 void proxy_map_expire(struct proxy_map *m, unsigned budget,
@@ -273,7 +272,7 @@ void proxy_map_expire(struct proxy_map *m, unsigned budget,
 				if (gone)
 					gone(ctx, l);
 				proxy_map_remove(m, l);
-			} else if (may_be_last(m, k, l, now)) {
+			} else if (has_no_order(k)) { /* it is looked at again behind the others */
 				list_remove(m, i);
 				list_append(m, i, (enum proxy_state)l->state);
 			} else {

@@ -237,6 +237,38 @@ static void ages(void **state)
 	proxy_map_free(m);
 }
 
+/*
+ * Links begin all the time, and all carry packets but the first ones. An idle link goes when its
+ * time is over, though younger ones are in use.
+ */
+static void idle_among_busy(void **state)
+{
+	struct proxy_map_cfg c = small();
+	struct proxy_map *m;
+	struct proxy_link *l[20], *idle;
+	unsigned gone = 0;
+
+	c.idle_ttl = 100 * RWY_SEC;
+	m = map_new(&c);
+	for (unsigned s = 0; s < 20; s++) { /* one each 10 s */
+		l[s] = add(m, 1, s + 1, s * 10 * RWY_SEC);
+		proxy_map_state(m, l[s], PROXY_ESTABLISHED, s * 10 * RWY_SEC);
+		for (unsigned i = 0; i <= s; i++)
+			if (i != 5 || s < 12) /* the sixth is idle since 110 s */
+				l[i]->touched = s * 10 * RWY_SEC;
+		proxy_map_expire(m, 100, count_gone, &gone, s * 10 * RWY_SEC);
+	}
+	idle = l[5];
+	assert_int_equal(gone, 0);
+	for (unsigned i = 0; i < 20; i++)
+		if (l[i] != idle)
+			l[i]->touched = 210 * RWY_SEC;
+	proxy_map_expire(m, 100, count_gone, &gone, 210 * RWY_SEC);
+	assert_int_equal(gone, 1);
+	assert_int_equal(idle->state, PROXY_FREE);
+	proxy_map_free(m);
+}
+
 /* A DREQ that nobody answers: the link goes some time after the last one. Packets keep it. */
 static void unanswered_dreq(void **state)
 {
@@ -390,6 +422,7 @@ int main(void)
 	    cmocka_unit_test(limits),
 	    cmocka_unit_test(half_open_of_one_host),
 	    cmocka_unit_test(ages),
+	    cmocka_unit_test(idle_among_busy),
 	    cmocka_unit_test(unanswered_dreq),
 	    cmocka_unit_test(late_packets_of_a_closed_link),
 	    cmocka_unit_test(random_against_model),
