@@ -132,8 +132,11 @@ unsigned proxy_mirror_turn(struct proxy_mirror *m, uint32_t round, rwy_time now)
 		m->had = m->sent; /* what was under way does not count */
 		m->moved = now;
 	}
-	if (!round)
+	if (!round) {
+		if (m->serial < m->sent) /* links have those numbers, of the time when it served */
+			m->serial = m->sent;
 		return proxy_mirror_standby_turn(m);
+	}
 	if (m->sent == m->had)
 		m->moved = now;
 	else if (rwy_since(m->moved, now) >= STUCK) {

@@ -289,6 +289,25 @@ static void takes_over_and_back(void **state_)
 	assert_same();
 }
 
+/*
+ * A relay serves for long, says many messages, and then is the standby of the other one, whose
+ * process is new. What that one does not tell goes.
+ */
+static void a_standby_that_served(void **state_)
+{
+	for (uint32_t n = 0; n < 10; n++) {
+		for (uint32_t i = 0; i < 20; i++)
+			opened(0, asked(0, 100 * n + i));
+		turns(0, 20);
+	}
+	die(1);
+	round_no++;
+	opened(1, asked(1, 5000));
+	turns(1, 50);
+	assert_same();
+	assert_int_equal(links(0), 1);
+}
+
 /* While nothing can be sent nothing counts as told; then all is. */
 static void nothing_can_be_sent(void **state_)
 {
@@ -445,6 +464,7 @@ int main(void)
 	    CASE(a_standby_that_comes_late),
 	    CASE(a_round_removes_what_is_gone),
 	    CASE(takes_over_and_back),
+	    CASE(a_standby_that_served),
 	    CASE(nothing_can_be_sent),
 	    CASE(a_message_is_lost),
 	    CASE(an_older_link_changes_last),
