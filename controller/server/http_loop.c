@@ -4,12 +4,14 @@
  * connections. The loop is our own because the library polls a client during its handshake without
  * a pause; here it pauses. Requests that wait are in http_wait.c, requests in http.c.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -106,15 +108,18 @@ static void on_log(void *cls, const char *fmt, va_list ap)
 	gw_log(GW_LOG_DEBUG, "http", "%s", text);
 }
 
+/* A listening socket; -1 with errno. */
 static int listen_on(const char *address)
 {
 	struct sockaddr_storage a;
 	const int one = 1;
 	unsigned len;
-	int fd;
+	int fd, e;
 
-	if (!ctlr_address(address, &a, &len))
+	if (!ctlr_address(address, &a, &len)) {
+		errno = EINVAL;
 		return -1;
+	}
 	fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
@@ -126,7 +131,9 @@ static int listen_on(const char *address)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
 	if (!bind(fd, (struct sockaddr *)&a, len) && !listen(fd, BACKLOG))
 		return fd;
+	e = errno;
 	close(fd);
+	errno = e;
 	return -1;
 }
 
@@ -185,7 +192,7 @@ static int add_listener(
 	int rc = fd < 0 ? RWY_EINVAL : 0;
 
 	if (fd < 0)
-		gw_log(GW_LOG_ERROR, "http", "cannot listen on %s", address);
+		gw_log(GW_LOG_ERROR, "http", "cannot listen on %s: %s", address, strerror(errno));
 	for (unsigned i = 0; !rc && i < threads; i++) {
 		rc = worker_new(h, &h->w[h->n], fd, plain, connections / threads + 1);
 		if (rc)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/crl.h"
+#include "base/key_file.h"
 #include "base/log.h"
 
 #define FILE_MAX    (1u << 20)
@@ -48,6 +49,16 @@ static char *read_file(const char *path, const char *what)
 	}
 	text[n] = 0;
 	return text;
+}
+
+static char *read_key(const char *path)
+{
+	char why[384];
+
+	if (base_key_private(path, why, sizeof(why)))
+		return read_file(path, "key");
+	gw_log(GW_LOG_ERROR, "tls", "key %s", why);
+	return NULL;
 }
 
 static gnutls_datum_t pem_datum(char *text)
@@ -94,7 +105,7 @@ int ctlr_trust_new(struct ctlr_trust **out)
 int ctlr_trust_load(struct ctlr_trust *t, const struct ctlr_conf *conf)
 {
 	char *ca = read_file(conf->ca, "CA"), *cert = t->cert ? NULL : read_file(conf->cert, "certificate"),
-	     *key = t->key ? NULL : read_file(conf->key, "key");
+	     *key = t->key ? NULL : read_key(conf->key);
 	gnutls_x509_trust_list_t list;
 	time_t crl_ends;
 	int rc = ca && (t->cert || (cert && key)) ? list_new(conf, ca, &list, &crl_ends) : RWY_EINVAL;

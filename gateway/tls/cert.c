@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "base/key_file.h"
 
 #include "base/crl.h"
 
@@ -72,26 +73,6 @@ bool gw_cert_verify(gnutls_session_t s, enum gw_cert_role peer, const char *name
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
-/* The group may read it, as distributions do it for keys; others may not. */
-static bool key_private(const char *path, char *why, size_t size)
-{
-	struct stat st;
-
-	if (stat(path, &st) != 0) {
-		snprintf(why, size, "%.160s: %s", path, strerror(errno));
-		return false;
-	}
-	if (!S_ISREG(st.st_mode) || (st.st_mode & 037)) {
-		snprintf(why, size,
-		    "%.160s: expected a file that others can neither read nor write (mode 0600 or 0640), "
-		    "found "
-		    "mode %04o",
-		    path, (unsigned)(st.st_mode & 07777));
-		return false;
-	}
-	return true;
-}
-
 /* GnuTLS says "error while reading file", neither of which file nor why. */
 static bool file_there(const char *path, char *why, size_t size)
 {
@@ -106,7 +87,7 @@ static bool file_there(const char *path, char *why, size_t size)
 
 static bool files_there(const struct gw_cert_files *f, char *why, size_t size)
 {
-	return key_private(f->key, why, size) && file_there(f->key, why, size) &&
+	return base_key_private(f->key, why, size) && file_there(f->key, why, size) &&
 	       file_there(f->certificate, why, size) && file_there(f->ca, why, size) &&
 	       (!f->crl || !*f->crl || file_there(f->crl, why, size));
 }

@@ -23,7 +23,7 @@ from ctlr.jobs import (  # noqa: E402, F401
     test_jobs_are_planned_refused_and_withdrawn, test_many_broken_jobs_are_tried_in_turns, test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step,
     test_two_jobs_name_one_pair)
 from ctlr.roles import (  # noqa: E402, F401
-    test_a_certificate_that_does_not_hold_is_refused, test_a_gateway_is_itself_only, test_a_refused_certificate_leaves_the_one_before,
+    test_a_certificate_that_does_not_hold_is_refused, test_a_controller_that_cannot_start_says_why, test_a_gateway_is_itself_only, test_a_refused_certificate_leaves_the_one_before,
     test_addresses_of_a_certificate, test_every_path_wants_a_certificate_of_a_role_that_may, test_plain_http_without_tls_is_no_way_in,
     test_the_ca_knows_addresses_from_names, test_the_ca_refuses_what_would_spoil_it, test_the_program_says_the_same_paths_as_the_file)
 from ctlr.sessions import (  # noqa: E402, F401

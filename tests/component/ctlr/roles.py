@@ -174,6 +174,26 @@ def test_a_gateway_is_itself_only(w):
     w.net.delete("/v1/links/a/b/other", 403)
 
 
+def test_a_controller_that_cannot_start_says_why(w):
+    """Its key is open to others; its address is no address of this machine."""
+    def said():
+        out = subprocess.run([w.ctl.program, "--config", w.ctl.config], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert out.returncode == 1, (out.returncode, out.stderr[-1000:])
+        return out.stderr
+    w.ctl.stop()
+    key, text = w.ca.dir / "ctl.key", w.ctl.config.read_text()
+    for mode in (0o644, 0o604, 0o660):
+        key.chmod(mode)
+        assert f"{key}: expected a file that others can neither read nor write (mode 0600 or 0640), found mode {mode:04o}" in said()
+    key.chmod(0o640)
+    w.ctl.config.write_text(text.replace(f"address: \"127.0.0.1:{w.ctl.port}", f"address: \"192.0.2.77:{w.ctl.port}"))
+    assert f"cannot listen on 192.0.2.77:{w.ctl.port}: Cannot assign requested address" in said()
+    w.ctl.config.write_text(text)
+    w.ctl.start()
+    w.connect()
+    w.op.get("/v1/health")
+
+
 def test_plain_http_without_tls_is_no_way_in(w):
     with socket.create_connection(("127.0.0.1", w.ctl.port), 5) as s:
         s.sendall(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
