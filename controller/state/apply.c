@@ -49,7 +49,7 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	struct mdl_error err;
 	struct ctlr_site *s;
 	json_t *j;
-	bool was_up;
+	bool was_up, moved;
 
 	if (!kv->value) {
 		if (g) {
@@ -96,6 +96,7 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	g->up = !strcmp(mdl_text_of(j, "state"), "up");
 	g->mod_rev = kv->mod_rev;
 	g->expires = ctlr_lease_expiry(c);
+	moved = g->site != s;
 	ctlr_gateway_set_site(c, g, s);
 	c->up += g->up;
 	c->up -= was_up;
@@ -105,6 +106,9 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	if (was_up != g->up)
 		ctlr_event(c, g->up ? EVENT_INFO : EVENT_WARNING, "gateway", name, "%s at site %s (%s)",
 		    g->up ? "up" : "lost", s->name, g->owner);
+	if (c->loaded && g->up && !s->stored && (moved || !was_up))
+		ctlr_event(c, EVENT_WARNING, "gateway", name,
+		    "its site %s has no record: put that, or mend its controller.site", s->name);
 	ctlr_work_add_site(c, s);
 	if (was_up && !g->up)
 		ctlr_flow_replan_gateway(c, g);

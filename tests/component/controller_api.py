@@ -111,6 +111,25 @@ def test_a_gateway_registers_and_is_told_what_to_do(w):
     w.op.get("/v1/gateways/gw-a1", 404)
 
 
+def test_a_gateway_at_a_site_that_is_not_there_is_told(w):
+    """A mistake in its configuration: no tenant is there, and no prefix."""
+    def told():
+        return [e["severity"] for e in w.op.get("/v1/events?limit=1000")["events"] if e.get("name") == "gw-a1" and "its site zz has no record" in e["text"]]
+    w.sites()
+    a, _ = w.gateways("gw-a1", "gw-b1")
+    assert told() == []
+    a.register(site="zz")
+    assert told() == ["warning"]
+    a.register(site="zz", version="0.1.1")
+    assert told() == ["warning"]
+    a.register(site="a")
+    # a restart reads gateways before sites
+    w.ctl.stop()
+    w.ctl.start()
+    w.connect()
+    assert not any("has no record" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
+
+
 def test_stale_leases_and_generations_are_refused(w):
     w.sites()
     a, = w.gateways("gw-a1")
