@@ -100,6 +100,7 @@ static struct ctlr_session *session_open(
 	}
 	s->gateway = g;
 	s->member = member;
+	s->round = g->all[member].round;
 	s->next = g->session;
 	if (g->session)
 		g->session->prev = s;
@@ -152,6 +153,42 @@ static void session_take(
 	COUNT(c, decisions);
 }
 
+/*
+ * A gateway that has registered again, or lost events, opens all its sessions anew, in several
+ * reports. Those that none of them names have ended, and the event is lost.
+ */
+static void all_begin(struct ctlr_gateway *g, int member, const struct model_session_report *m)
+{
+	if (m->all_part == 1)
+		g->all[member].round++;
+	if (m->all_part)
+		g->all[member].part =
+		    m->all_part == 1 || m->all_part == g->all[member].part + 1 ? m->all_part : 0;
+}
+
+static void all_end(struct ctlr *c, struct ctlr_gateway *g, int member, const struct model_session_report *m)
+{
+	if (!m->all_last || !m->all_part || g->all[member].part != m->all_part)
+		return;
+	g->all[member].part = 0;
+	for (struct ctlr_session *s = g->session, *next; s; s = next) {
+		next = s->next;
+		if (s->member == member && s->round != g->all[member].round)
+			ctlr_session_free(c, s);
+	}
+}
+
+static void sessions_take(struct ctlr *c, struct ctlr_gateway *g, int member,
+    const struct model_session_report *m, json_t *decisions)
+{
+	const struct model_session *s = m->sessions.at;
+
+	all_begin(g, member, m);
+	for (unsigned i = 0; i < m->sessions.n; i++)
+		session_take(c, g, (uint8_t)member, &s[i], decisions);
+	all_end(c, g, member, m);
+}
+
 enum ctlr_outcome ctlr_api_session_post(struct ctlr *c, struct ctlr_req *r)
 {
 	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
@@ -167,9 +204,7 @@ enum ctlr_outcome ctlr_api_session_post(struct ctlr *c, struct ctlr_req *r)
 		const int member = p ? ctlr_pair_by_lease(p, m.has_lease ? m.lease : g->lease) : 0;
 
 		decisions = json_array();
-		for (unsigned i = 0; i < m.sessions.n; i++)
-			session_take(c, g, (uint8_t)member, &((const struct model_session *)m.sessions.at)[i],
-			    decisions);
+		sessions_take(c, g, member, &m, decisions);
 		/* It has taken over: these are the same connections. */
 		if (p && ctlr_pair_serving(p) == member)
 			ctlr_gateway_drop_sessions(c, g, !member);

@@ -240,7 +240,9 @@ static TABLE(model_session, "a session");
 	}
 static const struct mdl_field model_session_report_field[] = {
     LEASE(model_session_report),
-    LIST(model_session_report, sessions, REQ, 1, MODEL_SESSIONS_MAX, model_session_table),
+    LIST(model_session_report, sessions, REQ, 0, MODEL_SESSIONS_MAX, model_session_table),
+    INT(model_session_report, all_part, 0, 0, UINT32_MAX),
+    KIND(model_session_report, all_last, 0, MDL_BOOL),
 };
 TABLE(model_session_report, "a session report");
 

@@ -133,6 +133,12 @@ struct model_session_report {
 	bool has_lease;
 	uint64_t lease;
 	struct mdl_list sessions; /* struct model_session */
+	/*
+	 * The reports that together open all sessions of the gateway are numbered from 1; 0:
+	 * another report. all_last: of the last one.
+	 */
+	uint64_t all_part;
+	bool all_last;
 };
 
 struct model_link {

@@ -111,6 +111,11 @@ struct ctlr_gateway {
 	unsigned missed; /* failed attempts to store the end of its lease */
 	/* of one of a pair at its index, else at 0 */
 	struct ctlr_req *poll[CTLR_MEMBERS];
+	/* Reports of all its sessions (fleet/session.c), by the same index */
+	struct {
+		uint32_t round; /* number of the series */
+		uint64_t part;  /* of it, the last one that came; 0: one is missing */
+	} all[CTLR_MEMBERS];
 };
 
 struct ctlr_link { /* a measurement by one end, for one carrier */
@@ -178,6 +183,7 @@ struct ctlr_session {
 	char key[MDL_NAME + MDL_ID]; /* "GATEWAY:ID" */
 	struct ctlr_gateway *gateway;
 	uint8_t member;                   /* of a pair: index of the one that reported it */
+	uint32_t round;                   /* ctlr_gateway.all.round when it was opened */
 	struct ctlr_session *next, *prev; /* in the gateway's list */
 	struct ctlr_flow *flow;           /* NULL: no decision */
 	const char *reason;               /* why there is no decision */

@@ -69,18 +69,31 @@ static void ask_document(struct agent *a)
 }
 
 /* Returns true when a report is being sent. */
+static bool ask_sessions(struct agent *a)
+{
+	bool last = false;
+	uint64_t part = 0;
+	json_t *list = a->ops->sessions(a->ctx, &part, &last), *body;
+
+	if (!list)
+		return false;
+	body = json_pack("{s:s, s:o}", "lease", a->lease, "sessions", list);
+	if (body && part)
+		json_object_update_new(
+		    body, json_pack("{s:I, s:b}", "all_part", (json_int_t)part, "all_last", last));
+	request_start(a, REQ_SESSIONS, "POST", "/sessions", body);
+	return true;
+}
+
+/* Returns true when a report is being sent. */
 static bool ask_reports(struct agent *a, uint64_t now)
 {
 	json_t *list = NULL;
 
 	if (now >= a->sessions_at) {
-		list = a->ops->sessions(a->ctx);
 		a->sessions_at = now + SESSIONS_MS;
-		if (list) {
-			request_start(a, REQ_SESSIONS, "POST", "/sessions",
-			    json_pack("{s:s, s:o}", "lease", a->lease, "sessions", list));
+		if (ask_sessions(a))
 			return true;
-		}
 	}
 	if (now >= a->links_at) {
 		list = a->ops->links(a->ctx);

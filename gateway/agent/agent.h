@@ -29,8 +29,12 @@ struct agent_ops {
 	bool (*pair_news)(void *ctx);
 	/* An array; NULL: nothing to report. */
 	json_t *(*links)(void *ctx);
-	/* The next sessions to report, an array of at most 1000; NULL: none for now. */
-	json_t *(*sessions)(void *ctx);
+	/*
+	 * The next sessions to report, an array of at most 1000; NULL: none for now. After resync
+	 * all sessions come, in reports that *part counts from 1; *last: no more of them. *part
+	 * stays 0 in other reports.
+	 */
+	json_t *(*sessions)(void *ctx, uint64_t *part, bool *last);
 	/* A controller has just accepted our registration: it knows none of our sessions. */
 	void (*resync)(void *ctx);
 	/* The answer to the last session report. */

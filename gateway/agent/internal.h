@@ -44,6 +44,7 @@ struct gw_ctrl {
 	enum ctrl_scan scan;
 	unsigned scan_worker;
 	uint32_t scan_cursor;
+	uint64_t scan_part; /* of SCAN_OPEN: reports so far */
 	rwy_time scanned;
 	uint64_t lost[GW_WORKERS_MAX];
 	rwy_time load_at;
@@ -59,7 +60,7 @@ json_t *ctrl_ip(const struct rwy_ip *a);
 json_t *ctrl_registration(void *ctx);
 json_t *ctrl_load(void *ctx);
 json_t *ctrl_links(void *ctx);
-json_t *ctrl_sessions(void *ctx);
+json_t *ctrl_sessions(void *ctx, uint64_t *part, bool *last);
 void ctrl_resync(void *ctx);
 /* report_paths.c: what goes along the tunnel's paths that have a label; NULL: it has none. Under
  * gw_tunnels_read. */

@@ -245,10 +245,14 @@ static void scan_begin(struct gw_ctrl *k, enum ctrl_scan scan)
 	k->scan = scan;
 	k->scan_worker = 0;
 	k->scan_cursor = 0;
+	k->scan_part = 0;
 	k->scanned = gw_now();
 }
 
-/* The rings' contents are older than the scan that follows: they are discarded. */
+/*
+ * The rings' contents are older than the scan that follows: they are discarded. The control center
+ * ends the sessions that the scan does not name.
+ */
 void ctrl_resync(void *ctx)
 {
 	struct gw_ctrl *k = ctx;
@@ -321,10 +325,12 @@ static void events(struct gw_ctrl *k, json_t *list)
 	}
 }
 
-json_t *ctrl_sessions(void *ctx)
+json_t *ctrl_sessions(void *ctx, uint64_t *part, bool *last)
 {
 	struct gw_ctrl *k = ctx;
 	json_t *list = json_array();
+	enum ctrl_scan was;
+	size_t n;
 
 	gw_tunnels_read(k->app);
 	if (k->scan == SCAN_NONE && rwy_since(k->scanned, gw_now()) > LOAD_EVERY)
@@ -332,10 +338,15 @@ json_t *ctrl_sessions(void *ctx)
 	/* During a full scan new events wait and follow it. */
 	if (k->scan != SCAN_OPEN)
 		events(k, list);
-	if (k->scan != SCAN_NONE && json_array_size(list) + A_CALL <= CTRL_BATCH)
+	was = k->scan;
+	n = json_array_size(list);
+	if (k->scan != SCAN_NONE && n + A_CALL <= CTRL_BATCH)
 		scan(k, list);
 	gw_tunnels_read_end(k->app);
-	if (json_array_size(list))
+	*last = was == SCAN_OPEN && k->scan == SCAN_NONE;
+	if (*last || (was == SCAN_OPEN && json_array_size(list) > n))
+		*part = ++k->scan_part;
+	if (json_array_size(list) || *part)
 		return list;
 	json_decref(list);
 	return NULL;

@@ -28,7 +28,7 @@ from ctlr.roles import (  # noqa: E402, F401
     test_the_ca_knows_addresses_from_names, test_the_ca_refuses_what_would_spoil_it, test_the_program_says_the_same_paths_as_the_file)
 from ctlr.sessions import (  # noqa: E402, F401
     test_a_tunnel_moves_to_quic_and_back, test_a_tunnel_moves_to_rdma_and_back_when_loss_appears, test_a_tunnel_moves_to_the_carrier_that_is_better,
-    test_sessions_go_by_weight_and_both_directions_together)
+    test_sessions_end_that_a_report_of_all_does_not_name, test_sessions_go_by_weight_and_both_directions_together)
 from ctlr.tenants import (  # noqa: E402, F401
     test_a_tenant_whose_jobs_are_there_stays, test_of_many_who_want_one_vni_one_gets_it, test_tenants_that_clash_are_refused,
     test_tenants_without_a_vni_get_one_of_their_own, red)

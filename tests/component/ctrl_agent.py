@@ -200,7 +200,7 @@ def test_by_the_book():
         assert a.wait("apply")["generation"] == 1
         c.seen("lease", lambda b: b["generation_running"] == 1 and b["boot_id"] == "boot" and b["load"]["rate_bps"] == 2)
         c.seen("sessions", lambda b: b["sessions"] == [{"id": "s1", "event": "opened"}])
-        c.seen("sessions", lambda b: b["sessions"][0]["id"] == "s2")
+        c.seen("sessions", lambda b: b["sessions"][0]["id"] == "s2" and b["all_part"] == 2 and b["all_last"])
         c.seen("links", n=2)
         c.seen("lease", n=4)
         w, first = c.log[0]

@@ -57,7 +57,7 @@ BODIES = [
     ("POST", "/v1/gateways/{name}/lease", "nobody", "Lease",
      {"lease": "0123456789abcdef", "boot_id": "b", "generation_running": 1, "generation_refused": 1, "refusal": "x", "load": LOAD,
       "pair": {"member": "one", "configuration": "0123456789abcdef", "state": "paired", "other": "ready", "epoch": 1, "age_ms": 1, "served": {"by": "silent", "age_ms": 1}, "lost": {"by": "stuck", "age_ms": 1}}}),
-    ("POST", "/v1/gateways/{name}/sessions", "nobody", "SessionReport", {"lease": "0123456789abcdef", "sessions": [
+    ("POST", "/v1/gateways/{name}/sessions", "nobody", "SessionReport", {"lease": "0123456789abcdef", "all_part": 1, "all_last": True, "sessions": [
         {"id": "1", "event": "opened", "vni": 1, "source": "10.1.0.5", "destination": "10.2.0.5", "source_qpn": 1, "destination_qpn": 2, "udp_port": 3,
          "tunnel": "t", "bytes": 1, "link": "00000000000000ff", "relay": "10.1.0.254"}]}),
     ("POST", "/v1/gateways/{name}/links", "nobody", "LinkReport", {"lease": "0123456789abcdef", "links": [

@@ -6,6 +6,38 @@ from ctlr.harness import SLOW, until
 from ctlr.world import keep_alive
 
 
+def test_sessions_end_that_a_report_of_all_does_not_name(w):
+    """A gateway whose `closed` events are lost opens all its sessions anew, in numbered reports."""
+    w.sites()
+    a, b = w.gateways("gw-a1", "gw-b1")
+
+    def told(gw, *ids, **marks):
+        opened = [{"id": i, "event": "opened", "source": "10.1.0.1", "destination": "10.2.0.1"} for i in ids]
+        gw.client.post(gw.path("/sessions"), {"sessions": opened, **marks})
+        return {s["id"] for s in w.op.get("/v1/sessions?limit=1000&gateway=gw-a1")["sessions"]}
+
+    def ids(text):
+        return {"gw-a1:" + i for i in text}
+
+    told(b, "x")
+    assert told(a, *"1234") == ids("1234")
+    assert told(a, "1", all_part=1) == ids("1234")
+    assert told(a, "5", all_part=2) == ids("12345")
+    assert told(a, all_part=3, all_last=True) == ids("15")  # an empty report ends it, too
+    assert told(a, "6", all_last=True) == ids("156")  # of no series
+    # one report is lost: nothing ends
+    told(a, "1", all_part=1)
+    assert told(a, "6", all_part=3) == ids("156")
+    assert told(a, "7", all_part=4, all_last=True) == ids("1567")
+    # it begins anew in the middle
+    told(a, "1", all_part=1)
+    told(a, "5", all_part=1)
+    assert told(a, "7", all_part=2, all_last=True) == ids("57")
+    assert told(a, "8", all_part=1, all_last=True) == ids("8")
+    assert told(a, all_part=1, all_last=True) == set()
+    assert [s["id"] for s in w.op.get("/v1/sessions")["sessions"]] == ["gw-b1:x"]
+
+
 def test_sessions_go_by_weight_and_both_directions_together(w):
     w.sites()
     fast = {"bandwidth": 3 * 10**10}
