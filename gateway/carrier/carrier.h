@@ -90,7 +90,7 @@ RWY_MUST_CHECK int gw_carriers_start(struct gw_app *app, struct gw_pools *pools)
 /* Call it after the workers have ended. */
 void gw_carriers_stop(struct gw_app *app);
 /* A tunnel was added (the workers have it), or is about to be removed (c is NULL). Errors as
- * gw_carriers_start; then nothing changed. */
+ * gw_carriers_start; then the tunnel is there without that carrier, gw_carrier_info says why. */
 RWY_MUST_CHECK int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tunnel *c);
 
 /* Moves a tunnel, in both directions, as soon as it has connections. Returns 0, or RWY_E* with one

@@ -43,8 +43,11 @@ static struct gw_listener *listen_on(struct gw_carriers *cs, struct gw_carrier_t
 			l = x;
 	}
 	l->fd = gw_sock_listen(t); /* one listener slot per tunnel */
-	if (l->fd < 0)
+	if (l->fd < 0) {
+		snprintf(
+		    t->problem, sizeof(t->problem), "TCP port %u: %s", t->conf.tcp_port, strerror(errno));
 		return NULL;
+	}
 	l->addr = t->local;
 	l->port = t->conf.tcp_port;
 	l->users = 1;
@@ -78,6 +81,27 @@ static int impossible(const struct gw_carrier_tun *t, enum conf_carrier by)
 	return must ? RWY_EINVAL : 0;
 }
 
+/* Whether its TCP connections can be made: they have a congestion control and a listener. */
+static bool tcp_ready(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	if (gw_sock_congestion(t) != 0)
+		return false;
+	if (!t->listener)
+		t->listener = listen_on(cs, t);
+	return t->listener;
+}
+
+/* An unknown congestion control is an error in any case: the configuration names it. */
+static int tunnel_tcp(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	if (!t->conf.tcp_port || tcp_ready(cs, t))
+		return 0;
+	if (*t->congestion)
+		return impossible(t, CONF_CARRIER_TCP);
+	gw_log(GW_LOG_ERROR, "carrier", "tunnel=%s %s", t->conf.name, t->problem);
+	return RWY_EINVAL;
+}
+
 /* Gets the port of its QUIC connections, if it shall have any. */
 static int tunnel_quic(struct gw_carriers *cs, struct gw_carrier_tun *t)
 {
@@ -101,7 +125,10 @@ static int tunnel_rdma(struct gw_carriers *cs, struct gw_carrier_tun *t)
 
 int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunnel *c)
 {
+	static int (*const way[])(struct gw_carriers *, struct gw_carrier_tun *) = {
+	    tunnel_tcp, tunnel_quic, tunnel_rdma};
 	struct gw_carrier_tun *t = &cs->tun[idx];
+	char problem[sizeof(t->problem)];
 	int rc = 0;
 
 	memset(t, 0, sizeof(*t));
@@ -116,27 +143,18 @@ int gw_carrier_add(struct gw_carriers *cs, unsigned idx, const struct conf_tunne
 	t->retry_at = gw_now() + gw_set_second(t);
 	t->agree.carrier = (enum wan_carrier)c->carrier;
 	t->agree.detour = (enum wan_carrier)c->detour;
-	if (gw_sock_congestion(t) != 0) {
-		gw_log(GW_LOG_ERROR, "carrier", "tunnel=%s %s", c->name, t->problem);
-		return RWY_EINVAL;
-	}
-	if (c->tcp_port)
-		t->listener = listen_on(cs, t);
-	if (c->tcp_port && !t->listener) {
-		snprintf(t->problem, sizeof(t->problem), "TCP port %u: %s", c->tcp_port, strerror(errno));
-		rc = impossible(t, CONF_CARRIER_TCP);
-	}
-	if (!rc)
-		rc = tunnel_quic(cs, t);
-	if (!rc)
-		rc = tunnel_rdma(cs, t);
-	if (rc) {
-		unlisten(t->listener);
-		gw_quic_port_put(cs, t->quic);
-		return rc;
-	}
 	t->used = true;
-	return 0;
+	/* One that is impossible leaves the others; the first that must be possible is shown. */
+	for (unsigned i = 0; i < sizeof(way) / sizeof(*way); i++) {
+		const int r = way[i](cs, t);
+
+		if (r && !rc)
+			memcpy(problem, t->problem, sizeof(problem));
+		rc = rc ? rc : r;
+	}
+	if (rc)
+		memcpy(t->problem, problem, sizeof(problem));
+	return rc;
 }
 
 static void tunnel_remove(struct gw_carriers *cs, unsigned idx, rwy_time now)
@@ -182,8 +200,7 @@ static int can_go_by(
 	else if (rdma && !t->conf.rdma_port)
 		snprintf(
 		    why, size, "tunnel %s has `rdma_port: 0` in the configuration: no RDMA", t->conf.name);
-	else if ((tcp && (!t->listener || gw_sock_congestion(t) != 0)) ||
-	         (quic && !t->quic && !(t->quic = gw_quic_port_get(cs, t))) ||
+	else if ((tcp && !tcp_ready(cs, t)) || (quic && !t->quic && !(t->quic = gw_quic_port_get(cs, t))) ||
 	         (rdma && !t->rdma && !(t->rdma = gw_rdma_port_get(cs, t))))
 		snprintf(why, size, "%s", t->problem);
 	else

@@ -184,6 +184,7 @@ static void test_refused_set(void **state)
 {
 	struct conf_tunnel t = cl.fp.gw[FP_A].conf.tunnel[0];
 	struct gw_app *a = cl_app(FP_A);
+	struct gw_carrier_info i;
 	char why[160];
 
 	assert_int_equal(gw_carrier_set(a, 7, WAN_CARRIER_TCP, why, sizeof(why)), RWY_ENOENT);
@@ -199,7 +200,9 @@ static void test_refused_set(void **state)
 	/* No TCP by configuration. */
 	snprintf(t.tcp_cc, sizeof(t.tcp_cc), "cubic");
 	t.tcp_port = 0;
+	snprintf(t.tcp_cc, sizeof(t.tcp_cc), "nosuch"); /* nobody asks for it */
 	assert_int_equal(gw_carrier_tunnel(a, 3, &t), 0);
+	snprintf(t.tcp_cc, sizeof(t.tcp_cc), "cubic");
 	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
 	assert_non_null(strstr(why, "tcp_port: 0"));
 	assert_int_equal(gw_carrier_can(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
@@ -224,7 +227,16 @@ static void test_refused_set(void **state)
 	assert_non_null(strstr(why, "in use"));
 	t.carrier = CONF_CARRIER_TCP;
 	assert_int_equal(gw_carrier_tunnel(a, 3, &t), RWY_EINVAL);
+	/* The tunnel is there, says why, and can have TCP when the port is free. */
+	gw_carrier_info(a, 3, &i);
+	assert_int_equal(i.wanted, WAN_CARRIER_TCP);
+	assert_non_null(strstr(i.problem, "in use"));
+	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
 	close(fd);
+	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), 0);
+	gw_carrier_info(a, 3, &i);
+	assert_string_equal(i.problem, "");
+	assert_int_equal(gw_carrier_can(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), 0);
 	assert_int_equal(gw_carrier_tunnel(a, 3, NULL), 0);
 	gw_log_set(GW_LOG_WARNING);
 	cl_check_hosts();
