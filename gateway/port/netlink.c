@@ -154,7 +154,8 @@ static void route_take(struct nl_object *o, void *arg)
 	r->n->route[r->count++] = out;
 }
 
-static void tables_read(struct gw_netlink *n)
+/* False: no memory for the new table. */
+static bool tables_read(struct gw_netlink *n)
 {
 	struct routes r = {.n = n};
 
@@ -164,8 +165,10 @@ static void tables_read(struct gw_netlink *n)
 		gw_log(GW_LOG_ERROR, "neigh",
 		    "more than %u routes by its interfaces: the others are not used", GW_ROUTES_MAX);
 	n->routes_said = r.full;
-	if (gw_neigh_publish(n->app, n->route, r.count) != 0)
-		gw_log(GW_LOG_ERROR, "neigh", "no memory for a new next-hop table: the old one stays");
+	if (gw_neigh_publish(n->app, n->route, r.count) == 0)
+		return true;
+	gw_log(GW_LOG_ERROR, "neigh", "no memory for a new next-hop table: the old one stays for now");
+	return false;
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
@@ -208,8 +211,7 @@ static void tables_refill(struct gw_netlink *n)
 static void changes_publish(struct gw_netlink *n)
 {
 	if (n->changed && !n->lost)
-		tables_read(n);
-	n->changed = false;
+		n->changed = !tables_read(n);
 }
 
 void gw_netlink_ready(struct gw_netlink *n)
@@ -306,10 +308,9 @@ void gw_netlink_refresh(struct gw_netlink *n)
 {
 	struct gw_neigh *g = n->app->neigh;
 
-	if (n->lost) {
+	if (n->lost)
 		tables_refill(n);
-		changes_publish(n);
-	}
+	changes_publish(n); /* what had no memory before, too */
 	for (unsigned i = 0; i < GW_NEIGH_MAX; i++) {
 		struct gw_nb *b = &g->nb[i];
 
@@ -354,7 +355,7 @@ int gw_netlink_new(struct gw_netlink **out, struct gw_app *app)
 		gw_netlink_free(n);
 		return RWY_EINVAL;
 	}
-	tables_read(n);
+	n->changed = !tables_read(n);
 	*out = n;
 	return 0;
 }

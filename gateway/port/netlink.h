@@ -25,7 +25,8 @@ void gw_netlink_probe(struct gw_netlink *n, uint16_t port, const struct rwy_ip *
 void gw_netlink_learn(struct gw_netlink *n, const struct rwy_ip *addr, const uint8_t mac[6]);
 /*
  * Called every few seconds: marks the entries that workers use, and has stale ones of them
- * confirmed. Reads the kernel's tables again where that failed after events were lost.
+ * confirmed. Reads the kernel's tables again where that failed after events were lost, and makes
+ * the next-hop table that had no memory.
  */
 void gw_netlink_refresh(struct gw_netlink *n);
 
