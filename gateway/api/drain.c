@@ -70,6 +70,8 @@ static void drain_post(const struct api_req *req, struct api_reply *reply)
 	    .hand_over = api_flag(req, reply, "hand_over"),
 	    .timeout = api_number(req, reply, "timeout", 0, TIMEOUT_MAX) * RWY_SEC};
 
+	if (reply->status == 200 && api_param(req, "timeout") && !order.timeout)
+		api_fail(reply, 400, "parameter timeout: expected seconds from 1 on");
 	if (reply->status == 200 && order.keep && order.hand_over)
 		api_fail(reply, 400, "keep and hand_over exclude each other");
 	if (reply->status != 200)

@@ -195,9 +195,9 @@ def test_drain_waits_for_a_worker_that_hangs():
 
 def test_drain_bad_input():
     with Server("owed=5000", "owes=1") as s:
-        for line, want in ("drain --timeout x", "expected seconds"), ("drain --cancel --keep", "no other option"), ("drain --timeout", "timeout"), ("drain --keep --hand-over", "exclude"), ("drain --cancel --hand-over", "no other option"):
+        for line, want in ("drain --timeout x", "expected seconds"), ("drain --timeout 0", "expected seconds from 1 on"), ("drain --timeout 00", "from 1 on"), ("drain --cancel --keep", "no other option"), ("drain --timeout", "timeout"), ("drain --keep --hand-over", "exclude"), ("drain --cancel --hand-over", "no other option"):
             assert want in s.cli(line, 2).stderr, line
-        for url, method in ("/v1/drain?keep=2", "POST"), ("/v1/drain?timeout=-1", "POST"), ("/v1/drain?timeout=86401", "POST"), ("/v1/drain?x=1", "POST"), ("/v1/drain?keep=1", "DELETE"), ("/v1/drain?keep=1&hand_over=1", "POST"):
+        for url, method in ("/v1/drain?keep=2", "POST"), ("/v1/drain?timeout=-1", "POST"), ("/v1/drain?timeout=86401", "POST"), ("/v1/drain?timeout=0", "POST"), ("/v1/drain?x=1", "POST"), ("/v1/drain?keep=1", "DELETE"), ("/v1/drain?keep=1&hand_over=1", "POST"):
             assert s.request(url, method)[0] == 400, url
         assert s.request("/v1/drain?hand_over=1", "POST")[0] == 409
         assert "no standby has everything" in s.cli("drain --hand-over", 1).stderr
@@ -662,7 +662,10 @@ def test_flow_options():
         assert "\n9 of 84 shown" in s.cli("flows --state idle --limit 9").stdout
         assert "1 shown" in s.cli("flows --qpn 0x14").stdout
         assert "1 shown" in s.cli("flows --local 10.1.0.7 --remote=10.2.0.7").stdout
-        assert "expected learning" in s.cli("flows --state odd", 1).stderr
+        assert "expected learning" in s.cli("flows --state odd", 2).stderr
+        for line in "flows --qpn 0x1000000", "flows --local 10.1.0.0/24", "recorder --kind bogus", "recorder --vni x", "memory --limit x":
+            assert s.cli(line, 2).stderr.startswith("roceway: "), line
+        s.cli("flows --tunnel nope", 1)  # rightly said; there is none
 
 
 def test_names_that_nothing_has():

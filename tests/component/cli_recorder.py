@@ -85,7 +85,7 @@ def test_table():
         assert s.cli("recorder --qpn 4711").stdout == "no entries\n"
         said = json.loads(s.cli("recorder --kind fail --json").stdout)
         assert said["entries"][0]["kind"] == "fail"
-        assert "there is no kind odd" in s.cli("recorder --kind odd", 1).stderr
+        assert "there is no kind odd" in s.cli("recorder --kind odd", 2).stderr
         for bad in "0", "x", "10001":
             assert "--limit: expected" in s.cli(f"recorder --limit {bad}", 2).stderr
     with Server("workers=2") as s:

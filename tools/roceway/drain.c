@@ -159,8 +159,8 @@ static int run_drain(const struct cli *cli)
 	}
 	if (cli_value(cli, "cancel"))
 		return cancel(cli);
-	if (timeout && (!*timeout || timeout[strspn(timeout, "0123456789")])) {
-		cli_error("--timeout %s: expected seconds", timeout);
+	if (timeout && (!timeout[strspn(timeout, "0")] || timeout[strspn(timeout, "0123456789")])) {
+		cli_error("--timeout %s: expected seconds from 1 on", timeout);
 		return EXIT_USAGE;
 	}
 	if (!keep && !hand_over && !timeout) {

@@ -40,6 +40,13 @@ static enum rwy_http_fail transfer(
 	return rwy_http_ask(http, method, url, send, TIMEOUT_MS, a);
 }
 
+static bool misused;
+
+bool api_misused(void)
+{
+	return misused;
+}
+
 static void tell_http(const struct rwy_http_answer *a)
 {
 	json_t *j = json_loads(a->body, 0, NULL);
@@ -107,6 +114,7 @@ char *api_get(const struct cli *cli, const char *page, long *status)
 		return NULL;
 	}
 	if (a.status != 200 && !(status && a.len)) {
+		misused = misused || a.status == 400;
 		tell_http(&a);
 		return NULL;
 	}

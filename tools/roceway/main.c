@@ -361,6 +361,8 @@ static int run_line(struct line *l, char **argv)
 		return EXIT_USAGE;
 	}
 	rc = l->cli.cmd->run(&l->cli);
+	if (rc == EXIT_ERROR && api_misused())
+		rc = EXIT_USAGE;
 	if (fflush(stdout) || ferror(stdout)) {
 		cli_error("cannot write to standard output");
 		rc = rc ? rc : EXIT_ERROR;

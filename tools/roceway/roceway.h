@@ -72,6 +72,8 @@ void cli_unreachable(const struct cli *cli, const char *why, long os_error);
 char *api_get(const struct cli *cli, const char *page, long *status);
 /* The same as JSON; the caller owns it. */
 json_t *api_get_json(const struct cli *cli, const char *page, long *status);
+/* A GET was refused with 400: what the user wrote is wrong. */
+bool api_misused(void);
 /* Sends `body` (NULL: none) with another method, such as "PUT". NULL unless the gateway did it;
  * then an error line is printed that begins with `about` (NULL: nothing). */
 json_t *api_send(
