@@ -23,7 +23,7 @@ static bool is_relay(const struct conf_relay *r, const struct rwy_ip *a)
 static bool behind_tunnel(const struct conf *c, const struct rwy_ip *a)
 {
 	for (unsigned i = 0; i < c->tunnels; i++)
-		for (unsigned k = 0; k < c->tunnel[i].prefixes; k++)
+		for (unsigned k = 0; *c->tunnel[i].name && k < c->tunnel[i].prefixes; k++)
 			if (conf_prefix_has(&c->tunnel[i].prefix[k], a))
 				return true;
 	return false;
@@ -50,6 +50,9 @@ static int check_alone(
 	if (rwy_ip_is4(&m->target) != rwy_ip_is4(&m->listen))
 		return conf_fail_at(err, conf_node_get(n, "target"),
 		    "expected an address of the family of `listen`, found `%s`", text);
+	if (!c->controller.urls && !behind_tunnel(c, &m->target))
+		return conf_fail_at(err, conf_node_get(n, "target"),
+		    "expected an address in a tunnel's `prefixes`, found `%s`", text);
 	return 0;
 }
 
@@ -57,7 +60,6 @@ static int check_entry(const struct conf *c, unsigned i, const struct conf_node 
 {
 	const struct conf_map *map = c->relay.map, *m = &map[i];
 	int rc = check_alone(c, m, n, err);
-	char text[64];
 
 	if (rc)
 		return rc;
@@ -69,10 +71,6 @@ static int check_entry(const struct conf *c, unsigned i, const struct conf_node 
 			return conf_fail_at(err, conf_node_get(n, "port"),
 			    "expected an address and port of its own, found those of `%s`", map[k].name);
 	}
-	conf_print_ip(&m->target, text, sizeof(text));
-	if (!c->controller.urls && !behind_tunnel(c, &m->target))
-		return conf_fail_at(err, conf_node_get(n, "target"),
-		    "expected an address in a tunnel's `prefixes`, found `%s`", text);
 	return 0;
 }
 

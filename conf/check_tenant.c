@@ -363,6 +363,8 @@ int conf_check_tenants(const struct conf *c, const struct conf_tenant *t, unsign
 	struct tenant_db *db;
 	int rc = 0;
 
+	if (c->relay.addrs)
+		return conf_fail_at(err, map, "expected no tenants beside `relay`");
 	for (unsigned i = 0; i < n && !rc; i++) {
 		rc = check_vlan(&x, i);
 		rc = rc ? rc : check_vteps(&x, i);

@@ -92,6 +92,44 @@ static void bad_input(void **state)
 	refused("half_open_max", "half_open", "half_open_max");
 }
 
+/* What the file may not have, a command and a control center's document may not, either. */
+static void same_rules_by_command(void **state)
+{
+	static const struct {
+		const char *entry, *words;
+	} bad[] = {
+	    {"listen: 10.1.0.253, port: 1, target: 10.2.0.7", "one of `relay.addresses`"},
+	    {"listen: 10.1.0.254, port: 1, target: 10.1.0.254", "the relay itself"},
+	    {"listen: 10.1.0.254, port: 1, target: 10.9.0.7", "an address in a tunnel's `prefixes`"},
+	};
+	static const char tenant[] = "{vni: 5, prefixes: [{prefix: 172.16.1.0/24, at: vtep}]}",
+	                  document[] =
+	                      "tenants: [{name: red, vni: 5, prefixes: [{prefix: 172.16.1.0/24, at: vtep}]}]";
+	struct conf_tenant t;
+	struct conf_error err;
+	struct conf_map m;
+	struct conf *c, *d;
+	char entry[128];
+
+	load_text();
+	assert_int_equal(conf_parse(&c, text, strlen(text), "t", &err), 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(entry, sizeof(entry), "{%s}", bad[i].entry);
+		assert_int_equal(conf_map_parse(c, entry, strlen(entry), "x", &m, &err), RWY_EINVAL);
+		if (!strstr(err.msg, bad[i].words))
+			fail_msg("%s", err.msg);
+	}
+	snprintf(entry, sizeof(entry), "{listen: 10.1.0.254, port: 1, target: 10.2.0.9}");
+	assert_int_equal(conf_map_parse(c, entry, strlen(entry), "x", &m, &err), 0);
+	memset(c->tunnel[0].name, 0, sizeof(c->tunnel[0].name)); /* it was removed by command */
+	assert_int_equal(conf_map_parse(c, entry, strlen(entry), "x", &m, &err), RWY_EINVAL);
+	assert_int_equal(conf_tenant_parse(c, tenant, strlen(tenant), "red", NULL, &t, &err), RWY_EINVAL);
+	assert_string_equal(err.msg, "expected no tenants beside `relay`");
+	assert_int_equal(conf_network_parse(&d, c, NULL, 0, document, strlen(document), &err), RWY_EINVAL);
+	assert_string_equal(err.msg, "expected no tenants beside `relay`");
+	conf_free(c);
+}
+
 /* A relay with two addresses reads its file again, where they are these. */
 static int reload(const char *addresses, struct conf_error *err)
 {
@@ -134,6 +172,7 @@ int main(void)
 	    cmocka_unit_test(sample),
 	    cmocka_unit_test(no_relay),
 	    cmocka_unit_test(bad_input),
+	    cmocka_unit_test(same_rules_by_command),
 	    cmocka_unit_test(read_again),
 	};
 
