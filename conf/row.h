@@ -26,8 +26,7 @@
 #define S(f)  .offset = offsetof(struct conf_sibling, f), .size = sizeof(((struct conf_sibling *)0)->f)
 #define RA(f)                                                                                                \
 	.offset = offsetof(struct conf_allow, f), .size = sizeof(((struct conf_allow *)0)->f), .restart = true
-#define RM(f)                                                                                                \
-	.offset = offsetof(struct conf_map, f), .size = sizeof(((struct conf_map *)0)->f), .restart = true
+#define RM(f) .offset = offsetof(struct conf_map, f), .size = sizeof(((struct conf_map *)0)->f)
 #define N(f)  .offset = offsetof(struct conf_tenant, f), .size = sizeof(((struct conf_tenant *)0)->f)
 #define NX(f) .offset = offsetof(struct tenant_prefix, f), .size = sizeof(((struct tenant_prefix *)0)->f)
 #define NH(f) .offset = offsetof(struct tenant_host, f), .size = sizeof(((struct tenant_host *)0)->f)

@@ -286,9 +286,9 @@ const struct conf_key conf_keys[] = {
     {"relay.allow", CONF_T_GROUPS, 0, CONF_ALLOW_MAX, "", LIST(conf, relay.allow, relay.allows),
         .text = "Who may connect to what, at the source relay and at the destination relay. Nobody else "
                 "may: without an entry nothing passes."},
-    {"relay.map", CONF_T_GROUPS, 0, CONF_MAP_MAX, "", LIST(conf, relay.map, relay.maps),
-        .text = "The listen map at the start: a connection to this address and port goes on to that host. "
-                "`roceway map` changes it while the relay runs."},
+    {"relay.map", CONF_T_GROUPS, 0, CONF_MAP_MAX, "", LIVE_LIST(conf, relay.map, relay.maps),
+        .text = "The listen map: a connection to this address and port goes on to that host. "
+                "`roceway map` changes it while the relay runs, until the next reload or restart."},
     {"relay.allow[].from", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(from),
         .text = "Hosts that ask: real addresses."},
     {"relay.allow[].to", CONF_T_PREFIX, 0, 0, NULL, .words = "any", RA(to),

@@ -45,5 +45,8 @@ int gw_map_get(struct gw_app *app, struct gw_map_info out[CONF_MAP_MAX]);
  */
 RWY_MUST_CHECK int gw_map_add(struct gw_app *app, const struct conf_map *m);
 RWY_MUST_CHECK int gw_map_del(struct gw_app *app, const char *name);
+/* The whole map becomes c's, at once; the entries of c do not contradict each other. Errors as
+ * above, and nothing has changed. */
+RWY_MUST_CHECK int gw_map_set(struct gw_app *app, const struct conf_relay *c);
 
 #endif

@@ -13,6 +13,7 @@
 #include "gateway/control/siblings.h"
 #include "gateway/tls/cert.h"
 #include "gateway/keys/keys.h"
+#include "gateway/relay.h"
 
 /* sd_notify(3): RELOADING=1 carries the time, and READY=1 ends the reload, successful or not. */
 static void say_reloading(void)
@@ -53,6 +54,17 @@ static void say_done(const struct gw_app *app, const struct gw_reload_done *d)
 	gw_notify("READY=1\nSTATUS=forwarding");
 }
 
+static int map_set(struct gw_app *app, const struct conf *c, struct conf_error *err)
+{
+	int rc = gw_map_set(app, &c->relay);
+
+	if (rc)
+		snprintf(err->msg, sizeof(err->msg), "the listen map: %s",
+		    rc == RWY_ENOMEM ? "no memory, or no room beside removed entries that have links"
+		                     : "the worker does not answer");
+	return rc;
+}
+
 static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err)
 {
 	struct gw_cert *cert;
@@ -67,6 +79,8 @@ static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_e
 	gw_cert_free(cert); /* of a reload that was refused */
 	if (!rc)
 		rc = gw_siblings_own(app, c);
+	if (!rc && c->relay.addrs)
+		rc = map_set(app, c, err);
 	if (!rc) {
 		gw_access_take(app, c);
 		done->log_level = c->log_level;

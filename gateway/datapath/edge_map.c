@@ -12,12 +12,14 @@
 struct change {
 	struct gw_edge *edge;
 	struct proxy_policy *policy; /* the next one; afterwards the one to free */
+	/* one of three: an entry to add, a name to remove, the whole map */
 	const struct proxy_entry *add;
 	const char *del;
+	const struct conf_relay *set;
 	int rc;
 };
 
-static int entry_add(const struct change *c, struct proxy_entry *e)
+static int entry_add(const struct change *c, struct proxy_entry *e, const struct proxy_entry *add)
 {
 	unsigned at = CONF_MAP_MAX;
 
@@ -28,13 +30,13 @@ static int entry_add(const struct change *c, struct proxy_entry *e)
 				at = i;
 			continue;
 		}
-		if (!strcmp(e[i].name, c->add->name) ||
-		    (e[i].port == c->add->port && rwy_ip_eq(&e[i].listen, &c->add->listen)))
+		if (!strcmp(e[i].name, add->name) ||
+		    (e[i].port == add->port && rwy_ip_eq(&e[i].listen, &add->listen)))
 			return RWY_EEXIST;
 	}
 	if (at == CONF_MAP_MAX)
 		return RWY_ENOMEM;
-	e[at] = *c->add;
+	e[at] = *add;
 	if (c->policy->entries <= at)
 		c->policy->entries = at + 1;
 	return 0;
@@ -50,6 +52,41 @@ static int entry_del(const struct change *c, struct proxy_entry *e)
 	return RWY_ENOENT;
 }
 
+static bool same(const struct proxy_entry *a, const struct proxy_entry *b)
+{
+	return !strcmp(a->name, b->name) && rwy_ip_eq(&a->listen, &b->listen) && a->port == b->port &&
+	       rwy_ip_eq(&a->target, &b->target) && a->target_port == b->target_port &&
+	       a->links_max == b->links_max;
+}
+
+/* Entries that are the same stay where they are. The others go first: new ones may have their names
+ * and ports. */
+static int entries_set(const struct change *c, struct proxy_entry *e)
+{
+	bool there[CONF_MAP_MAX] = {false};
+	int rc = 0;
+
+	for (unsigned i = 0; i < c->policy->entries; i++) {
+		bool stays = false;
+
+		for (unsigned k = 0; e[i].port && k < c->set->maps; k++) {
+			const struct proxy_entry want = gw_edge_entry(&c->set->map[k]);
+
+			if (same(&e[i], &want))
+				stays = there[k] = true;
+		}
+		if (!stays)
+			e[i] = (struct proxy_entry){0};
+	}
+	for (unsigned k = 0; k < c->set->maps && !rc; k++) {
+		const struct proxy_entry want = gw_edge_entry(&c->set->map[k]);
+
+		if (!there[k])
+			rc = entry_add(c, e, &want);
+	}
+	return rc;
+}
+
 static void change_run(struct eng *eng, void *arg)
 {
 	struct change *c = arg;
@@ -58,7 +95,7 @@ static void change_run(struct eng *eng, void *arg)
 
 	memcpy(e, gw_edge_entries(was), CONF_MAP_MAX * sizeof(*e));
 	c->policy->entries = was->entries;
-	c->rc = c->add ? entry_add(c, e) : entry_del(c, e);
+	c->rc = c->add ? entry_add(c, e, c->add) : c->del ? entry_del(c, e) : entries_set(c, e);
 	if (c->rc)
 		return;
 	c->edge->policy = c->policy;
@@ -66,10 +103,11 @@ static void change_run(struct eng *eng, void *arg)
 	c->policy = was;
 }
 
-static int change(struct gw_app *app, const struct proxy_entry *add, const char *del)
+static int change(
+    struct gw_app *app, const struct proxy_entry *add, const char *del, const struct conf_relay *set)
 {
 	struct gw_worker *w = app->worker[0];
-	struct change c = {.edge = w ? w->edge : NULL, .add = add, .del = del};
+	struct change c = {.edge = w ? w->edge : NULL, .add = add, .del = del, .set = set};
 	int rc;
 
 	if (!c.edge)
@@ -86,12 +124,17 @@ int gw_map_add(struct gw_app *app, const struct conf_map *m)
 {
 	const struct proxy_entry e = gw_edge_entry(m);
 
-	return change(app, &e, NULL);
+	return change(app, &e, NULL, NULL);
 }
 
 int gw_map_del(struct gw_app *app, const char *name)
 {
-	return change(app, NULL, name);
+	return change(app, NULL, name, NULL);
+}
+
+int gw_map_set(struct gw_app *app, const struct conf_relay *c)
+{
+	return change(app, NULL, NULL, c);
 }
 
 struct map_ask {

@@ -136,6 +136,31 @@ def redirects(op, site="a"):
     return {r["prefix"]: [(x["gateway"], x["address"], x["port"], x["state"]) for x in r["relays"]] for r in op.get(f"/v1/redirects?site={site}")["redirects"]}
 
 
+def listen_map(relay):
+    """The map becomes what the file says, by a reload: entries that are the same keep their links, those by command go or are the file's."""
+    def entries():
+        return {e["name"]: (e["port"], e["target"], e["links"]) for e in relay.ask("map")["map"]}
+
+    def written(more, was=("", "")):
+        with open(relay.config) as f:
+            text = f.read()
+        with open(relay.config, "w") as f:
+            f.write(text.replace(*was).replace("target: 10.2.0.2}", "target: 10.2.0.2}" + more))
+        relay.ask("reload")
+    far = 7000, "10.2.0.2", QPS
+    entry = f"listen: {LAN[0]}, port: 7001, target: 10.2.0.3"
+    extra = f", {{name: extra, {entry}}}"
+    relay.ask("map", "add", "extra", f"listen={LAN[0]}", "port=7001", "target=10.2.0.3")
+    assert entries() == {"far": far, "extra": (7001, "10.2.0.3", 0)}
+    written(extra)
+    assert entries() == {"far": far, "extra": (7001, "10.2.0.3", 0)}
+    relay.ask("map", "add", "unwritten", f"listen={LAN[0]}", "port=7002", "target=10.2.0.3")
+    written(f", {{name: other, {entry}}}", (extra, ""))  # its address and port have another name
+    assert entries() == {"far": far, "other": (7001, "10.2.0.3", 0)}
+    written("", (f", {{name: other, {entry}}}", ""))
+    assert entries() == {"far": far}
+
+
 def check(relays, op):
     # registration: what it is, and the document is one that it takes
     def registered():
@@ -171,6 +196,7 @@ def check(relays, op):
         load.finish()
     finally:
         load.kill()
+    listen_map(relays[0])
     until("what was carried", lambda: all(e["bytes"] > 0 for x in op.get("/v1/relay-links")["links"] for e in x["ends"]))
     # the far relay is gone: hosts are told that theirs leads nowhere; then it is back
     relays[1].kill()

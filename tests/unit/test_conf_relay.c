@@ -166,6 +166,30 @@ static void read_again(void **state)
 	}
 }
 
+/* The map is the file's after a reload. */
+static void map_read_again(void **state)
+{
+	static const char more[] =
+	    "links: 0}\n    - {name: x, listen: 10.1.0.254, port: 9, target: 10.2.0.8}";
+	struct conf *running, *c = NULL;
+	char path[] = "/tmp/test_conf_relay.XXXXXX";
+	struct conf_error err;
+	int fd = mkstemp(path);
+
+	load_text();
+	assert_int_equal(conf_parse(&running, text, strlen(text), "t", &err), 0);
+	replace("links: 0}", more);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	if (conf_reload(&c, path, running, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(c->relay.maps, 2);
+	unlink(path);
+	conf_free(running);
+	conf_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +198,7 @@ int main(void)
 	    cmocka_unit_test(bad_input),
 	    cmocka_unit_test(same_rules_by_command),
 	    cmocka_unit_test(read_again),
+	    cmocka_unit_test(map_read_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,13 +132,13 @@ static void test_every_key(void **state)
 {
 	for (unsigned i = 0; i < conf_keys_count; i++) {
 		const struct conf_key *k = &conf_keys[i];
-		const bool applied = !strncmp(k->path, "tenants", 7) || !strncmp(k->path, "tunnels", 7) ||
-		                     !strncmp(k->path, "siblings", 8) || !strcmp(k->path, "gateway.weight") ||
-		                     !strcmp(k->path, "gateway.log_level") ||
-		                     !strcmp(k->path, "keys.certificate") || !strcmp(k->path, "keys.key") ||
-		                     !strcmp(k->path, "keys.ca") || !strcmp(k->path, "keys.crl") ||
-		                     !strcmp(k->path, "api.read_group") ||
-		                     !strcmp(k->path, "api.operator_group");
+		const bool applied =
+		    !strncmp(k->path, "tenants", 7) || !strncmp(k->path, "tunnels", 7) ||
+		    !strncmp(k->path, "siblings", 8) || !strncmp(k->path, "relay.map", 9) ||
+		    !strcmp(k->path, "gateway.weight") || !strcmp(k->path, "gateway.log_level") ||
+		    !strcmp(k->path, "keys.certificate") || !strcmp(k->path, "keys.key") ||
+		    !strcmp(k->path, "keys.ca") || !strcmp(k->path, "keys.crl") ||
+		    !strcmp(k->path, "api.read_group") || !strcmp(k->path, "api.operator_group");
 
 		if (k->type != CONF_T_GROUP && k->restart == applied)
 			fail_msg("%s", k->path);
