@@ -45,6 +45,7 @@ static void trust_the_last(struct wan_tunnel *t, rwy_time now)
 void wan_rest_spare(struct wan_tunnel *t, rwy_time now)
 {
 	const bool spared = carried(t);
+	bool gone = false;
 
 	for (unsigned i = 0; i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
@@ -53,7 +54,13 @@ void wan_rest_spare(struct wan_tunnel *t, rwy_time now)
 		p->spared = spared && p->use == WAN_USE_SPARE;
 		if (was && !p->spared)
 			wan_rate_app_limited(p); /* what it carried says little of what it can */
+		if (was || !p->spared)
+			continue;
+		wan_couple_gone(&t->couple, i); /* wan_rest_on_ack tells nothing of it now */
+		gone = true;
 	}
+	if (gone)
+		take_rests(t, now);
 	trust_the_last(t, now);
 }
 
@@ -76,14 +83,16 @@ void wan_path_try(struct wan_path *p, rwy_time now)
 	wan_path_enter(p, WAN_PATH_TRIED, now);
 }
 
-/* A path rests for this one, which has become much worse: it loses, or is twice as long. */
+/* A path rests for this one, which has become much worse: it loses, or is twice as long. Or it is a
+ * spare, which carries only where no path does that is always used. */
 static bool is_worse(const struct wan_path *p)
 {
 	for (unsigned i = 0; i < p->t->paths; i++) {
 		const struct wan_path *q = &p->t->path[i];
 
 		if (q->rests == WAN_COUPLE_RESTS && p->t->couple.path[i].carrier == p->id &&
-		    (wan_loss_ppm(p) > LOSS_MOST || p->min_rtt > 2 * q->min_rtt))
+		    (wan_loss_ppm(p) > LOSS_MOST || p->min_rtt > 2 * q->min_rtt ||
+		        (p->use == WAN_USE_SPARE && wan_use_carries(q->use))))
 			return true;
 	}
 	return false;

@@ -126,6 +126,8 @@ static const char *state_of(const struct wan_path *p)
 		return "spare";
 	if (wan_path_usable(p) && p->rests == WAN_COUPLE_RESTS)
 		return "resting";
+	if (wan_path_usable(p) && p->rests == WAN_COUPLE_HELD)
+		return "held";
 	return state_name(p->state);
 }
 

@@ -121,8 +121,9 @@ const struct wan_counters *wan_counters(const struct wan_tunnel *t);
 
 /* One path. */
 struct wan_path_stats {
-	const char *state; /* "off", "unproven", "silent", "tried", "resting", "spare", "usable" */
-	rwy_time since;    /* time of the last change of it; before the first: creation */
+	/* "off", "unproven", "silent", "tried", "resting", "held", "spare", "usable" */
+	const char *state;
+	rwy_time since; /* time of the last change of it; before the first: creation */
 	rwy_dur srtt, min_rtt;
 	uint64_t rate_Bps, cwnd, inflight;
 	uint32_t loss_ppm;

@@ -100,7 +100,7 @@ int wan_retune_use(
 		return RWY_ENOMEM;
 	if (p->state != WAN_PATH_OFF && (anew || use == WAN_USE_NEVER))
 		leave(p, now);
-	if (use == WAN_USE_GRANTED)
+	if (use != p->use) /* as a spare or granted it may never again say how its queue is */
 		wan_rest_gone(p, now);
 	p->use = t->cfg.use[path] = use;
 	if (p->state == WAN_PATH_OFF && use != WAN_USE_NEVER)

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* A path's state is that of the worker that is worst off. */
-static const char *const worst_first[] = {"off", "unproven", "silent", "tried", "resting", "spare", "usable"};
+static const char *const worst_first[] = {
+    "off", "unproven", "silent", "tried", "resting", "held", "spare", "usable"};
 #define STATES  (sizeof(worst_first) / sizeof(*worst_first))
 #define ANSWERS 3 /* and those behind it */
 /* By enum conf_use. */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -49,6 +50,11 @@ static struct wan_path_stats path(const struct wan_pair *p, unsigned i)
 
 	wan_get_path_stats(p->end[0].t, i, &s);
 	return s;
+}
+
+static const char *path_state(const struct wan_pair *p, unsigned i)
+{
+	return path(p, i).state;
 }
 
 static void use(struct wan_pair *p, int end, unsigned path, enum wan_path_use u, bool anew)
@@ -187,6 +193,123 @@ static void test_spare_goes_on(void **state)
 	wan_pair_fini(&p);
 }
 
+/* A path rests for another one, as after couple.c's finding. */
+static void rest(struct wan_pair *p, unsigned path, unsigned carrier)
+{
+	struct wan_tunnel *t = p->end[0].t;
+
+	t->couple.path[path].state = WAN_COUPLE_RESTS;
+	t->couple.path[path].carrier = (uint8_t)carrier;
+	t->couple.path[path].until = p->now + 600 * RWY_SEC;
+	t->path[path].rests = WAN_COUPLE_RESTS;
+	wan_stir(t);
+	wan_rest_spare(t, p->now);
+	assert_string_equal(path_state(p, path), "resting");
+}
+
+static void begin_three(struct wan_pair *p)
+{
+	begin(p, &cc_auto, false);
+	for (int i = 0; i < 2; i++)
+		for (unsigned k = 1; k < 3; k++)
+			use(p, i, k, WAN_USE_ALWAYS, false);
+	wan_pair_run(p, p->now + RWY_SEC);
+}
+
+/* The path for which another one rests becomes a spare, or granted: that one carries at once. */
+static void test_carrier_becomes(void **state)
+{
+	static const enum wan_path_use to[] = {WAN_USE_SPARE, WAN_USE_GRANTED};
+	struct wan_pair p;
+	struct seen s;
+
+	for (unsigned i = 0; i < 2; i++) {
+		begin_three(&p);
+		rest(&p, 1, 0);
+		use(&p, 0, 0, to[i], false);
+		s = watch(&p, 2 * RWY_SEC);
+		assert_true(s.bytes[1] > 2000000);
+		assert_int_equal(p.errors, 0);
+		wan_pair_fini(&p);
+	}
+}
+
+/* A spare carries while the others are silent, and one that is back rests for it; then another one
+ * is back. A path that is always used rests for no spare. */
+static void test_carrier_was_spare(void **state)
+{
+	struct wan_pair p;
+	struct seen s;
+
+	begin_three(&p);
+	use(&p, 0, 2, WAN_USE_SPARE, false);
+	set_loss(&p, 0, 1000000);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_string_equal(path_state(&p, 0), "silent");
+	rest(&p, 1, 2);
+	assert_false(p.end[0].t->path[2].spared);
+	s = watch(&p, 2 * RWY_SEC);
+	assert_true(s.bytes[1] > 10000000);
+	assert_string_equal(path_state(&p, 2), "spare");
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+/* A test holds a path meanwhile. It ends when the path that it watches becomes a spare, which has
+ * no answers to tell of. */
+static void test_watched_becomes_spare(void **state)
+{
+	struct wan_couple *c;
+	struct wan_pair p;
+	struct seen s;
+	unsigned held = 0, watched;
+
+	begin_three(&p);
+	c = &p.end[0].t->couple;
+	for (unsigned ms = 0; ms < 20000 && !(c->testing && c->turn % 2 == 0); ms++) {
+		c->alike[0][1] = 6; /* as if both queues had moved together */
+		wan_pair_run(&p, p.now + RWY_MS);
+	}
+	assert_true(c->testing);
+	wan_pair_run(&p, p.now + RWY_MS);
+	watched = c->watched;
+	for (unsigned i = 0; i < 3; i++)
+		held += !strcmp(path_state(&p, i), "held");
+	assert_int_equal(held, 1);
+	assert_string_equal(path_state(&p, !watched), "held");
+	use(&p, 0, watched, WAN_USE_SPARE, false);
+	assert_false(c->testing);
+	s = watch(&p, 2 * RWY_SEC);
+	assert_true(s.bytes[!watched] > 2000000);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
+/* The same when it carries no longer, as a path that is always used is back. */
+static void test_watched_is_spared(void **state)
+{
+	struct wan_couple *c;
+	struct wan_pair p;
+
+	begin_three(&p);
+	use(&p, 0, 2, WAN_USE_SPARE, false);
+	for (unsigned i = 0; i < 2; i++)
+		set_loss(&p, i, 1000000);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_false(p.end[0].t->path[2].spared);
+	c = &p.end[0].t->couple;
+	set_loss(&p, 1, 0);
+	for (unsigned ms = 0; ms < 5000 && p.end[0].t->path[1].state != WAN_PATH_TRIED; ms++)
+		wan_pair_run(&p, p.now + RWY_MS);
+	c->testing = true;
+	c->watched = 2;
+	wan_path_enter(&p.end[0].t->path[1], WAN_PATH_USABLE, p.now);
+	assert_true(p.end[0].t->path[2].spared);
+	assert_false(c->testing);
+	assert_int_equal(p.errors, 0);
+	wan_pair_fini(&p);
+}
+
 /* Hosts send less than was granted, a little at a time: it divides all the same. */
 static void test_little(void **state)
 {
@@ -281,6 +404,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_live),
 	    cmocka_unit_test(test_spare_goes_on),
+	    cmocka_unit_test(test_carrier_becomes),
+	    cmocka_unit_test(test_carrier_was_spare),
+	    cmocka_unit_test(test_watched_becomes_spare),
+	    cmocka_unit_test(test_watched_is_spared),
 	    cmocka_unit_test(test_little),
 	    cmocka_unit_test(test_shares),
 	    cmocka_unit_test(test_bad),

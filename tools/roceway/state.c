@@ -249,9 +249,10 @@ const struct cli_cmd cmd_tunnels = {.name = "tunnels",
         "Below the table: tunnels that are not up, and tunnels without keys, with the reason.\n"
         "--paths has a row for each path: usable, tried (it answers again, and carries a little), silent\n"
         "(no answer: its data went elsewhere), resting (it shares a bottleneck with another path, which\n"
-        "carries for both), spare (it answers, and another path carries), unproven (it never answered),\n"
-        "off (nothing is sent by it). NAME is its label, or its UDP port. AT MOST is its configured or\n"
-        "granted rate, SILENT how often it fell silent.\n",
+        "carries for both), held (it stops for some round trips, for a test whether it does), spare (it\n"
+        "answers, and another path carries), unproven (it never answered), off (nothing is sent by it).\n"
+        "NAME is its label, or its UDP port. AT MOST is its configured or granted rate, SILENT how often\n"
+        "it fell silent.\n",
     .opts = tunnel_opts,
     .run = run_tunnels};
 
