@@ -12,7 +12,7 @@
 /* Bytes of a packet that tell its IP version and its DSCP, and where they are. */
 static uint32_t dscp_at(const struct rwy_buf *b)
 {
-	return b->kind == RWY_BUF_TENANT ? 4 : 0; /* behind the VNI */
+	return b->kind == RWY_BUF_TENANT ? RWY_BUF_VNI : 0;
 }
 
 static bool goes_with(const struct rwy_buf *a, const struct rwy_buf *b)

@@ -15,7 +15,6 @@
 #include "rwy/checksum.h"
 
 #define ECT0    2
-#define VNI_LEN 4 /* bytes of the VNI in front of a packet of kind RWY_BUF_TENANT */
 #define TTL     64
 #define HDR_MAX (GW_L2_MAX + IP6_LEN + UDP_LEN + WAN_HDR_MAX)
 static_assert(HDR_MAX + RTE_PKTMBUF_HEADROOM <= GW_SMALL_ROOM, "all headers fit a small buffer");
@@ -117,14 +116,12 @@ static bool says_one(const struct vxlan_dscp *d)
 }
 
 /* Returns DSCP << 2 of a datagram: its reservation's, or else its tenant's policy, or else its
- * tunnel's, for the packet inside. */
+ * tunnel's, for the packet inside. Without a packet, as a repair, it counts as one with DSCP 0. */
 static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const struct wan_tx *tx)
 {
 	const struct tenant *who = tx->class_id ? tenant_by_index(w->ts, tx->class_id) : NULL;
 	const struct vxlan_dscp *d = tx->congested ? &t->conf->dscp_congested : &t->conf->dscp;
-	const uint8_t *ip = tx->buf && tx->buf->kind != RWY_BUF_CTRL
-	                        ? tx->buf->data + (tx->buf->kind == RWY_BUF_TENANT ? VNI_LEN : 0)
-	                        : NULL;
+	const uint8_t *ip = tx->buf ? rwy_buf_ip(tx->buf) : NULL;
 
 	if (tx->has_dscp)
 		return (uint8_t)(tx->dscp << 2);

@@ -21,7 +21,9 @@ enum rwy_buf_kind {
 	RWY_BUF_CTRL,   /* a control message of the engine (engine/msg.h) */
 	RWY_BUF_TENANT, /* a packet behind its tenant's VNI, 32 bits (engine/tenants.c) */
 	RWY_BUF_ORDER,  /* flows and counts that others wait for (wan/order.h) */
+	RWY_BUF_PARITY, /* a repair of other datagrams (wan/fec/fec.h); never a kind in a frame */
 };
+#define RWY_BUF_VNI 4 /* bytes of a VNI in front of a packet */
 
 /* The first `count` buffers of a WAN flow; its low 32 bits. */
 struct rwy_after {
@@ -53,6 +55,14 @@ struct rwy_buf {
 	rwy_time stamp;  /* free for use by the owner: arrival or last transmission */
 };
 static_assert(sizeof(struct rwy_buf) <= 64, "one cache line a packet");
+
+/* The IP header of the packet in the buffer; NULL: there is none. */
+static inline const uint8_t *rwy_buf_ip(const struct rwy_buf *b)
+{
+	if (b->kind == RWY_BUF_PACKET)
+		return b->data;
+	return b->kind == RWY_BUF_TENANT ? b->data + RWY_BUF_VNI : NULL;
+}
 
 /* Prefetches what freeing a buffer touches: the buffer, and what a driver keeps in front of it. Any
  * address is allowed: it is only a hint. */

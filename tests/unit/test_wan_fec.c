@@ -110,6 +110,48 @@ static void test_any_m(void **state)
 	}
 }
 
+/* A datagram with data tells its packet's IP header, by which its sender chooses a DSCP. A repair
+ * tells none: it begins with the parity of several. */
+static void test_no_ip_header(void **state)
+{
+	struct wan_link_cfg l = fec_pair_link();
+	unsigned data = 0, repairs = 0, n;
+	uint8_t vni[8];
+	struct wan_tx tx[32];
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	fec_pair_cfg(&c);
+	fec_pair_begin(&p, &c, &l, FEC_LEN, 1);
+	fec_pair_know_loss(fec_pair_path(&p, 0), 0.01, 1);
+	for (unsigned i = 0; i < 32; i++) {
+		struct rwy_buf *b = wan_pool_get(&p.pool, FEC_LEN);
+
+		memset(b->data, 0x45, b->len);
+		b->opcode = i == 31 ? 2 : 1; /* SEND last, SEND middle */
+		wan_tx_send(p.stream[0].tx, b, p.now);
+	}
+	for (unsigned turn = 0; turn < 10; turn++, p.now += RWY_MS) {
+		n = wan_poll(p.end[0].t, tx, 32, p.now);
+		for (unsigned i = 0; i < n; i++) {
+			const struct rwy_buf *b = tx[i].buf;
+
+			if (!b)
+				continue;
+			assert_ptr_equal(rwy_buf_ip(b), b->kind == RWY_BUF_PARITY ? NULL : b->data);
+			data += b->kind != RWY_BUF_PARITY;
+			repairs += b->kind == RWY_BUF_PARITY;
+			if (tx[i].own)
+				rwy_buf_free(&p.pool.bufs, tx[i].buf);
+		}
+	}
+	assert_int_equal(data, 32);
+	assert_int_equal(repairs, wan_pair_stats(&p, 0).c.repair_sent);
+	assert_true(repairs > 0);
+	assert_ptr_equal(rwy_buf_ip(&(struct rwy_buf){.data = vni, .kind = RWY_BUF_TENANT}), vni + 4);
+	fec_pair_end(&p);
+}
+
 static void test_burst(void **state)
 {
 	for (unsigned at = 0; at < 100; at += 9) {
@@ -430,6 +472,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_any_m),
+	    cmocka_unit_test(test_no_ip_header),
 	    cmocka_unit_test(test_burst),
 	    cmocka_unit_test(test_shared),
 	    cmocka_unit_test(test_off),

@@ -381,6 +381,7 @@ static void test_bad_list(void **state)
 	open_two();
 	v[0] = wan_tx_mark(fl[0].tx, 1);
 	assert_true(wan_order_put(end[0], &order, 0, v, 1, now));
+	assert_null(rwy_buf_ip(wan_tx_at(wan_tx_find(end[0], order.flow), 0)));
 	((struct rwy_buf *)wan_tx_at(wan_tx_find(end[0], order.flow), 0))->kind = RWY_BUF_CTRL;
 	send_after(1, &order, 100);
 	run(50 * RWY_MS);

@@ -74,6 +74,7 @@ static bool zeros(struct wan_fec_path *p, struct rwy_buf **b)
 	if (!*b)
 		return false;
 	memset((*b)->data, 0, len);
+	(*b)->kind = RWY_BUF_PARITY;
 	p->fec->parity++;
 	return true;
 }
