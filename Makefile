@@ -249,7 +249,7 @@ FUZZ_LIBS_capture = $(filter-out %/session.c,$(wildcard gateway/capture/*.c)) ga
 $(BUILD)/tests/unit/test_api_roles: $(call obj,gateway/api/role.c gateway/api/routes.c)
 $(BUILD)/tests/unit/test_gw_clock: $(call obj,gateway/clock.c gateway/utc.c)
 $(BUILD)/tests/unit/test_gw_device: $(call obj,gateway/port/device.c)
-$(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c)
+$(BUILD)/tests/unit/test_gw_drain: $(call obj,gateway/control/drain.c gateway/control/status.c)
 $(BUILD)/tests/unit/test_gw_jfile: $(call obj,gateway/datapath/jfile.c)
 $(BUILD)/tests/unit/test_gw_recorder: $(call obj,gateway/datapath/jfile.c gateway/datapath/recorder.c gateway/utc.c)
 $(BUILD)/tests/unit/test_gw_recorder_log: $(call obj,gateway/control/recorder_log.c)
@@ -279,7 +279,7 @@ $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl)
 # The API's pages with a simulated gateway, for tests/component/cli_api.py.
 API_SERVER_SRC := $(wildcard gateway/api/*.c gateway/capture/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
-                  $(addprefix gateway/control/,access.c drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
+                  $(addprefix gateway/control/,access.c drain.c tunnels.c tunnels_get.c tunnels_merge.c reload.c status.c change_lock.c) \
                   gateway/counters.c gateway/publish.c gateway/offload/text.c base/crl.c base/fileacl.c base/notify.c base/siphash.c base/slots.c base/word.c \
                   $(addprefix engine/,config.c recorder.c recorder_text.c why.c msg.c)
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(PROXY_LIB) $(CONF_LIB) $(CORE_LIB)

@@ -30,6 +30,7 @@
 #include "gateway/setup.h"
 #include "gateway/control/reservations.h"
 #include "gateway/control/siblings.h"
+#include "gateway/control/status.h"
 #include "gateway/control/tunnels.h"
 
 #define EXIT_USAGE    2
@@ -240,7 +241,7 @@ static int gateway_run(struct conf *conf, const char *path)
 		app.start_wall = time(NULL);
 		atomic_store(&app.state, GW_RUNNING);
 		gw_log(GW_LOG_NOTICE, "main", "ready");
-		gw_notify("READY=1\nSTATUS=forwarding");
+		gw_status_say(&app, true, NULL);
 		gw_control_run(&app);
 		gw_reload_finish();
 		gw_notify("STOPPING=1");

@@ -23,6 +23,7 @@
 #include "gateway/offload/queues.h"
 #include "gateway/control/drain.h"
 #include "gateway/control/reload.h"
+#include "gateway/control/status.h"
 #include "gateway/datapath/standby.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
@@ -205,17 +206,13 @@ static void control_tick(struct gw_app *app)
  * its connections are the other one's. */
 static void pair_follow(struct gw_app *app)
 {
-	static const char *const says[] = {[GW_PAIR_HIDES] = "STATUS=standby of a pair",
-	    [GW_PAIR_ASKS] = "STATUS=asks the witness of its pair",
-	    [GW_PAIR_SERVES] = "STATUS=forwarding",
-	    [GW_PAIR_REPLACED] = "STATUS=replaced by the other gateway of its pair"};
 	struct gw_control *c = app->control;
 	int pair = atomic_load(&app->pair);
 
 	if (pair == c->pair)
 		return;
 	c->pair = pair;
-	gw_notify(says[pair]);
+	gw_status_say(app, false, NULL);
 	gw_keys_wake(app);
 	if (pair == GW_PAIR_REPLACED) {
 		gw_log(GW_LOG_WARNING, "main",

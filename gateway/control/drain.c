@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/notify.h"
+#include "gateway/control/status.h"
 #include "gateway/port/kernel.h"
 
 #define LOOKS      (20 * RWY_MS)
@@ -128,6 +129,12 @@ static bool under_way(const struct gw_drain *d)
 	return d->state == GW_DRAIN_YIELDS || d->taken || (d->state != GW_DRAIN_OFF && d->order.signal);
 }
 
+/* SIGTERM takes over what an operator began, also when the standby is about to serve. */
+static bool is_refused(const struct gw_drain *d, const struct gw_drain_order *order)
+{
+	return order->signal ? d->state != GW_DRAIN_OFF && d->order.signal : under_way(d);
+}
+
 int gw_drain_begin(struct gw_app *app, const struct gw_drain_order *order)
 {
 	struct gw_drain *d = app->drain;
@@ -135,7 +142,7 @@ int gw_drain_begin(struct gw_app *app, const struct gw_drain_order *order)
 	int rc = 0;
 
 	pthread_mutex_lock(&d->lock);
-	if (under_way(d)) {
+	if (is_refused(d, order)) {
 		rc = RWY_EAGAIN;
 	} else if (order->hand_over && !has_standby(app)) {
 		rc = RWY_ENOENT;
@@ -145,7 +152,8 @@ int gw_drain_begin(struct gw_app *app, const struct gw_drain_order *order)
 			d->since = now;
 			workers_ask(app, d);
 		}
-		if (d->state == GW_DRAIN_DONE && !order->keep) /* a standby may have to take over */
+		/* a standby may have to take over */
+		if (d->state == GW_DRAIN_DONE && !order->keep && !d->taken)
 			d->state = GW_DRAIN_ON;
 		d->order = *order;
 		d->end = GW_DRAIN_NO_END;
@@ -175,7 +183,7 @@ static void drain_end(struct gw_app *app, enum gw_drain_end end, const char *wha
 	d->order = (struct gw_drain_order){0};
 	workers_serve(app, d);
 	atomic_store(&app->state, GW_RUNNING);
-	gw_notify("STATUS=forwarding");
+	gw_status_say(app, false, NULL);
 }
 
 int gw_drain_cancel(struct gw_app *app)

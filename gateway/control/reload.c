@@ -11,6 +11,7 @@
 #include "gateway/control/access.h"
 #include "gateway/control/change_lock.h"
 #include "gateway/control/siblings.h"
+#include "gateway/control/status.h"
 #include "gateway/tls/cert.h"
 #include "gateway/keys/keys.h"
 #include "gateway/relay.h"
@@ -27,18 +28,17 @@ static void say_reloading(void)
 	gw_notify(text);
 }
 
-static void say_refused(const struct conf_error *err)
+static void say_refused(const struct gw_app *app, const struct conf_error *err)
 {
-	char text[sizeof(err->msg) + sizeof(err->file) + 64];
+	char text[sizeof(err->msg) + 64];
 
 	if (err->line)
 		gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: %s:%u:%u: %s", err->file,
 		    err->line, err->column, err->msg);
 	else
 		gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: %s: %s", err->file, err->msg);
-	snprintf(text, sizeof(text), "READY=1\nSTATUS=forwarding; reload refused: line %u: %s", err->line,
-	    err->msg);
-	gw_notify(text);
+	snprintf(text, sizeof(text), "; reload refused: line %u: %s", err->line, err->msg);
+	gw_status_say(app, true, text);
 }
 
 static void say_done(const struct gw_app *app, const struct gw_reload_done *d)
@@ -51,7 +51,7 @@ static void say_done(const struct gw_app *app, const struct gw_reload_done *d)
 	    app->conf_path, n->tenants.added, n->tenants.changed, n->tenants.removed, n->tenants.same,
 	    n->tenants.generation, n->added, n->changed, n->removed, n->same,
 	    d->log_level_changed ? " log_level changed" : "", d->took / RWY_US);
-	gw_notify("READY=1\nSTATUS=forwarding");
+	gw_status_say(app, true, NULL);
 }
 
 static int map_set(struct gw_app *app, const struct conf *c, struct conf_error *err)
@@ -103,7 +103,7 @@ int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error
 	if (rc) {
 		if (!*err->file)
 			snprintf(err->file, sizeof(err->file), "%s", app->conf_path);
-		say_refused(err);
+		say_refused(app, err);
 	} else {
 		say_done(app, done);
 	}

@@ -8,7 +8,11 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
+#include "base/notify.h"
 #include "gateway/control/drain.h"
+#include "gateway/control/status.h"
 #include "gateway/port/kernel.h"
 
 #define WORKERS 2
@@ -30,6 +34,13 @@ static unsigned wakes;
 rwy_time gw_now(void)
 {
 	return now;
+}
+
+static char notified[1024]; /* the last that systemd heard */
+
+void gw_notify(const char *text)
+{
+	snprintf(notified, sizeof(notified), "%s", text);
 }
 
 void gw_kernel_wake(struct gw_kernel *k)
@@ -252,6 +263,23 @@ static void test_other_order(void **state)
 	assert_true(run(RWY_SEC));
 }
 
+/* A hidden standby does not forward, nor does a gateway that is kept drained. */
+static void test_status(void **state)
+{
+	gw_status_say(&app, true, NULL);
+	assert_string_equal(notified, "STATUS=forwarding\nREADY=1");
+	assert_int_equal(begin(true, false, 0), 0);
+	assert_false(run(RWY_SEC));
+	assert_string_equal(notified, "STATUS=drained");
+	gw_status_say(&app, true, "; reload refused"); /* the words stay */
+	assert_string_equal(notified, "READY=1");
+	atomic_store(&app.pair, GW_PAIR_HIDES);
+	assert_int_equal(gw_drain_cancel(&app), 0);
+	assert_string_equal(notified, "STATUS=standby of a pair");
+	gw_status_say(&app, true, "; reload refused");
+	assert_string_equal(notified, "STATUS=standby of a pair; reload refused\nREADY=1");
+}
+
 /* --- one of a pair ------------------------------------------------------------------------------ */
 static void pair(void)
 {
@@ -342,6 +370,37 @@ static void test_hand_over(void **state)
 	assert_false(gw_drain_stops(&app)); /* it is to start again */
 }
 
+/* The first SIGTERM does not cut an operator's hand-over off; the second one does. */
+static void test_sigterm_while_it_yields(void **state)
+{
+	pair();
+	assert_int_equal(hand_over(), 0);
+	assert_false(run(10 * RWY_MS));
+	assert_true(gw_drain_yields(&app));
+	assert_int_equal(begin(false, true, 10 * RWY_SEC), 0);
+	assert_int_equal(look().state, GW_DRAIN_YIELDS);
+	assert_int_equal(begin(false, true, 10 * RWY_SEC), RWY_EAGAIN);
+	assert_false(run(RWY_SEC));
+	assert_int_equal(eng[0].handed_over, 1);
+	atomic_store(&app.pair, GW_PAIR_REPLACED);
+	assert_true(run(10 * RWY_MS));
+	assert_true(look().taken);
+	assert_true(gw_drain_stops(&app)); /* it is not to start again */
+}
+
+/* The same when the standby has taken over, and the operator was not told yet. */
+static void test_sigterm_after_it_yielded(void **state)
+{
+	pair();
+	assert_int_equal(hand_over(), 0);
+	assert_false(run(10 * RWY_MS));
+	atomic_store(&app.pair, GW_PAIR_REPLACED);
+	assert_false(run(10 * RWY_MS));
+	assert_int_equal(begin(false, true, 10 * RWY_SEC), 0);
+	assert_true(run(10 * RWY_MS));
+	assert_int_equal(eng[0].handed_over, 1);
+}
+
 static void test_hand_over_not_taken(void **state)
 {
 	pair();
@@ -382,11 +441,14 @@ int main(void)
 	    CASE(test_timeout),
 	    CASE(test_worker_hangs),
 	    CASE(test_other_order),
+	    CASE(test_status),
 	    CASE(test_pair_stops),
 	    CASE(test_pair_drains_first),
 	    CASE(test_pair_not_taken),
 	    CASE(test_pair_standby_lost),
 	    CASE(test_hand_over),
+	    CASE(test_sigterm_while_it_yields),
+	    CASE(test_sigterm_after_it_yielded),
 	    CASE(test_hand_over_not_taken),
 	    CASE(test_hand_over_when_drained),
 	};
