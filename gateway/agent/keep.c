@@ -67,7 +67,7 @@ int keep_read(const char *path, json_t **out, char *why, size_t size)
 {
 	json_error_t e;
 
-	if (access(path, F_OK) != 0) {
+	if (access(path, F_OK) != 0 && errno == ENOENT) {
 		snprintf(why, size, "there is none");
 		return RWY_ENOENT;
 	}

@@ -103,7 +103,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 		}
 	}
 	for (unsigned t = 0; up && t < a->conf->tunnels; t++)
-		tunnels_up += up[t] == a->workers;
+		tunnels_up += up[t] == a->workers && api_tunnel_expected(a, t);
 	free(snap);
 	free(up);
 	for (unsigned p = 0; p < a->ports; p++) {

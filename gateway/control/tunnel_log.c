@@ -85,6 +85,15 @@ static void facts_gather(struct gw_app *app, unsigned tunnel, struct watch_facts
 	f->strangers = c.drop_wan_stranger;
 }
 
+/* What a count has grown by. Smaller: another tunnel of its name and number took its place. */
+static uint64_t since(uint64_t *was, uint64_t is)
+{
+	const uint64_t more = is >= *was ? is - *was : 0;
+
+	*was = is;
+	return more;
+}
+
 static void state_log(
     struct gw_app *app, unsigned tunnel, enum watch_line line, unsigned up, struct tunnel_log *t)
 {
@@ -100,10 +109,8 @@ static void state_log(
 		f.flaps = t->w.changes - t->w.logged - 1;
 	t->w.logged = t->w.changes;
 	facts_gather(app, tunnel, &f);
-	f.sent -= t->sent;
-	f.received -= t->received;
-	t->sent += f.sent;
-	t->received += f.received;
+	f.sent = since(&t->sent, f.sent);
+	f.received = since(&t->received, f.received);
 	tunnel_watch_text(text, sizeof(text), line, &f);
 	gw_log(line == WATCH_UP ? GW_LOG_NOTICE : GW_LOG_WARNING, "tunnel", "%s", text);
 }

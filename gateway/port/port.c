@@ -368,10 +368,10 @@ void gw_ports_poll_link(struct gw_app *app)
 		 * moved to another namespace. */
 		up = l.link_status == RTE_ETH_LINK_UP || !strcmp(p->driver, "net_tap");
 		mbps = l.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : l.link_speed;
+		atomic_store(&p->speed_mbps, mbps); /* it may change while the link is up */
 		if (p->link_seen && up == atomic_load(&p->up))
 			continue;
 		p->link_seen = true;
-		atomic_store(&p->speed_mbps, mbps);
 		atomic_store(&p->up, up);
 		link_log(p, up, mbps);
 	}
