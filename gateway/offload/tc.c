@@ -197,30 +197,6 @@ static void on_added(struct nlmsghdr *h, void *arg)
 		filter_parse(h, arg);
 }
 
-/* Adds a filter. NLM_F_ECHO: the kernel sends back the filter with the driver's result. */
-static int tc_add(
-    void *ctx, const struct offload_rule *r, uint32_t handle, enum offload_where *where, char *why)
-{
-	struct offload_tc *t = ctx;
-	const uint32_t flags = t->cfg.skip_hw || *where < OFFLOAD_HARDWARE ? TCA_CLS_FLAGS_SKIP_HW : 0;
-	struct nl_msg *m = tc_msg(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ECHO, device_of(t, r),
-	    INGRESS, handle, info_of(r));
-	struct filter f = {0};
-	int rc = m ? offload_flower_put(m, r, &t->devs, flags, why) : RWY_ENOMEM;
-
-	if (rc) {
-		nlmsg_free(m);
-		return rc;
-	}
-	rc = request(t, m, on_added, &f, why);
-	if (rc == -ENOSPC || rc == -ENOMEM)
-		return RWY_ENOMEM;
-	if (rc == -EEXIST || rc == -EBUSY || rc == -EAGAIN || rc == -ENODEV)
-		return RWY_EAGAIN;
-	*where = where_of(f.flags);
-	return rc ? RWY_EINVAL : 0;
-}
-
 static int del(struct offload_tc *t, int ifindex, uint32_t handle, uint32_t info)
 {
 	char why[OFFLOAD_WHY];
@@ -242,6 +218,34 @@ static int tc_del(void *ctx, const struct offload_rule *r, uint32_t handle)
 	struct offload_tc *t = ctx;
 
 	return del(t, device_of(t, r), handle, info_of(r));
+}
+
+/* Adds a filter. NLM_F_ECHO: the kernel sends back the filter with the driver's result. */
+static int tc_add(
+    void *ctx, const struct offload_rule *r, uint32_t handle, enum offload_where *where, char *why)
+{
+	struct offload_tc *t = ctx;
+	const uint32_t flags = t->cfg.skip_hw || *where < OFFLOAD_HARDWARE ? TCA_CLS_FLAGS_SKIP_HW : 0;
+	struct nl_msg *m = tc_msg(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ECHO, device_of(t, r),
+	    INGRESS, handle, info_of(r));
+	struct filter f = {0};
+	int rc = m ? offload_flower_put(m, r, &t->devs, flags, why) : RWY_ENOMEM;
+
+	if (rc) {
+		nlmsg_free(m);
+		return rc;
+	}
+	rc = request(t, m, on_added, &f, why);
+	if (rc == -ENOSPC || rc == -ENOMEM)
+		return RWY_ENOMEM;
+	if (rc == -EIO) { /* no answer: it may be there */
+		(void)!tc_del(ctx, r, handle);
+		return RWY_EAGAIN;
+	}
+	if (rc == -EEXIST || rc == -EBUSY || rc == -EAGAIN || rc == -ENODEV)
+		return RWY_EAGAIN;
+	*where = where_of(f.flags);
+	return rc ? RWY_EINVAL : 0;
 }
 
 /* --- all our filters -------------------------------------------------------------------------- */
