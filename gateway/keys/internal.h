@@ -102,6 +102,11 @@ struct keys_conn_ops {
 };
 extern const struct keys_conn_ops keys_tun_ops;
 
+struct keys_stamp {   /* of a file; all 0: there is none */
+	int64_t time; /* of its last change, ns */
+	uint64_t size, inode;
+};
+
 struct gw_keys {
 	struct gw_app *app;
 	const struct keys_conn_ops *ops;
@@ -114,11 +119,12 @@ struct gw_keys {
 	uint64_t epoch;                /* of this process */
 	struct gw_cert *cert;          /* NULL: there is none */
 	struct conf_tunnel_keys files; /* what it was read from */
-	int64_t crl_time;              /* when the list was changed, ns */
-	rwy_time crl_say_at;           /* its end is looked at again, for the log */
-	rwy_time check_at;             /* the peers' certificates are checked again */
-	struct keys_pair pair;         /* as of the last tick */
-	rwy_time reserve_at;           /* no exchange for the standby begins before */
+	/* The list as it was read last, and as it could not be read */
+	struct keys_stamp crl, crl_failed;
+	rwy_time crl_say_at;   /* its end is looked at again, for the log */
+	rwy_time check_at;     /* the peers' certificates are checked again */
+	struct keys_pair pair; /* as of the last tick */
+	rwy_time reserve_at;   /* no exchange for the standby begins before */
 	struct gw_keys_totals all;
 	struct keys_tun tun[CONF_TUNNELS_MAX];
 	struct keys_listener listener[CONF_TUNNELS_MAX];

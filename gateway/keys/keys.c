@@ -38,12 +38,21 @@ static void keys_unlock(struct gw_keys *k)
 }
 
 /* --- certificates ----------------------------------------------------------------------------- */
-static int64_t changed_at(const char *path)
+/* Of a file written in place twice within one tick of the clock the time is the same. */
+static struct keys_stamp stamp_of(const char *path)
 {
 	struct stat st;
 
-	return *path && stat(path, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec
-	                                     : 0;
+	if (!*path || stat(path, &st) != 0)
+		return (struct keys_stamp){0};
+	return (struct keys_stamp){.time = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+	    .size = (uint64_t)st.st_size,
+	    .inode = (uint64_t)st.st_ino};
+}
+
+static bool is_same(const struct keys_stamp *a, const struct keys_stamp *b)
+{
+	return a->time == b->time && a->size == b->size && a->inode == b->inode;
 }
 
 int gw_keys_read(struct gw_cert **out, const struct conf *c, char *why, size_t size)
@@ -62,7 +71,7 @@ static void take(struct gw_keys *k, const struct conf_tunnel_keys *f, struct gw_
 	gw_cert_free(k->cert);
 	k->cert = cert;
 	k->files = *f;
-	k->crl_time = changed_at(k->files.crl);
+	k->crl = stamp_of(k->files.crl);
 	k->check_at = 0;
 	k->all.reread++;
 	keys_crl_say(k, gw_now());
@@ -82,24 +91,29 @@ void gw_keys_take(struct gw_app *app, const struct conf *c, struct gw_cert *cert
 	keys_unlock(k);
 }
 
-/* The list of revoked certificates has changed: the files are read again. */
+/*
+ * The list of revoked certificates has changed: the files are read again, also after a failure,
+ * which is logged once. A list that changes while it is read is read again.
+ */
 static void follow_list(struct gw_keys *k)
 {
 	const struct conf_tunnel_keys *f = &k->files;
-	const int64_t at = changed_at(f->crl);
+	const struct keys_stamp is = stamp_of(f->crl);
 	struct gw_cert *cert;
 	char why[GW_CERT_WHY];
 
-	if (!k->cert || at == k->crl_time)
+	if (!k->cert || is_same(&is, &k->crl))
 		return;
-	k->crl_time = at;
 	if (gw_cert_read(&cert, &(struct gw_cert_files){f->certificate, f->key, f->ca, f->crl}, why,
 	        sizeof(why)) != 0) {
-		gw_log(GW_LOG_ERROR, "keys", "the certificates stay as they were: %s", why);
+		if (!is_same(&is, &k->crl_failed))
+			gw_log(GW_LOG_ERROR, "keys", "the certificates stay as they were: %s", why);
+		k->crl_failed = is;
 		return;
 	}
 	gw_log(GW_LOG_NOTICE, "keys", "crl=%s has changed: read again", f->crl);
 	take(k, f, cert);
+	k->crl = is;
 }
 
 /* --- tunnels ---------------------------------------------------------------------------------- */
