@@ -6,7 +6,9 @@
 #include "conf/schema.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int parse(struct conf **out, const char *text, size_t len, const char *name,
     const struct conf *running, struct conf_error *err)
@@ -52,9 +54,19 @@ int conf_parse(struct conf **out, const char *text, size_t len, const char *name
 	return parse(out, text, len, name, NULL, err);
 }
 
+FILE *conf_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	FILE *f = fd < 0 || fcntl(fd, F_SETFL, 0) ? NULL : fdopen(fd, "r");
+
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
 int conf_reload(struct conf **out, const char *path, const struct conf *running, struct conf_error *err)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = conf_open(path);
 	char *text = malloc(CONF_FILE_MAX + 1);
 	size_t len;
 	int rc;

@@ -267,6 +267,9 @@ struct conf_error {
 	char msg[512];         /* "expected ..., found ..." */
 };
 
+/* Opens a file to read it, or a pipe (/dev/stdin). A FIFO that nobody writes is empty: fopen()
+ * would wait for a writer, and nobody knows for what. NULL: errno. */
+FILE *conf_open(const char *path);
 /* Reads, parses and checks a file, or text in memory. On success the caller owns *out (conf_free).
  * On failure returns RWY_EINVAL and fills *err with one message. */
 RWY_MUST_CHECK int conf_load(struct conf **out, const char *path, struct conf_error *err);

@@ -349,7 +349,7 @@ int ctlr_conf_parse(
 int ctlr_conf_load(struct ctlr_conf *out, const char *path, struct conf_error *err)
 {
 	static char text[1 << 20];
-	FILE *f = fopen(path, "re");
+	FILE *f = conf_open(path);
 	size_t n;
 
 	memset(err, 0, sizeof(*err));

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "conf/schema.h"
 #include "conf/value.h"
@@ -469,6 +471,24 @@ static void test_schema(void **state)
 	}
 }
 
+/* A FIFO that nobody writes is empty; it is not waited for. */
+static void test_load_fifo(void **state)
+{
+	struct conf_error err;
+	struct conf *c;
+	char dir[] = "/tmp/test_conf.XXXXXX", path[64];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/fifo", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(20);
+	assert_int_equal(conf_load(&c, path, &err), RWY_EINVAL);
+	alarm(0);
+	assert_non_null(strstr(err.msg, "found an empty text"));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 static void test_load_errors(void **state)
 {
 	struct conf_error err;
@@ -528,6 +548,7 @@ int main(void)
 	    cmocka_unit_test(test_scan),
 	    cmocka_unit_test(test_schema),
 	    cmocka_unit_test(test_load_errors),
+	    cmocka_unit_test(test_load_fifo),
 	    cmocka_unit_test(test_reference),
 	};
 
