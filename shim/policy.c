@@ -3,9 +3,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "proxy/ask.h"
 #include "rwy/prefix.h"
@@ -112,6 +114,15 @@ static int relay_parse(const struct line *l, char *word, uint8_t order)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
+static int fail_family(const struct line *l, const struct rwy_ip *a)
+{
+	const bool v4 = rwy_ip_is4(a);
+	char text[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? a->b + 12 : a->b, text, sizeof(text));
+	return fail(l, "relays of the prefix's family", text);
+}
+
 static int relays_parse(const struct line *l, char *save, struct shim_rule *r)
 {
 	uint8_t order = 0;
@@ -134,7 +145,7 @@ static int relays_parse(const struct line *l, char *save, struct shim_rule *r)
 		return fail(l, "the address of a relay", NULL);
 	for (unsigned i = r->first; i < l->p->relays; i++)
 		if (rwy_ip_is4(&l->p->relay[i].addr) != rwy_ip_is4(&r->addr))
-			return fail(l, "relays of the prefix's family", NULL);
+			return fail_family(l, &l->p->relay[i].addr);
 	return 0;
 }
 
@@ -166,25 +177,33 @@ static int line_parse(const struct line *l)
 	return 0;
 }
 
-int shim_policy_parse(struct shim_policy *p, const char *text, char *err, size_t size)
+/* Returns the number of the line that is wrong, and says why; 0: none is. */
+static unsigned lines_parse(struct shim_policy *p, const char *text, char *why, size_t size)
 {
-	char why[200] = "no memory";
-
+	snprintf(why, size, "no memory");
 	memset(p, 0, sizeof(*p));
 	for (unsigned n = 1; *text; n++) {
 		size_t len = strcspn(text, "\n");
 		char *one = strndup(text, strcspn(text, "#\r\n"));
-		struct line l = {p, one, why, sizeof(why)};
+		struct line l = {p, one, why, size};
 		int rc = one ? line_parse(&l) : RWY_ENOMEM;
 
 		free(one);
-		if (rc) {
-			snprintf(err, size, "line %u: %s", n, why);
-			return RWY_EINVAL;
-		}
+		if (rc)
+			return n;
 		text += len + (text[len] == '\n');
 	}
 	return 0;
+}
+
+int shim_policy_parse(struct shim_policy *p, const char *text, char *err, size_t size)
+{
+	char why[200];
+	const unsigned line = lines_parse(p, text, why, sizeof(why));
+
+	if (line)
+		snprintf(err, size, "line %u: %s", line, why);
+	return line ? RWY_EINVAL : 0;
 }
 
 int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t size)
@@ -212,12 +231,8 @@ int shim_policy_via(struct shim_policy *p, const char *relays, char *err, size_t
 		snprintf(err, size, "expected the address of a relay, found nothing");
 		return RWY_EINVAL;
 	}
-	if (!shim_policy_parse(p, text, err, size))
-		return 0;
-	/* "line 1: ..." would be of the text above, which nobody wrote */
-	snprintf(copy, sizeof(copy), "%s", strchr(err, ':') ? strchr(err, ':') + 2 : err);
-	snprintf(err, size, "%s", copy);
-	return RWY_EINVAL;
+	/* The line would be of the text above, which nobody wrote. */
+	return lines_parse(p, text, err, size) ? RWY_EINVAL : 0;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -231,13 +246,24 @@ static bool text_whole(const char *path, const char *text, size_t n, char *err, 
 	for (const char *c = text; zero && c < zero; c++)
 		line += *c == '\n';
 	if (zero)
-		snprintf(err, size, "%s: line %u: expected text, found a zero byte", path, line);
+		snprintf(err, size, "%s:%u: expected text, found a zero byte", path, line);
 	return !zero;
+}
+
+/* A FIFO that nobody writes is empty: fopen() would wait for a writer. */
+static FILE *file_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	FILE *f = fd < 0 || fcntl(fd, F_SETFL, 0) ? NULL : fdopen(fd, "r");
+
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
 }
 
 char *shim_text_file(const char *path, char *err, size_t size)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = file_open(path);
 	char *text = f ? malloc(SHIM_FILE_MAX + 1) : NULL;
 	size_t n = text ? fread(text, 1, SHIM_FILE_MAX + 1, f) : 0;
 	bool good = false;
@@ -263,11 +289,13 @@ char *shim_text_file(const char *path, char *err, size_t size)
 
 int shim_policy_file(struct shim_policy *p, const char *path, char *err, size_t size)
 {
-	char *text = shim_text_file(path, err, size), why[256];
-	int rc = text ? shim_policy_parse(p, text, why, sizeof(why)) : RWY_EINVAL;
+	char *text = shim_text_file(path, err, size), why[200];
+	const unsigned line = text ? lines_parse(p, text, why, sizeof(why)) : 0;
+	int rc;
 
-	if (text && rc)
-		snprintf(err, size, "%s: %s", path, why);
+	if (line)
+		snprintf(err, size, "%s:%u: %s", path, line, why);
+	rc = text && !line ? 0 : RWY_EINVAL;
 	free(text);
 	return rc;
 }

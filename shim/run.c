@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 				help(stdout);
 			else
 				puts("roceway-run " RWY_VERSION);
-			return EXIT_SUCCESS;
+			return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 		}
 		if (o == '?') {
 			help(stderr);
@@ -178,7 +178,11 @@ int main(int argc, char **argv)
 		if ((o == 'v' && !via_add(optarg)) || (o == 'c' && !config_set(optarg)))
 			return USAGE;
 	}
-	if ((via && config) || checks == (optind < argc)) {
+	if (via && config) {
+		shim_say("--via and --config exclude each other");
+		return USAGE;
+	}
+	if (checks == (optind < argc)) {
 		help(stderr);
 		return USAGE;
 	}

@@ -66,10 +66,19 @@ int keep_write(const char *path, const char *text)
 int keep_read(const char *path, json_t **out, char *why, size_t size)
 {
 	json_error_t e;
+	struct stat st;
 
-	if (access(path, F_OK) != 0 && errno == ENOENT) {
+	if (stat(path, &st) != 0) {
+		if (errno != ENOENT) {
+			snprintf(why, size, "%s", strerror(errno));
+			return RWY_EINVAL;
+		}
 		snprintf(why, size, "there is none");
 		return RWY_ENOENT;
+	}
+	if (S_ISDIR(st.st_mode)) { /* jansson has no words for it */
+		snprintf(why, size, "%s", strerror(EISDIR));
+		return RWY_EINVAL;
 	}
 	*out = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
 	if (json_is_object(*out))

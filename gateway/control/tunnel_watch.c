@@ -130,7 +130,8 @@ void tunnel_watch_text(char *out, size_t size, enum watch_line line, const struc
 	text_append(out, size, " sent=%" PRIu64 " received=%" PRIu64, f->sent, f->received);
 	if (line == WATCH_UP) {
 		add_time(out, size, "down_for", f->lasted);
-		text_append(out, size, " rtt_ms=%.2f", (double)f->rtt / RWY_MS);
+		if (f->rtt) /* 0: nothing was measured yet */
+			text_append(out, size, " rtt_ms=%.2f", (double)f->rtt / RWY_MS);
 	} else if (line == WATCH_DOWN) {
 		add_time(out, size, "up_for", f->lasted);
 	}

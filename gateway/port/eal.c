@@ -108,6 +108,18 @@ static void all_cpus(char *out, size_t size)
 			n += (size_t)snprintf(out + n, size - n, "%s%d", n ? "," : "", i);
 }
 
+/* Workers that never sleep and share a CPU wait for each other for milliseconds. */
+static void warn_crowded(const struct conf *c)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (!c->cores[0] && c->polling == CONF_POLL_BUSY && !sched_getaffinity(0, sizeof(set), &set) &&
+	    (unsigned)CPU_COUNT(&set) < c->workers)
+		gw_log(GW_LOG_WARNING, "config", "polling: busy with %u workers on %d CPUs: they take turns",
+		    c->workers, CPU_COUNT(&set));
+}
+
 /* Writes "0@(0,1),1@2,...". */
 static int lcores(const struct conf *c, char *out, size_t size)
 {
@@ -117,6 +129,7 @@ static int lcores(const struct conf *c, char *out, size_t size)
 	size_t n;
 
 	all_cpus(all, sizeof(all));
+	warn_crowded(c);
 	if (c->cores[0]) {
 		if (!cpu_list(c->cores, &set, order, &cpus)) {
 			gw_log(GW_LOG_ERROR, "config",

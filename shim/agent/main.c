@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 				help(stdout);
 			else
 				puts("roceway-host-agent " RWY_VERSION);
-			return EXIT_SUCCESS;
+			return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 		}
 		if (o == '?' || path) {
 			help(stderr);

@@ -468,7 +468,7 @@ def test_tables_lose_nothing():
     with Server("workers=2") as s:
         text = s.cli("ports").stdout
         assert re.search(r"^wan .* 192\.0\.2\.1/24 +2/4 ", text, re.M) and re.search(r"^lan .* - +1\.23G ", text, re.M), text
-        assert "\nport wan: workers hand datagrams to their owners: no such pattern\n" in text, text
+        assert "\nport wan: queue rules are missing: no such pattern\n" in text, text
 
 
 def test_addresses_stay_whole():

@@ -32,7 +32,7 @@ def test_no_rte_flow(folder):
         assert (q["rules"], q["installed"]) == (2, 0) and q["why"], q
         assert len(g.said("has 0 of 2 queue rules: " + q["why"])) == 1, g.text()
         text = g.cli("ports")
-        assert " 0/2 " in text and "port wan: workers hand datagrams to their owners: " + q["why"] in text, text
+        assert " 0/2 " in text and "port wan: queue rules are missing: " + q["why"] in text, text
         g.write(OTHER)
         g.cli("reload")
         q = g.rules()

@@ -145,7 +145,7 @@ def test_bad_configurations():
                 (good.replace("site a\n", ""), "expected `site` beside `controller`, found nothing"), (good.replace("key /x\n", ""), "expected `key`"),
                 (good + "write /etc/roceway/redirect.conf\n", "another file than the operator's"), ("policy /x\nwrite /x\n", "another file than the operator's"),
                 ("controller " + " ".join(f"https://192.0.2.{i}" for i in range(9)) + "\n", "at most 8 controllers"), ("#" * 600000, "a file of at most 524288 bytes"),
-                ("\nsite a\0\n", "line 2: expected text, found a zero byte"), ("policy /" + "x" * 5000 + "\n", "a shorter path")):
+                ("\nsite a\0\n", ":2: expected text, found a zero byte"), ("policy /" + "x" * 5000 + "\n", "a shorter path")):
             f.write_text(text)
             for word in ("--check", "--config"):
                 r = subprocess.run([AGENT, word, f], capture_output=True, text=True, timeout=20)
@@ -215,7 +215,7 @@ def test_a_relay_that_dies_is_skipped_at_the_next_connection():
         assert by_whom(p, one, two)[0] == 1
         new.write_text("redirect everything\n")
         new.rename(policy)
-        a.says("relays.conf: line 1: expected a prefix, found `everything`")
+        a.says("relays.conf:1: expected a prefix, found `everything`")
         assert a.lines() == [f"redirect 10.2.0.0/16 via 127.0.0.12,weight=7,port={two.port}"]
         assert a.log.read_text().count("everything") == 1
         a.stop()

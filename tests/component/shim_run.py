@@ -45,23 +45,28 @@ def test_program():
 
 
 def test_usage():
-    for words in ((), ("--via",), ("--via", "192.0.2.1"), ("--colour", "red", "true"), ("--check", "--via", "192.0.2.1", "true"),
-                  ("--via", "192.0.2.1", "--config", "/dev/null", "true")):
+    for words in ((), ("--via",), ("--via", "192.0.2.1"), ("--colour", "red", "true"), ("--check", "--via", "192.0.2.1", "true")):
         code, out, err = run(*words)
         assert code == 2 and "usage: roceway-run" in err and not out, (words, code, err)
+    code, out, err = run("--via", "192.0.2.1", "--config", "/dev/null", "--check")
+    assert code == 2 and err == "roceway: --via and --config exclude each other\n", (code, err)
+    assert subprocess.run([RUN, "--version"], stdout=open("/dev/full", "w"), check=False).returncode == 1
     assert run("-h")[:2] == run("--help")[:2] and run("--help")[:1] == (0,) and run("--version")[1].startswith("roceway-run ")
 
 
 def test_bad_files():
     with tempfile.TemporaryDirectory() as d:
         f = Path(d) / "redirect.conf"
-        for text, words in (("redirect 10.0.0.0/8\n", "line 1: expected `via`, found nothing"), ("\n\nhello\n", "line 3: expected redirect PREFIX"),
+        for text, words in (("redirect 10.0.0.0/8\n", ":1: expected `via`, found nothing"), ("\n\nhello\n", ":3: expected redirect PREFIX"),
                             ("#" * 600000, "expected a file of at most 524288 bytes, found more"), ("# nothing\n", "no relay is known: " + str(f) + " has no line `redirect"),
-                            ("\0redirect 10.0.0.0/8 via 192.0.2.1\n", "line 1: expected text, found a zero byte"),
-                            ("redirect 10.0.0.0/8 via 192.0.2.1\n\0", "line 2: expected text, found a zero byte")):
+                            ("\0redirect 10.0.0.0/8 via 192.0.2.1\n", ":1: expected text, found a zero byte"),
+                            ("redirect 10.0.0.0/8 via 192.0.2.1\n\0", ":2: expected text, found a zero byte")):
             f.write_text(text)
             code, _, err = run("--config", f, "true")
             assert code == 2 and words in err and len(err.splitlines()) == 1, (text[:20], err)
+        os.mkfifo(f"{d}/fifo")
+        code, _, err = run("--config", f"{d}/fifo", "--check")
+        assert code == 2 and "no relay is known" in err, err
         code, _, err = run("--config", f"{d}/none", "true")
         assert code == 2 and "No such file" in err, err
     code, _, err = run("--via", "relay.example", "true")

@@ -89,7 +89,7 @@ def test_relay_run_errors(lab):
     assert r.ok, r
     lab.a.run("echo 'redirect 10.2.0.0/24 by 10.1.0.1' >/tmp/t/redirect.conf")
     r = lab.a.run("roceway-run --config /tmp/t/redirect.conf rping 2>&1; echo exit=$?")
-    assert "/tmp/t/redirect.conf: line 1: expected `via`, found `by`" in r.out and "exit=2" in r.out, r
+    assert "/tmp/t/redirect.conf:1: expected `via`, found `by`" in r.out and "exit=2" in r.out, r
 
 
 # --- perftest ----------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ static void errors(void **state)
 	refused("redirect 10.0.0.0/8 via else 10.1.0.1", "a relay before `else`");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1 else else 10.1.0.2", "a relay before `else`");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1 else", "the address of a relay");
-	refused("redirect 10.0.0.0/8 via fd00::1", "the prefix's family");
+	refused("redirect 10.0.0.0/8 via fd00::1", "the prefix's family, found `fd00::1`");
 	refused("redirect 10.0.0.0/8 via 10.1.0.1\nredirect 10.0.0.0/8 via 10.1.0.2",
 	    "line 2: expected a prefix of its own");
 	for (unsigned i = 0; i <= SHIM_RULES_MAX; i++)

@@ -147,6 +147,8 @@ static void test_words(void **state)
 	    .resolved = true};
 	assert_says(WATCH_UP, &f, "state=up remote=192.0.2.2");
 	assert_says(WATCH_UP, &f, "down_for=12.3s rtt_ms=20.00 changes_untold=3");
+	f.rtt = 0;
+	assert_says(WATCH_UP, &f, "down_for=12.3s changes_untold=3");
 	f.workers_up = 0;
 	assert_says(WATCH_DOWN, &f, "up_for=12.3s changes_untold=3 event=\"the peer is silent");
 }

@@ -289,7 +289,7 @@ static void port_more(const json_t *o)
 	const char *why = js(json_object_get(o, "queue_rules"), "why");
 
 	if (*why)
-		printf("port %s: workers hand datagrams to their owners: %s\n", js(o, "name"), why);
+		printf("port %s: queue rules are missing: %s\n", js(o, "name"), why);
 }
 
 static int run_ports(const struct cli *cli)

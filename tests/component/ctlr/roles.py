@@ -6,6 +6,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import tempfile
 import warnings
 
 from ctlr.harness import CA, ROOT, SPEC, registration
@@ -147,6 +148,13 @@ def test_the_ca_refuses_what_would_spoil_it(w):
     shutil.rmtree(w.ca.dir / "half")
     r = subprocess.run([ROOT / "tools/ca/roceway-ca", w.ca.dir / "new", "list"], capture_output=True, text=True)
     assert r.returncode == 1 and r.stderr.startswith("roceway-ca: no CA in "), r.stderr
+    if os.geteuid() == 0:
+        for where in "", "/ca":  # a folder that he may not enter, and one that he cannot see
+            with tempfile.TemporaryDirectory() as d:
+                if where:
+                    shutil.copytree(w.ca.dir, d + where)
+                r = subprocess.run(["sh", "-s", d + where, "list"], stdin=(ROOT / "tools/ca/roceway-ca").open(), user=65534, capture_output=True, text=True, cwd="/")
+                assert r.returncode == 1 and r.stderr == f"roceway-ca: {d}{where}: Permission denied\n", r
 
 
 def test_addresses_of_a_certificate(w):
