@@ -24,7 +24,8 @@ from cli_recorder import story, write  # noqa: E402
 
 def unpack(path):
     with tarfile.open(path) as t:
-        return {m.name.removeprefix("./"): t.extractfile(m).read().decode(errors="replace") for m in t.getmembers() if m.isfile()}
+        assert all(m.name.split("/")[0] == "roceway-report" for m in t.getmembers()), t.getnames()
+        return {m.name.removeprefix("roceway-report/"): t.extractfile(m).read().decode(errors="replace") for m in t.getmembers() if m.isfile()}
 
 
 def report(server, folder, *words, want=0, env=None):

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PREPARE = ROOT / "conf/systemd/roceway-prepare"
 
 
-def prepare(sys_dir, **env):
-    return subprocess.run([PREPARE], capture_output=True, text=True, env={"PATH": os.environ["PATH"], "SYSFS": str(sys_dir), **env}, timeout=20)
+def prepare(sys_dir, *words, **env):
+    return subprocess.run([PREPARE, *words], capture_output=True, text=True, env={"PATH": os.environ["PATH"], "SYSFS": str(sys_dir), **env}, timeout=20)
 
 
 def tree(top, files):
@@ -80,6 +80,9 @@ def test_vfio():
         assert (dev / "driver_override").read_text() == "", "a device that is bound is left alone"
         (dev / "driver").unlink()
         (dev / "driver").symlink_to(Path(d) / "bus/pci/drivers/ice")
+        for words, status in (("--help",), 0), (("-x",), 2):  # it tells its usage, and does nothing
+            r = prepare(d, *words, VFIO_DEVICES="0000:3b:00.0")
+            assert r.returncode == status and (r.stderr if status else r.stdout).startswith("usage: roceway-prepare "), r
         r = prepare(d, VFIO_DEVICES="0000:3b:00.0")  # nobody binds it in a made-up /sys
         assert (dev / "driver_override").read_text() == "vfio-pci\n"
         assert (Path(d) / "bus/pci/drivers/ice/unbind").read_text() == "0000:3b:00.0\n" and (Path(d) / "bus/pci/drivers_probe").read_text() == "0000:3b:00.0\n"

@@ -122,7 +122,9 @@ static int target_close(struct target *t, int rc)
 
 int report_pack(const char *dir, const char *output)
 {
-	const char *const argv[] = {"tar", "-cz", "-C", dir, ".", NULL};
+	/* One folder, for people who unpack it where they are. */
+	const char *const argv[] = {
+	    "tar", "-cz", "--transform", "s,^\\.,roceway-report,", "-C", dir, ".", NULL};
 	struct target to;
 	int from = -1, rc = target_open(&to, output), ran, status = 0;
 	pid_t pid = 0;
