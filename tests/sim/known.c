@@ -401,6 +401,8 @@ const struct sim_unmended sim_unmended[] = {
     {100147, F_LATE | F_BOUNDS, "late answers of two queue pairs are taken for each other's"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
+    {384000528, F_KEYS | F_SMALL | F_NIC,
+        "a request and its answer cross full queues of 40 ms: a NIC that tries for 94 ms gives up"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
         "SYNC is lost in a full queue and then by chance: a NIC that tries for 94 ms gives up"},
 };
