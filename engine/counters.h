@@ -80,6 +80,7 @@
 	X(drop_ack_in_flight, "resent while the ACK for it was on the way, or right after it")               \
 	X(drop_reused, "requests still in custody when their hosts began a new connection on the QPN")       \
 	X(drop_stale_psn, "PSN outside the connection's window")                                             \
+	X(drop_after_stale, "behind a PSN from before the connection's first one: the host sends it again")  \
 	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                    \
 	X(drop_read_on_its_way, "repeated READs whose responses may still reach the host")                   \
 	X(drop_too_many_outstanding, "too many READs or ATOMICs outstanding")                                \

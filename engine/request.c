@@ -206,7 +206,7 @@ static uint64_t *refuse_request(
 	case ROCE_RESP_TOO_MANY:
 		return &c->drop_too_many_outstanding;
 	case ROCE_RESP_STALE:
-		eng_reuse_stale(rs, pkt, now);
+		eng_reuse_stale(rs, pkt);
 		return &c->drop_stale_psn;
 	case ROCE_RESP_FAILED:
 		return &c->drop_after_error;
@@ -242,7 +242,8 @@ static void record_refusal(
 	const struct eng_counters *c = &rs->side.e->c;
 
 	if (counter == &c->duplicate_request || counter == &c->duplicate_read ||
-	    counter == &c->out_of_sequence || counter == &c->drop_ack_in_flight)
+	    counter == &c->out_of_sequence || counter == &c->drop_ack_in_flight ||
+	    counter == &c->drop_after_stale)
 		return;
 	eng_record_side(&rs->side,
 	    &(struct eng_record){.kind = ENG_REC_REFUSED,
@@ -330,8 +331,8 @@ static uint64_t *drop_early(struct eng_responder *rs, const struct roce_pkt *pkt
 		fail_lost_requests(rs, now);
 		return &c->drop_after_error;
 	}
-	if (rs->suppress_until && eng_reuse_suppressed(rs, now))
-		return &c->drop_ack_in_flight;
+	if (rs->suppress_until && eng_reuse_suppressed(rs, pkt, now))
+		return rs->suppress_until == RWY_NEVER ? &c->drop_after_stale : &c->drop_ack_in_flight;
 	if ((rs->causal || eng_mode_wanted(rs) == ENG_ACK_CAUSAL) && !eng_causal_ready(rs, pkt, now))
 		return &c->drop_no_buffer;
 	return roce_resp_expects(&rs->resp, pkt->psn) ? no_memory(rs, pkt, now) : NULL;

@@ -353,13 +353,18 @@ bool eng_reuse_ack_in_flight(
 bool eng_reuse_answer_in_flight(
     const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
 /*
- * The caller drops pkt, a request from before the connection's start: a new connection's, but for a
- * relay's question. What follows it is dropped, too, until the host is silent for 2 ms: an ACK for
- * that, as if it were a duplicate, would acknowledge pkt as well.
+ * The caller drops pkt, whose verdict is STALE. If its PSN is from before the connection's start, it
+ * belongs to a new connection, unless it is a relay's question. What follows it is then dropped,
+ * too, until the host goes back to a PSN: an ACK for that, as if it were a duplicate, would
+ * acknowledge pkt as well.
  */
-void eng_reuse_stale(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
-/* Whether the packet that came at `now` is one of these. Call only if rs->suppress_until is set. */
-bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now);
+void eng_reuse_stale(struct eng_responder *rs, const struct roce_pkt *pkt);
+/*
+ * Whether pkt, which came at `now`, is dropped: after a stale request until the host goes back, and
+ * while an ACK is in flight until the host is silent for 2 ms. Call only if rs->suppress_until is
+ * set.
+ */
+bool eng_reuse_suppressed(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
 
 /* --- cnp.c: near source (docs/congestion-control.md) --- */
 /* The packet in b must be answered with a CNP. Clears an ECN mark. The flow of requests is open. */

@@ -303,14 +303,25 @@ bool eng_reuse_answer_in_flight(
 	       rwy_since(r->served_at, now) < wait;
 }
 
-void eng_reuse_stale(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
+void eng_reuse_stale(struct eng_responder *rs, const struct roce_pkt *pkt)
 {
-	if (!relay_asks(&(struct question){.rs = rs, .pkt = pkt, .verdict = ROCE_RESP_STALE}))
-		rs->suppress_until = now + ACK_IN_FLIGHT;
+	const struct roce_resp *r = &rs->resp;
+
+	if (r->start == r->epsn || !roce_psn_before(pkt->psn, r->start) ||
+	    relay_asks(&(struct question){.rs = rs, .pkt = pkt, .verdict = ROCE_RESP_STALE}))
+		return;
+	rs->suppress_until = RWY_NEVER;
+	rs->dropped_psn = pkt->psn;
 }
 
-bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now)
+bool eng_reuse_suppressed(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
+	if (rs->suppress_until == RWY_NEVER) {
+		if (!roce_psn_after(pkt->psn, rs->dropped_psn))
+			rs->suppress_until = 0;
+		rs->dropped_psn = pkt->psn;
+		return rs->suppress_until;
+	}
 	if (now >= rs->suppress_until) {
 		rs->suppress_until = 0;
 		return false;
