@@ -99,6 +99,7 @@ static void take_entry(struct eng_responder *rs)
 	j->dst = rs->side.key.dst;
 	j->qpn = rs->side.key.qpn;
 	j->vni = rs->side.tenant->cfg.vni;
+	j->failed = ENG_JOURNAL_GOES_ON;
 	j->rnr_retry = rs->rnr_retry;
 	j->retry = rs->retry;
 	j->ack_timeout = rs->ack_timeout;
@@ -116,7 +117,10 @@ void eng_journal_note(struct eng_responder *rs)
 	rs->journal->lqpn = rs->local_qpn;
 	rs->journal->vni = rs->side.tenant->cfg.vni; /* may have changed */
 	rs->journal->pmtu = (uint16_t)rs->resp.pmtu;
-	rs->journal->failed = roce_resp_error_unsaid(&rs->resp) ? ENG_JOURNAL_OVER : ENG_JOURNAL_GOES_ON;
+	if (!roce_resp_error_unsaid(&rs->resp))
+		rs->journal->failed = ENG_JOURNAL_GOES_ON;
+	else if (rs->journal->failed == ENG_JOURNAL_GOES_ON)
+		rs->journal->failed = ENG_JOURNAL_OVER;
 	atomic_store_explicit(&rs->journal->acked, acked, memory_order_relaxed);
 	atomic_store_explicit(&rs->journal->used, 1, memory_order_release);
 }

@@ -199,11 +199,6 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 		return false;
 	eng_record_side(&rq->side,
 	    &(struct eng_record){.kind = ENG_REC_RECEIVED, .to = c.type, .psn = c.psn & ROCE_PSN_MASK}, now);
-	/* The host is being told that its own requests are lost. Then FAIL answers. */
-	if (eng_requester_tells(rq) && rq->end == ENG_END_UNDELIVERED) {
-		rq->flow = ENG_FLOW_OPEN;
-		return true;
-	}
 	promised = rq->promised = c.psn;
 	rq->resume_seq = b->seq;
 	rq->flow = ENG_FLOW_OPEN;

@@ -328,7 +328,9 @@ void eng_requester_open(
 	if (rq->incarnation != o->incarnation && (rq->requests || rq->flow == ENG_FLOW_LEFT) &&
 	    !eng_requester_locating(rq) && !eng_requester_ends(rq))
 		forget_requests(rq);
-	if (rq->incarnation == o->incarnation && rq->side.state == ENG_Q_RUNNING && holds_too_much(rq))
+	if (rq->incarnation != o->incarnation && !o->peer_qpn)
+		eng_requester_connected_anew(rq); /* RESUME would name it */
+	else if (rq->incarnation == o->incarnation && rq->side.state == ENG_Q_RUNNING && holds_too_much(rq))
 		eng_requester_fail(
 		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 	if (rq->requests)
@@ -461,6 +463,19 @@ static uint32_t qpn_of_error(const struct eng_requester *rq)
 	return rq->remote_qpn_before;
 }
 
+void eng_requester_send_fail(
+    struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now)
+{
+	send_control(rq,
+	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,
+	        .incarnation = rq->incarnation,
+	        .qpn = qpn_of_error(rq),
+	        .psn = psn,
+	        .syndrome = syndrome,
+	        .end = (uint8_t)end},
+	    false, now);
+}
+
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now)
 {
@@ -479,13 +494,6 @@ void eng_requester_fail(
 	/* A QP that is only not ready, or that nobody could ask, goes on (recover.c). */
 	rq->host_ended = end == ENG_END_REFUSED || rq->side.state == ENG_Q_ENDING;
 	forget_requests(rq); /* their buffers are free before one is needed */
-	send_control(rq,
-	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,
-	        .incarnation = rq->incarnation,
-	        .qpn = qpn_of_error(rq),
-	        .psn = psn,
-	        .syndrome = syndrome,
-	        .end = (uint8_t)end},
-	    false, now);
+	eng_requester_send_fail(rq, psn, syndrome, end, now);
 	eng_requester_enter(rq, ENG_Q_FAILED);
 }

@@ -51,6 +51,9 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now);
 /* For that side there is room in the table, and a tunnel: only memory can be missing. */
 bool eng_requester_has_place(const struct eng_requester *rq);
+/* Tells the near gateway that the connection has failed: requests from psn on are not executed. */
+void eng_requester_send_fail(
+    struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
 /* The connection ends, unless it has: frees the queue and sends FAIL to the near gateway. */
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
@@ -63,7 +66,8 @@ static inline bool eng_requester_tells(const struct eng_requester *rq)
 
 /*
  * The hosts have connected anew, and the host's QPN is known: the QP that had to hear of
- * undelivered requests no longer exists. The QP that has its QPN now is not told.
+ * undelivered requests no longer exists. The QP that has its QPN now is not told. A flow that is
+ * opened without naming the host's QPN, or with a request, shows it.
  */
 void eng_requester_connected_anew(struct eng_requester *rq);
 /* Its flow has ended and it is not paired: it gives up its turn, and what it was to ask. */

@@ -21,6 +21,25 @@ static const struct {
 #undef ROW
 };
 
+/*
+ * A first request shows that the hosts have connected anew. RESUME does not; while the host is told
+ * that its own requests are lost, the answer is that the connection has failed. True: b is done with.
+ */
+static bool looked_at(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
+{
+	if (rq->continued || !eng_requester_tells(rq) || rq->end != ENG_END_UNDELIVERED)
+		return false;
+	if (!eng_requester_is_resume(b)) {
+		eng_requester_connected_anew(rq);
+		return false;
+	}
+	rq->flow = ENG_FLOW_OPEN;
+	eng_requester_send_fail(
+	    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_UNDELIVERED, now);
+	rwy_buf_free(&rq->side.e->bufs, b);
+	return true;
+}
+
 static void count_event(struct eng_requester *rq, enum eng_requester_event ev)
 {
 	rq->side.e->seen.requester[rq->side.state][ev]++;
@@ -32,8 +51,8 @@ void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time
 	if (rq->flow == ENG_FLOW_DISCARD || rq->flow == ENG_FLOW_MOVED) {
 		eng_requester_discard(rq, b, now);
 	} else if (rq->flow == ENG_FLOW_FIRST) {
-		if (!rq->continued && !eng_requester_is_resume(b))
-			eng_requester_connected_anew(rq);
+		if (looked_at(rq, b, now))
+			return;
 		count_event(rq, ENG_QE_FIRST);
 		table[rq->side.state].first(rq, b, now);
 	} else {
