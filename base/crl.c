@@ -6,8 +6,7 @@
 #include <string.h>
 
 #define SOON (30 * 24 * 3600) /* s before its end */
-/* What GnuTLS says of a list's time, also when it shall not look, and that something is wrong at
- * all. */
+/* GnuTLS sets these bits for a list's time, also when checks of the time are off. */
 #define TIMES                                                                                                \
 	(GNUTLS_CERT_INVALID | GNUTLS_CERT_REVOCATION_DATA_SUPERSEDED |                                      \
 	    GNUTLS_CERT_REVOCATION_DATA_ISSUED_IN_FUTURE)
@@ -54,7 +53,7 @@ static int take(
 	}
 	if (gnutls_x509_trust_list_add_crls(trust, &crl, 1, 0, 0) == 1)
 		return 0;
-	snprintf(why, size, "no memory");
+	snprintf(why, size, "out of memory");
 	return RWY_ENOMEM;
 }
 
@@ -108,7 +107,7 @@ bool base_crl_old(time_t ends, time_t now, char *text, size_t size)
 	if (!ends || now < ends - SOON)
 		return false;
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&ends, &tm));
-	snprintf(text, size, "the revocation list %s on %s; it is used %s", now < ends ? "ends" : "ended",
-	    day, now < ends ? "after that, too" : "still");
+	snprintf(text, size, "the revocation list %s on %s; it is %s", now < ends ? "ends" : "ended", day,
+	    now < ends ? "used after that, too" : "still used");
 	return true;
 }

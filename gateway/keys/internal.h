@@ -119,8 +119,9 @@ struct gw_keys {
 	uint64_t epoch;                /* of this process */
 	struct gw_cert *cert;          /* NULL: there is none */
 	struct conf_tunnel_keys files; /* what it was read from */
-	/* The list as it was read last, and as it could not be read */
+	/* The list that was read last, and the one whose reading failed: read again at crl_again */
 	struct keys_stamp crl, crl_failed;
+	rwy_time crl_again;
 	rwy_time crl_say_at;   /* its end is looked at again, for the log */
 	rwy_time check_at;     /* the peers' certificates are checked again */
 	struct keys_pair pair; /* as of the last tick */

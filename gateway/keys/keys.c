@@ -71,7 +71,7 @@ static void take(struct gw_keys *k, const struct conf_tunnel_keys *f, struct gw_
 	gw_cert_free(k->cert);
 	k->cert = cert;
 	k->files = *f;
-	k->crl = stamp_of(k->files.crl);
+	k->crl = k->crl_failed = stamp_of(k->files.crl);
 	k->check_at = 0;
 	k->all.reread++;
 	keys_crl_say(k, gw_now());
@@ -102,8 +102,15 @@ static void follow_list(struct gw_keys *k)
 	struct gw_cert *cert;
 	char why[GW_CERT_WHY];
 
-	if (!k->cert || is_same(&is, &k->crl))
+	if (!k->cert)
 		return;
+	if (is_same(&is, &k->crl)) {
+		k->crl_failed = is;
+		return;
+	}
+	if (is_same(&is, &k->crl_failed) && gw_now() < k->crl_again)
+		return;
+	k->crl_again = gw_now() + RWY_SEC;
 	if (gw_cert_read(&cert, &(struct gw_cert_files){f->certificate, f->key, f->ca, f->crl}, why,
 	        sizeof(why)) != 0) {
 		if (!is_same(&is, &k->crl_failed))
@@ -113,7 +120,7 @@ static void follow_list(struct gw_keys *k)
 	}
 	gw_log(GW_LOG_NOTICE, "keys", "crl=%s has changed: read again", f->crl);
 	take(k, f, cert);
-	k->crl = is;
+	k->crl = k->crl_failed = is;
 }
 
 /* --- tunnels ---------------------------------------------------------------------------------- */

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/key_file.h"
-
 #include "base/crl.h"
+#include "base/key_file.h"
 
 struct gw_cert {
 	gnutls_certificate_credentials_t cred;

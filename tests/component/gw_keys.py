@@ -216,7 +216,7 @@ def test_list_that_ends(folder):
     subprocess.run(("openssl", "ca", "-config", here + "/ca.cnf", "-gencrl", "-crl_lastupdate", "20200101000000Z", "-crl_nextupdate", "20200201000000Z",
                     "-out", here + "/crl.pem"), env={**os.environ, "SAN": "DNS:none"}, check=True, capture_output=True)
     with world(folder) as (a, b, _):
-        a.wait(" warning keys: crl=%s/crl.pem the revocation list ended on 2020-02-01T00:00:00Z; it is used still" % here)
+        a.wait(" warning keys: crl=%s/crl.pem the revocation list ended on 2020-02-01T00:00:00Z; it is still used" % here)
         assert tunnel(folder, "a")["keys"]["crl_expires"] == "2020-02-01T00:00:00Z"
         r = drain.roceway(folder, "health")
         assert r.returncode == 0 and "note  keys      the revocation list ended on 2020-02-01T00:00:00Z" in r.stdout, r
