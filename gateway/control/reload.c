@@ -37,7 +37,10 @@ static void say_refused(const struct gw_app *app, const struct conf_error *err)
 		    err->line, err->column, err->msg);
 	else
 		gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: %s: %s", err->file, err->msg);
-	snprintf(text, sizeof(text), "; reload refused: line %u: %s", err->line, err->msg);
+	if (err->line)
+		snprintf(text, sizeof(text), "; reload refused: line %u: %s", err->line, err->msg);
+	else
+		snprintf(text, sizeof(text), "; reload refused: %s", err->msg);
 	gw_status_say(app, true, text);
 }
 
@@ -54,15 +57,15 @@ static void say_done(const struct gw_app *app, const struct gw_reload_done *d)
 	gw_status_say(app, true, NULL);
 }
 
-static int map_set(struct gw_app *app, const struct conf *c, struct conf_error *err)
+/* All else of the reload is in force already: a failure is logged, and the old map stays. */
+static void map_set(struct gw_app *app, const struct conf *c)
 {
 	int rc = gw_map_set(app, &c->relay);
 
 	if (rc)
-		snprintf(err->msg, sizeof(err->msg), "the listen map: %s",
+		gw_log(GW_LOG_ERROR, "reload", "the listen map stays as it was: %s",
 		    rc == RWY_ENOMEM ? "no memory, or no room beside removed entries that have links"
 		                     : "the worker does not answer");
-	return rc;
 }
 
 static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err)
@@ -79,9 +82,9 @@ static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_e
 	gw_cert_free(cert); /* of a reload that was refused */
 	if (!rc)
 		rc = gw_siblings_own(app, c);
-	if (!rc && c->relay.addrs)
-		rc = map_set(app, c, err);
 	if (!rc) {
+		if (c->relay.addrs)
+			map_set(app, c);
 		gw_access_take(app, c);
 		done->log_level = c->log_level;
 		done->log_level_changed = gw_log_set(c->log_level) != c->log_level;

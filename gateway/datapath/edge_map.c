@@ -15,7 +15,8 @@ struct change {
 	/* one of three: an entry to add, a name to remove, the whole map */
 	const struct proxy_entry *add;
 	const char *del;
-	const struct conf_relay *set;
+	const struct proxy_entry *want;
+	unsigned wants;
 	int rc;
 };
 
@@ -55,12 +56,11 @@ static int entry_del(const struct change *c, struct proxy_entry *e)
 static bool same(const struct proxy_entry *a, const struct proxy_entry *b)
 {
 	return !strcmp(a->name, b->name) && rwy_ip_eq(&a->listen, &b->listen) && a->port == b->port &&
-	       rwy_ip_eq(&a->target, &b->target) && a->target_port == b->target_port &&
-	       a->links_max == b->links_max;
+	       rwy_ip_eq(&a->target, &b->target) && a->target_port == b->target_port;
 }
 
-/* Entries that are the same stay where they are. The others go first: new ones may have their names
- * and ports. */
+/* Entries that are the same stay where they are, with their links, and get the new limit of these.
+ * The others go first: new ones may have their names and ports. */
 static int entries_set(const struct change *c, struct proxy_entry *e)
 {
 	bool there[CONF_MAP_MAX] = {false};
@@ -69,21 +69,18 @@ static int entries_set(const struct change *c, struct proxy_entry *e)
 	for (unsigned i = 0; i < c->policy->entries; i++) {
 		bool stays = false;
 
-		for (unsigned k = 0; e[i].port && k < c->set->maps; k++) {
-			const struct proxy_entry want = gw_edge_entry(&c->set->map[k]);
-
-			if (same(&e[i], &want))
-				stays = there[k] = true;
+		for (unsigned k = 0; e[i].port && k < c->wants; k++) {
+			if (!same(&e[i], &c->want[k]))
+				continue;
+			stays = there[k] = true;
+			e[i].links_max = c->want[k].links_max;
 		}
 		if (!stays)
 			e[i] = (struct proxy_entry){0};
 	}
-	for (unsigned k = 0; k < c->set->maps && !rc; k++) {
-		const struct proxy_entry want = gw_edge_entry(&c->set->map[k]);
-
+	for (unsigned k = 0; k < c->wants && !rc; k++)
 		if (!there[k])
-			rc = entry_add(c, e, &want);
-	}
+			rc = entry_add(c, e, &c->want[k]);
 	return rc;
 }
 
@@ -103,38 +100,46 @@ static void change_run(struct eng *eng, void *arg)
 	c->policy = was;
 }
 
-static int change(
-    struct gw_app *app, const struct proxy_entry *add, const char *del, const struct conf_relay *set)
+static int change(struct gw_app *app, struct change *c)
 {
 	struct gw_worker *w = app->worker[0];
-	struct change c = {.edge = w ? w->edge : NULL, .add = add, .del = del, .set = set};
 	int rc;
 
-	if (!c.edge)
+	c->edge = w ? w->edge : NULL;
+	if (!c->edge)
 		return RWY_ENOENT;
-	c.policy = gw_edge_policy(&app->conf->relay);
-	if (!c.policy)
+	c->policy = gw_edge_policy(&app->conf->relay);
+	if (!c->policy)
 		return RWY_ENOMEM;
-	rc = gw_call(app, 0, change_run, &c);
-	free(c.policy);
-	return rc ? rc : c.rc;
+	rc = gw_call(app, 0, change_run, c);
+	free(c->policy);
+	return rc ? rc : c->rc;
 }
 
 int gw_map_add(struct gw_app *app, const struct conf_map *m)
 {
 	const struct proxy_entry e = gw_edge_entry(m);
 
-	return change(app, &e, NULL, NULL);
+	return change(app, &(struct change){.add = &e});
 }
 
 int gw_map_del(struct gw_app *app, const char *name)
 {
-	return change(app, NULL, name, NULL);
+	return change(app, &(struct change){.del = name});
 }
 
 int gw_map_set(struct gw_app *app, const struct conf_relay *c)
 {
-	return change(app, NULL, NULL, c);
+	struct proxy_entry *want = calloc(c->maps ? c->maps : 1, sizeof(*want));
+	int rc;
+
+	if (!want)
+		return RWY_ENOMEM;
+	for (unsigned i = 0; i < c->maps; i++)
+		want[i] = gw_edge_entry(&c->map[i]);
+	rc = change(app, &(struct change){.want = want, .wants = c->maps});
+	free(want);
+	return rc;
 }
 
 struct map_ask {
