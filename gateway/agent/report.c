@@ -320,8 +320,11 @@ static void events(struct gw_ctrl *k, json_t *list)
 
 		while (r && json_array_size(list) < CTRL_BATCH && gw_session_get(r, &e))
 			object_put(k, list, w, &e.s, &e.link, e.open ? "opened" : "closed");
-		if (r && atomic_load(&r->lost) != k->lost[w])
+		if (r && atomic_load(&r->lost) != k->lost[w]) {
+			json_array_clear(list); /* the scan names all that live */
 			ctrl_resync(k);
+			return;
+		}
 	}
 }
 

@@ -155,10 +155,16 @@ void gw_tunnels_log(struct gw_app *app)
 
 bool gw_tunnels_told(const struct gw_app *app)
 {
-	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
-		if (!app->tunnel_log || (*app->tunnel_log->t[i].name && !app->tunnel_log->t[i].told))
+	bool any = false;
+
+	for (unsigned i = 0; app->tunnel_log && i < CONF_TUNNELS_MAX; i++) {
+		if (!*app->tunnel_log->t[i].name)
+			continue;
+		if (!app->tunnel_log->t[i].told)
 			return false;
-	return true;
+		any = true;
+	}
+	return any;
 }
 
 void gw_tunnels_log_end(struct gw_app *app)

@@ -268,11 +268,6 @@ static int change_run(struct change *x)
 
 /* --- changes by one side ---------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
 static int names_note(struct gw_tunnels *g, const struct conf_tenant *t, unsigned n)
 {
 	char(*more)[TENANT_NAME_MAX] = malloc((n ? n : 1) * sizeof(*more));
@@ -281,7 +276,7 @@ static int names_note(struct gw_tunnels *g, const struct conf_tenant *t, unsigne
 		return RWY_ENOMEM;
 	for (unsigned i = 0; i < n; i++)
 		snprintf(more[i], sizeof(more[i]), "%s", t[i].cfg.name);
-	qsort(more, n, sizeof(*more), by_name);
+	qsort(more, n, sizeof(*more), gw_tunnels_by_name);
 	pthread_rwlock_wrlock(&g->lock);
 	free(g->tenant);
 	g->tenant = more;

@@ -30,7 +30,7 @@ enum gw_side gw_tunnel_side(const struct gw_app *app, unsigned tunnel)
 	return app->tunnels && app->tunnels->of_controller >> tunnel & 1 ? GW_SIDE_CONTROLLER : GW_SIDE_OWN;
 }
 
-static int by_name(const void *a, const void *b)
+int gw_tunnels_by_name(const void *a, const void *b)
 {
 	return strcmp(a, b);
 }
@@ -39,7 +39,7 @@ enum gw_side gw_tenant_side(const struct gw_app *app, const char *name)
 {
 	const struct gw_tunnels *g = app->tunnels;
 
-	if (g && bsearch(name, g->tenant, g->tenants, sizeof(*g->tenant), by_name))
+	if (g && bsearch(name, g->tenant, g->tenants, sizeof(*g->tenant), gw_tunnels_by_name))
 		return GW_SIDE_CONTROLLER;
 	return GW_SIDE_OWN;
 }

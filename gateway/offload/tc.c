@@ -62,7 +62,7 @@ static int reply_read(
 			snprintf(
 			    why, OFFLOAD_WHY, "no answer from the kernel: %s", n ? nl_geterror(n) : "closed");
 			free(buf);
-			return -EIO;
+			return -ETIMEDOUT;
 		}
 		for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; rc > 0 && nlmsg_ok(h, n);
 		     h = nlmsg_next(h, &n)) {
@@ -96,7 +96,7 @@ static int request(
 	rc = nl_send(t->sk, m);
 	if (rc < 0) {
 		snprintf(why, OFFLOAD_WHY, "netlink: %s", nl_geterror(rc));
-		rc = -EIO;
+		rc = -ETIMEDOUT;
 	} else {
 		rc = reply_read(t, nlmsg_hdr(m)->nlmsg_seq, each, arg, why);
 	}
@@ -238,7 +238,7 @@ static int tc_add(
 	rc = request(t, m, on_added, &f, why);
 	if (rc == -ENOSPC || rc == -ENOMEM)
 		return RWY_ENOMEM;
-	if (rc == -EIO) { /* no answer: it may be there */
+	if (rc == -ETIMEDOUT) { /* no answer: it may be there */
 		(void)!tc_del(ctx, r, handle);
 		return RWY_EAGAIN;
 	}
