@@ -22,8 +22,8 @@ static const struct {
 };
 
 /*
- * A first request shows that the hosts have connected anew. RESUME does not; while the host is told
- * that its own requests are lost, the answer is that the connection has failed. True: b is done with.
+ * A first request shows that the hosts have connected anew; RESUME does not. While the host is told
+ * that its own requests are lost, RESUME is answered: the connection has failed. True: b is freed.
  */
 static bool looked_at(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {

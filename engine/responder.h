@@ -353,10 +353,10 @@ bool eng_reuse_ack_in_flight(
 bool eng_reuse_answer_in_flight(
     const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
 /*
- * The caller drops pkt, whose verdict is STALE. If its PSN is from before the connection's start, it
- * belongs to a new connection, unless it is a relay's question. What follows it is then dropped,
- * too, until the host goes back to a PSN: an ACK for that, as if it were a duplicate, would
- * acknowledge pkt as well.
+ * The caller drops pkt, whose verdict is STALE. If its PSN is from before the connection's start,
+ * it belongs to a new connection, unless it is a relay's question. What follows it is then dropped,
+ * too, until the host goes back: an ACK for that, as if it were a duplicate, would acknowledge pkt
+ * as well.
  */
 void eng_reuse_stale(struct eng_responder *rs, const struct roce_pkt *pkt);
 /*

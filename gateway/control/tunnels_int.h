@@ -39,7 +39,7 @@ bool gw_tunnel_same(const struct conf *c, const struct conf_tunnel *a, const str
 RWY_MUST_CHECK int gw_tunnels_number(
     struct gw_app *app, struct conf *c, uint64_t *own, struct conf_error *err);
 
-/* --- tunnels_get.c ------------------------------------------------------------------------------ */
+/* --- tunnels_get.c ---------------------------------------------------------------------------- */
 
 /* Orders tenants' names, for qsort() and bsearch(). */
 int gw_tunnels_by_name(const void *a, const void *b);
