@@ -53,7 +53,7 @@ static unsigned packet(const char *comment)
 	memcpy(block, &type, 4);
 	memcpy(block + 4, &len, 4);
 	memcpy(block + HEAD, option, 4);
-	memcpy(block + HEAD + 4, comment, strlen(comment));
+	memcpy(block + HEAD + 4, comment, option[1]);
 	memcpy(block + len - 4, &len, 4);
 	assert_true(cap_trigger_packet(trigger, block, len, NULL));
 	return written - before;
