@@ -49,7 +49,8 @@ static int put_own(struct conf *c, const struct conf_tunnel *own, unsigned owns,
 	memmove(c->tunnel + owns, c->tunnel, c->tunnels * sizeof(*own));
 	for (unsigned i = 0; i < c->tunnels; i++)
 		c->tunnel[owns + i].shared = true;
-	memcpy(c->tunnel, own, owns * sizeof(*own));
+	for (unsigned i = 0; i < owns; i++)
+		c->tunnel[i] = own[i];
 	c->tunnels += owns;
 	return 0;
 }

@@ -51,6 +51,10 @@ cp {build}/bin/roceway usr/local/bin/
 cp {units}/roceway-prepare usr/local/lib/roceway/
 cp {units}/*.service {build}/units/roceway-proxy.service etc/systemd/system/
 cp -r {etc}/. etc/roceway/
+echo roceway-controller:x:64990: >>etc/group # as the package makes it: its user reads the key, and no other
+echo roceway-controller:x:64990:64990::/:/usr/sbin/nologin >>etc/passwd
+chgrp 64990 etc/roceway/ctl.key
+chmod 640 etc/roceway/ctl.key
 echo units-test >etc/hostname
 : >etc/machine-id
 for i in lan0 wan0; do ip link add $i type veth peer name far-$i; ip link set $i up; ip link set far-$i up; done
@@ -104,7 +108,7 @@ class Machine:
         for words in (("init",), ("issue", "ctl", "controller", "127.0.0.1")):
             subprocess.run((ROOT / "tools/ca/roceway-ca", self.folder / "ca", *words), check=True, capture_output=True)
         for name in "ca.pem", "ctl.pem", "ctl.key":
-            (etc / name).write_bytes((self.folder / "ca" / name).read_bytes())  # for all: the unit's user has no name before it starts
+            (etc / name).write_bytes((self.folder / "ca" / name).read_bytes())
         self.group.mkdir()
         self.log = open(self.folder / "log", "w+")
         script = BOOT.format(top=top, build=BUILD, units=UNITS, etc=etc)
@@ -265,7 +269,7 @@ def test_relay(m):
 
 
 def test_controller(m):
-    """A user without a name, no capability, its store and nothing else to write."""
+    """A user of its own, no capability, its store and nothing else to write."""
     pid = m.start("roceway-controller")
     said = status(pid)
     assert said["CapBnd"] == said["CapEff"] == "0" * 16 and said["Uid"].split()[0] not in ("0", "65534") and said["NoNewPrivs"] == "1" and said["Seccomp"] == "2", said
