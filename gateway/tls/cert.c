@@ -2,10 +2,13 @@
 #include "gateway/tls/cert.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <gnutls/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/crl.h"
 #include "base/key_file.h"
@@ -72,16 +75,21 @@ bool gw_cert_verify(gnutls_session_t s, enum gw_cert_role peer, const char *name
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
-/* GnuTLS says "error while reading file", neither of which file nor why. */
+/* GnuTLS says "error while reading file", neither of which file nor why; and nobody waits for the
+ * writer of a FIFO. */
 static bool file_there(const char *path, char *why, size_t size)
 {
-	FILE *f = fopen(path, "re");
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool there = fd >= 0 && fstat(fd, &st) == 0;
 
-	if (!f)
+	if (!there)
 		snprintf(why, size, "%.160s: %s", path, strerror(errno));
-	else
-		fclose(f);
-	return f;
+	else if (!S_ISREG(st.st_mode))
+		snprintf(why, size, "%.160s: expected a file", path);
+	if (fd >= 0)
+		close(fd);
+	return there && S_ISREG(st.st_mode);
 }
 
 static bool files_there(const struct gw_cert_files *f, char *why, size_t size)

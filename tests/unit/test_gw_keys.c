@@ -403,6 +403,9 @@ static void test_bad_files(void **state)
 	assert_non_null(strstr(why, "lone.pem: No such file"));
 	assert_int_equal(read_cert(&c, "a", "lone", NULL, why), RWY_EINVAL);
 	assert_non_null(strstr(why, "lone.pem: No such file"));
+	assert_int_equal(mkfifo(path(0, "fifo", "crl"), 0600), 0); /* nobody waits for a writer */
+	assert_int_equal(read_cert(&c, "a", "ca", "fifo", why), RWY_EINVAL);
+	assert_non_null(strstr(why, "fifo.crl: expected a file"));
 	for (unsigned mode = 0; mode < 0700; mode += 4) {
 		int want = (mode & 037) ? RWY_EINVAL : 0;
 
