@@ -234,7 +234,7 @@ struct eng_responder {
 	 */
 	rwy_time asked_at;
 	/* Line 4. Packets are dropped until then (reuse.c); 0: none are; RWY_NEVER: until the host
-	 * goes back, the last one dropped had dropped_psn. */
+	 * goes back (dropped_psn). */
 	rwy_time suppress_until;
 	rwy_time acked_at; /* the latest ACK or NAK that told the host of progress */
 	struct eng_leaving leaving;
@@ -262,7 +262,7 @@ struct eng_responder {
 	roce_psn gap_low;            /* lowest PSN after nak_psn that the host sent since */
 	roce_psn settle_psn;         /* settling: its host had ACKs up to here at the begin */
 	roce_psn taken_epsn;         /* taken over: the PSN expected then */
-	roce_psn dropped_psn;        /* suppress_until */
+	roce_psn dropped_psn;        /* suppress_until is RWY_NEVER: of the last packet dropped */
 	/*
 	 * Taken over by a standby: epoch of the far gateway then, which says again what it said to
 	 * the gateway before; 0: not taken over.

@@ -208,8 +208,8 @@ int eng_journal_init(struct eng *e);
 /* Notes up to where the host has ACKs, before one leaves. Nothing without a free entry. */
 void eng_journal_note(struct eng_responder *rs);
 /*
- * Of a connection that is over: whether the host is to be told that requests are lost for which it
- * has ACKs. The next process tells it if this one does not live long enough.
+ * Notes for a connection that is over whether its host is to be told that requests are lost for
+ * which it has ACKs. The next process tells it if this one does not live long enough.
  */
 void eng_journal_lost(struct eng_responder *rs, bool lost);
 /* Releases the entry of rs, if it has one. */

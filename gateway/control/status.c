@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What systemd shows of the gateway: see status.h. */
 #include "gateway/control/status.h"
 
 #include <stdio.h>

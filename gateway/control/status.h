@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What systemd shows of the gateway: STATUS= of sd_notify(3). Drains say more (drain.c). */
+/* The gateway's STATUS= for systemd (sd_notify(3)). Drains say more (drain.c). */
 #ifndef GATEWAY_CONTROL_STATUS_H
 #define GATEWAY_CONTROL_STATUS_H
 

@@ -85,7 +85,7 @@ static void facts_gather(struct gw_app *app, unsigned tunnel, struct watch_facts
 	f->strangers = c.drop_wan_stranger;
 }
 
-/* What a count has grown by. Smaller: another tunnel of its name and number took its place. */
+/* By how much a count has grown; 0: another tunnel of its name and number took its place. */
 static uint64_t since(uint64_t *was, uint64_t is)
 {
 	const uint64_t more = is >= *was ? is - *was : 0;

@@ -38,7 +38,7 @@ static void keys_unlock(struct gw_keys *k)
 }
 
 /* --- certificates ----------------------------------------------------------------------------- */
-/* Of a file written in place twice within one tick of the clock the time is the same. */
+/* The time is not enough: a file may be written in place twice within one tick of the clock. */
 static struct keys_stamp stamp_of(const char *path)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operator reads of keys and of the revocation list; how long to wait after a failure. */
+/* Sentences about keys and the revocation list for operators; the wait after a failure. */
 #include <stdio.h>
 
 #include "base/crl.h"

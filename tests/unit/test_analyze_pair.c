@@ -82,7 +82,7 @@ static const struct an_flow *flow(uint32_t qpn)
 	return NULL;
 }
 
-/* Of the peer of this flow; 0: it has none. */
+/* The QPN of the peer of this flow; 0: it has none. */
 static uint32_t peer(uint32_t qpn)
 {
 	return flow(qpn)->peer ? flow(qpn)->peer->key.dqpn : 0;

@@ -317,7 +317,7 @@ static void test_each_packet_twice(void **state)
 	an_free(l.an);
 }
 
-/* What hosts send twice at once is no copy: behind an RNR NAK, and ACKs of repeats. */
+/* Packets that hosts themselves send twice at once are no copies: behind an RNR NAK, and ACKs of repeats. */
 static void test_quick_repeats(void **state)
 {
 	struct line l = line_new();

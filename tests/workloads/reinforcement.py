@@ -31,3 +31,6 @@ def rows(build, scale, row):
     limit = HOSTS * HOSTS * RESHARD * 8 / (WAN * _sim.TUNNEL) + RTT / 2
     yield from _sim.arms("RL, each to each", "s", limit, lambda w: last(HOSTS**2, f"flows={HOSTS**2} place=all fsize={RESHARD // near} {w}"), row, goal=1.2 * limit, auto=False,
                          more=f"256 queue pairs, 64 MiB each; 1/{near} of all bytes and rates")
+    # Hosts behind gateways have a timer of 2 ms, and repeat while the queues of their own network are longer.
+    yield row("RL, each to each, auto, timers of 1 s", last(HOSTS**2, f"flows={HOSTS**2} place=all fsize={RESHARD // near} cc=auto rto=1s"), "s", reference=limit,
+              reference_name="limit", conditions=f"as native's; 1/{near} of all bytes and rates")

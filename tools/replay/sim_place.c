@@ -56,8 +56,17 @@ static bool has_same_qp(const struct rp_sim *sim, uint32_t conn)
 	return false;
 }
 
+static bool has_tenants(const struct rp_sim *sim)
+{
+	for (uint32_t i = 1; i < sim->s->conns; i++)
+		if (sim->s->conn[i].vni != sim->s->conn[0].vni)
+			return true;
+	return false;
+}
+
 int rp_sim_place(struct rp_sim *sim)
 {
+	const bool tenants = has_tenants(sim);
 	uint32_t crossing = 0;
 
 	for (unsigned i = 0; i < 2; i++)
@@ -69,7 +78,7 @@ int rp_sim_place(struct rp_sim *sim)
 		int rc = 0;
 
 		k->conn = &sim->s->conn[i];
-		k->same_qp = has_same_qp(sim, i);
+		k->same_qp = tenants && has_same_qp(sim, i);
 		if (k->same_qp) {
 			sim->same_qps++;
 			continue;
