@@ -18,6 +18,9 @@
 /* Repairs wait to be sent for two round trips and this long. */
 #define PENDING_MORE (100 * RWY_MS)
 
+/* Datagrams of the largest group. */
+#define LARGEST_GROUP (WAN_FEC_K_MAX * WAN_FEC_DEPTH_MAX)
+
 /* --- a group ---------------------------------------------------------------------------------- */
 static void parity_free(struct wan_fec_path *p)
 {
@@ -195,6 +198,23 @@ static bool known_vain(const struct wan_fec_path *p, uint64_t total, uint64_t wa
 	return total <= v->total && waiting <= v->waiting && bytes >= v->bytes;
 }
 
+/*
+ * Short cut while credit is short: no plan costs less than one repair, and less than one for each
+ * WAN_FEC_K_MAX datagrams. The largest possible group earns most.
+ */
+static bool affordable(const struct wan_fec_path *p, uint64_t left, uint32_t bytes, bool small)
+{
+	double share = p->share[small], credit = p->fec->credit, group = (double)LARGEST_GROUP * bytes;
+	double more = share > 1.0 / WAN_FEC_K_MAX ? share - 1.0 / WAN_FEC_K_MAX : 0;
+
+	if (group > WAN_FEC_WINDOW)
+		group = WAN_FEC_WINDOW;
+	if (group > (double)left)
+		group = (double)left;
+	group += bytes;
+	return share * group + credit >= bytes && more * group + credit >= 0;
+}
+
 /* The part of a flow that goes by this path. */
 static struct wan_fec_flow own_part(const struct wan_fec_flow *f)
 {
@@ -242,10 +262,7 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 		mine = left;
 	if (wan_fec_needless(p, total, bytes) || (streams && known_vain(p, total, n, bytes)))
 		return false;
-	/* Short cut while credit is short: no plan costs less than one repair of this size. */
-	if (p->share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + x->credit +
-	        bytes * p->share[small] <
-	    bytes)
+	if (!affordable(p, left, bytes, small))
 		return false;
 	const struct wan_fec_message y = {.total = total / bytes,
 	    .own = mine / bytes,
