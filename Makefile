@@ -462,6 +462,9 @@ BENCHES := distance paths reads fastpath scale proxy wan tenants modes carriers 
 bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json; bench-NAME: one of tests/bench (docs/performance.md)
 $(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwysim $(BUILD)/tests/rc_veth $(BUILD)/tests/unit/test_plan_grid
 	@tests/bench/run-$* $(BUILD)
+.PHONY: profile-fastpath
+profile-fastpath: $(BUILD)/tests/bench/bench_fastpath ## cycles of a packet by stages of its path, with perf: ARGS='--qps 256'
+	@tests/bench/run-fastpath $(BUILD) --profile $(ARGS)
 
 .PHONY: check check-ci check-long
 check: ## what a change must pass first, in minutes; FULL=1: also what has passed with the same inputs
