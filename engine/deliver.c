@@ -19,13 +19,6 @@ static uint32_t psn_count(const struct eng_requester *rq, const struct roce_pkt 
 	return rq->reqr.pmtu ? roce_read_packets(roce_reth_len(pkt), rq->reqr.pmtu) : 0;
 }
 
-static bool shows_pmtu(const struct roce_pkt *pkt)
-{
-	return (pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&
-	       pkt->payload_len >= 256 && pkt->payload_len <= 4096 &&
-	       !(pkt->payload_len & (pkt->payload_len - 1));
-}
-
 /* The first request of an opened flow: continues the queue, or asks the host which PSN it
  * expects. */
 static void continue_or_probe(
@@ -165,8 +158,6 @@ void eng_requester_take_message(struct eng_requester *rq, struct rwy_buf *b, rwy
 		refuse_malformed(rq, b, now);
 		return;
 	}
-	if (!rq->reqr.pmtu && shows_pmtu(&pkt))
-		rq->reqr.pmtu = pkt.payload_len;
 	queue_request(rq, &pkt, b, now);
 }
 

@@ -140,7 +140,7 @@ enum roce_reqr_push roce_reqr_push(struct roce_reqr *r, struct rwy_buf *b)
 		return ROCE_REQR_OLD;
 	if (!r->pmtu && (info->pos == ROCE_POS_FIRST || info->pos == ROCE_POS_MIDDLE))
 		roce_reqr_learn_pmtu(r, payload_len(b));
-	if (last && !last->psn_cnt) {
+	if (!r->pmtu && last && !last->psn_cnt) {
 		uint32_t cnt = (b->psn - last->psn) & ROCE_PSN_MASK;
 
 		if (!count_fits(last, cnt))
