@@ -309,6 +309,15 @@ RWY_PREFETCHER void prefetch_connection(const struct lan_in *in)
 	}
 }
 
+/* Prefetches the request that a host's ACK releases first. */
+RWY_PREFETCHER void prefetch_released(const struct lan_in *in)
+{
+	const struct eng_responder *rs = (const struct eng_responder *)in->side;
+
+	if (rs && !rs->side.is_requester && !roce_op_is_request(in->pkt.info) && rs->requester)
+		rwy_buf_fetch(rs->requester->reqr.q.head);
+}
+
 struct watcher {
 	void (*seen)(void *ctx, unsigned i);
 	void *ctx;
@@ -343,6 +352,8 @@ INLINED void group_handle(struct eng *e, struct rwy_buf **bufs, const uint16_t *
 	for (unsigned i = 0; i < n; i++) {
 		if (i + AHEAD < n)
 			prefetch_connection(&in[i + AHEAD]);
+		if (i + 1 < n)
+			prefetch_released(&in[i + 1]);
 		if (i + 1 < n)
 			rwy_prefetch(bufs[i + 1]->data + 2 * RWY_CACHE_LINE,
 			    bufs[i + 1]->len > 6 * RWY_CACHE_LINE ? 4 : 0);

@@ -31,6 +31,18 @@ RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_
 }
 
 /*
+ * Prefetches what is freed first when a flow's buffers are reported delivered. With few flows the
+ * flow itself is in a near cache.
+ */
+RWY_PREFETCHER void wan_fetch_delivered(const struct wan_tunnel *t, uint32_t flow)
+{
+	const struct wan_txflow *f = wan_tx_find(t, flow);
+
+	if (f)
+		rwy_buf_fetch(f->ring[f->base & f->mask]);
+}
+
+/*
  * Distances, in acknowledged datagrams, at which each step towards the buffer is prefetched: long
  * enough before the next step, which reads it. With few flows the flow and its user are in a near
  * cache.
@@ -40,6 +52,8 @@ RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_
 #define WAN_AHEAD_FLOW       8
 #define WAN_AHEAD_USER       6
 #define WAN_AHEAD_BUFFER     4
+/* The same, in flows that DELIVERED names. */
+#define WAN_AHEAD_DELIVERED 3
 
 /* With many flows: prefetches the flow of a datagram; later what leads on from it. */
 RWY_PREFETCHER void wan_fetch_sent(const struct wan_tunnel *t, const struct wan_sent *e)

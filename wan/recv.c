@@ -45,9 +45,13 @@ static bool frame_delivered(struct in *i, rwy_time now)
 
 	if ((size_t)(i->end - i->at) < (size_t)n * WAN_DELIVERED_ENTRY)
 		return false;
-	for (; n; n--, i->at += WAN_DELIVERED_ENTRY)
+	for (; n; n--, i->at += WAN_DELIVERED_ENTRY) {
+		if (n > WAN_AHEAD_DELIVERED)
+			wan_fetch_delivered(
+			    i->t, rwy_get32(i->at + (size_t)WAN_AHEAD_DELIVERED * WAN_DELIVERED_ENTRY));
 		if (!wan_tx_on_delivered(i->t, rwy_get32(i->at), rwy_get32(i->at + 4), now))
 			return false;
+	}
 	return true;
 }
 
