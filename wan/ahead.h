@@ -23,10 +23,11 @@ RWY_PREFETCHER void wan_fetch_custody(const struct wan_tunnel *t, uint32_t flow,
 		__builtin_prefetch(f->ring[seq & f->mask]);
 }
 
-/* Prefetches the buffer that a datagram carried, if it is in custody. */
+/* Prefetches the buffer of which a datagram carried a fragment, if it is in custody. Of whole
+ * buffers that are acknowledged in order nothing is read. */
 RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
 {
-	if (e->flags & WAN_S_DATA)
+	if ((e->flags & (WAN_S_DATA | WAN_S_WHOLE)) == WAN_S_DATA)
 		wan_fetch_custody(p->t, e->flow, e->seq);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bundle's packets are acknowledged or lost each as if it had been alone. */
-#include "wan/ahead.h"
 #include "wan/tunnel.h"
 
 /* Packet i of those behind the first, as if it had been alone. */
@@ -15,18 +14,8 @@ static struct wan_sent alone(const struct wan_path *p, const struct wan_sent *e,
 	return s;
 }
 
-/* Fetches the packets, which are in custody. */
-static void fetch(const struct wan_path *p, const struct wan_sent *e)
-{
-	const struct wan_bundled *x = &p->bundled[e - p->sent];
-
-	for (unsigned i = 0; i < e->bundled; i++)
-		wan_fetch_custody(p->t, x->v[i].flow, x->v[i].seq);
-}
-
 void wan_bundle_on_acked(struct wan_path *p, const struct wan_sent *e, rwy_time now)
 {
-	fetch(p, e);
 	for (unsigned i = 0; i < e->bundled; i++) {
 		const struct wan_sent s = alone(p, e, i);
 

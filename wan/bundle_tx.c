@@ -77,7 +77,7 @@ void wan_bundle_add(
 void wan_bundle_put(const struct wan_bundle *u, struct wan_out *o, struct wan_tunnel *t, rwy_time now)
 {
 	wan_sched_tell(u->class, o->tx);
-	o->s.flags |= WAN_S_DATA;
+	o->s.flags |= WAN_S_DATA | WAN_S_WHOLE;
 	o->s.flow = u->first.flow;
 	o->s.seq = u->first.seq;
 	o->s.bundled = (uint8_t)(u->first.run - 1);

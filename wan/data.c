@@ -48,7 +48,10 @@ void wan_data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_
 	struct wan_f_data d = {
 	    .flow = f->id, .seq = (uint32_t)seq, .kind = b->kind, .pcp = wan_pcp_for(f->t, b)};
 
-	if (WAN_W2_FRAGS(b->w2) > 1) {
+	o->s.flags |= WAN_S_DATA;
+	if (WAN_W2_FRAGS(b->w2) <= 1) {
+		o->s.flags |= WAN_S_WHOLE;
+	} else {
 		d.frag = true;
 		d.total = (uint16_t)b->len;
 		d.fsize = (uint16_t)WAN_W2_FSIZE(b->w2);
@@ -67,7 +70,6 @@ void wan_data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_
 		d.info_len = f->info_len;
 	}
 	wan_sched_tell(f->class, o->tx);
-	o->s.flags |= WAN_S_DATA;
 	o->s.flow = f->id;
 	o->s.seq = (uint32_t)seq;
 	o->s.frag = (uint8_t)frag;
@@ -86,7 +88,7 @@ void wan_data_put_run(
 	    .seq = (uint32_t)seq};
 
 	wan_sched_tell(f->class, o->tx);
-	o->s.flags |= WAN_S_DATA;
+	o->s.flags |= WAN_S_DATA | WAN_S_WHOLE;
 	o->s.flow = f->id;
 	o->s.seq = (uint32_t)seq;
 	o->s.more = (uint8_t)(r->n - 1);
@@ -116,9 +118,9 @@ static struct wan_txflow *wanted(struct wan_tunnel *t, const struct wan_tx_item 
 		seq = f->base;
 	if ((int64_t)(end - sent) > 0)
 		end = sent;
-	while ((int64_t)(end - seq) > 0 && f->ring[seq & f->mask]->w0 & (1u << i->frag))
+	while ((int64_t)(end - seq) > 0 && wan_tx_has_acked(f, seq, i->frag))
 		seq++;
-	while ((int64_t)(end - seq) > 0 && f->ring[(end - 1) & f->mask]->w0 & (1u << i->frag))
+	while ((int64_t)(end - seq) > 0 && wan_tx_has_acked(f, end - 1, i->frag))
 		end--;
 	if ((int64_t)(end - seq) <= 0)
 		return NULL;

@@ -116,8 +116,11 @@ static_assert(offsetof(struct wan_txflow, open_acked) == RWY_CACHE_LINE &&
                   offsetof(struct wan_txflow, run) == 2 * RWY_CACHE_LINE &&
                   sizeof(struct wan_txflow) == WAN_TX_LINES * RWY_CACHE_LINE,
     "a packet touches nearly all of it");
-/* A buffer in custody uses three words of rwy_buf. w0: bitmap of acknowledged fragments; w1: bitmap
- * of fragments of which one of two copies was lost; w2: the fields below. */
+/*
+ * A buffer in custody uses three words of rwy_buf. w0: bitmap of acknowledged fragments, not kept
+ * for buffers before wan_txflow.acked, which are acknowledged whole; w1: bitmap of fragments of
+ * which one of two copies was lost; w2: the fields below.
+ */
 #define WAN_W2(fsize, n) ((uint64_t)(fsize) | (uint64_t)(n) << 16)
 /* payload bytes of each fragment except the last */
 #define WAN_W2_FSIZE(w2) ((uint32_t)((w2)&0xffff))

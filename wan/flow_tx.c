@@ -233,6 +233,12 @@ static bool all_fragments(const struct rwy_buf *b)
 	return n && b->w0 == (n == 32 ? UINT32_MAX : (1u << n) - 1);
 }
 
+static void mark_acked(struct wan_txflow *f, uint64_t seq, uint64_t end, uint8_t frag)
+{
+	for (; seq < end; seq++)
+		f->ring[seq & f->mask]->w0 |= 1u << frag;
+}
+
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now)
 {
 	struct wan_txflow *f = wan_tx_find(t, s->flow);
@@ -244,18 +250,21 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 
 	if (!wan_tx_in_custody(f, s, &seq, &end))
 		return;
-	f->ring[seq & f->mask]->w0 |= 1u << s->frag;
-	for (uint64_t at = seq + 1; at < end; at++)
-		f->ring[at & f->mask]->w0 |= 1;
 	if (end > f->acked_end)
 		f->acked_end = end;
-	if (seq <= f->acked && f->acked < end && all_fragments(f->ring[f->acked & f->mask])) {
-		do
-			f->acked++;
-		while (f->acked < f->acked_end && all_fragments(f->ring[f->acked & f->mask]));
-		if (!muted(f) && t->cfg.ops->tx_acked)
-			t->cfg.ops->tx_acked(t->cfg.ctx, f->user, f->ring[(f->acked - 1) & f->mask], now);
+	uint64_t before = f->acked;
+
+	if (seq > before || !(s->flags & WAN_S_WHOLE)) {
+		mark_acked(f, seq, end, s->frag);
+		if (seq > before || end <= before)
+			return;
+	} else if (end > before) {
+		f->acked = end; /* in order: the buffers are not even read */
 	}
+	while (f->acked < f->acked_end && all_fragments(f->ring[f->acked & f->mask]))
+		f->acked++;
+	if (f->acked > before && !muted(f) && t->cfg.ops->tx_acked)
+		t->cfg.ops->tx_acked(t->cfg.ctx, f->user, f->ring[(f->acked - 1) & f->mask], now);
 }
 
 static void deliver_first(struct wan_txflow *f, rwy_time now)

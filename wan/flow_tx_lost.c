@@ -2,11 +2,12 @@
 /* Finds the data of a lost datagram that must be sent again. */
 #include "wan/tunnel.h"
 
-/* A fragment of b was lost with a datagram: it must be sent again, unless a second copy is in
- * flight. */
-static bool misses(const struct rwy_buf *b, uint32_t bit, bool copied)
+/* The fragment s->frag of a buffer was lost with a datagram: it must be sent again, unless a second
+ * copy is in flight. */
+static bool misses(const struct wan_txflow *f, const struct wan_sent *s, uint64_t seq)
 {
-	return !(b->w0 & bit) && (!copied || b->w1 & bit);
+	return !wan_tx_has_acked(f, seq, s->frag) &&
+	       (!(s->flags & WAN_S_COPIED) || f->ring[seq & f->mask]->w1 & 1u << s->frag);
 }
 
 /* Queues what was lost. False: no memory. */
@@ -25,14 +26,13 @@ bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 {
 	struct wan_txflow *f = wan_tx_find(t, s->flow);
 	uint32_t bit = 1u << s->frag;
-	bool copied = s->flags & WAN_S_COPIED;
 	uint64_t seq, end, first, last;
 
 	if (!f || !wan_tx_in_custody(f, s, &seq, &end))
 		return true;
-	for (first = seq; first < end && !misses(f->ring[first & f->mask], bit, copied);)
+	for (first = seq; first < end && !misses(f, s, first);)
 		first++;
-	for (last = end; last > first && !misses(f->ring[(last - 1) & f->mask], bit, copied);)
+	for (last = end; last > first && !misses(f, s, last - 1);)
 		last--;
 	if (first < last && !push(f, &(struct wan_tx_item){.flow = s->flow,
 	                                 .seq = (uint32_t)first,
@@ -44,9 +44,9 @@ bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 	for (; seq < end; seq++) {
 		struct rwy_buf *b = f->ring[seq & f->mask];
 
-		if (misses(b, bit, copied))
+		if (misses(f, s, seq))
 			b->w1 &= ~bit;
-		else if (!(b->w0 & bit))
+		else if (!wan_tx_has_acked(f, seq, s->frag))
 			b->w1 |= bit;
 	}
 	return true;

@@ -35,6 +35,7 @@ enum wan_sent_state {
 #define WAN_S_REBUILT 32u  /* it never arrived: the peer rebuilt it */
 #define WAN_S_ECT     64u  /* sent with ECT(0) */
 #define WAN_S_MOVED   128u /* its path fell silent, and its data went elsewhere */
+#define WAN_S_WHOLE   256u /* the buffers that it carries are whole: no fragment */
 struct wan_sent {
 	rwy_time sent, delivered_at, first_sent;
 	uint64_t delivered;
@@ -42,7 +43,8 @@ struct wan_sent {
 	uint32_t log;   /* control frames: entries [log, log + log_n) of the tunnel's log */
 	uint32_t group; /* FEC group; 0: none */
 	uint16_t bytes; /* bytes on the wire */
-	uint8_t log_n, state, flags, frag;
+	uint16_t flags;
+	uint8_t log_n, state, frag;
 	uint8_t more;    /* buffers of a run behind the first, seq */
 	uint8_t losses;  /* how often what it carries was declared lost before, up to 255 */
 	uint8_t bundled; /* packets of a bundle behind the first: struct wan_bundled */

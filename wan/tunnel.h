@@ -249,6 +249,12 @@ static inline struct wan_rxflow *wan_rx_find(const struct wan_tunnel *t, uint32_
 	return f && f->id == id ? f : NULL;
 }
 
+/* Fragment `frag` of the buffer `seq`, which is in custody, is acknowledged. */
+static inline bool wan_tx_has_acked(const struct wan_txflow *f, uint64_t seq, uint8_t frag)
+{
+	return seq < f->acked || f->ring[seq & f->mask]->w0 & 1u << frag;
+}
+
 /* Credit that the buffer takes at the peer: its length, at least the peer's rx_cost. */
 static inline uint64_t wan_tx_credit(const struct wan_tunnel *t, const struct rwy_buf *b)
 {

@@ -356,7 +356,7 @@ static void test_credit(void **state)
 static struct wan_sent entry(unsigned first, unsigned n)
 {
 	return (struct wan_sent){
-	    .flags = WAN_S_DATA, .flow = flow->id, .seq = first, .more = (uint8_t)(n - 1)};
+	    .flags = WAN_S_DATA | WAN_S_WHOLE, .flow = flow->id, .seq = first, .more = (uint8_t)(n - 1)};
 }
 
 static void test_lost(void **state)
@@ -533,7 +533,8 @@ static void test_wrap(void **state)
 	}
 	emit(0);
 	assert_true(sents == 1 && packets(&sent[0], &seq) == 5 && seq == (uint32_t)far);
-	struct wan_sent s = {.flags = WAN_S_DATA, .flow = flow->id, .seq = (uint32_t)far, .more = 4};
+	struct wan_sent s = {
+	    .flags = WAN_S_DATA | WAN_S_WHOLE, .flow = flow->id, .seq = (uint32_t)far, .more = 4};
 
 	last_acked = 0;
 	wan_tx_on_acked(end[0], &s, now);
