@@ -70,20 +70,22 @@ bool wan_loss_room(struct wan_path *p, rwy_time now)
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
-void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now)
+void wan_loss_on_sent(struct wan_path *p, const struct wan_sent *s, bool eliciting, rwy_time now)
 {
 	struct wan_sent *e = slot(p, p->next_pn);
 
 	/* Data does not come without a place; for the rest the oldest datagram is forgotten. */
 	(void)wan_loss_room(p, now);
-	s->sent = now;
-	s->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
+	/* Copied before more is written: a wide read waits for narrow writes of the same line. */
+	*e = *s;
+	e->sent = now;
+	e->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
 	if (p->t->paths > 1 && (eliciting || s->flags & WAN_S_PROBE))
 		wan_path_on_asked(p, now);
 	if (wan_path_is_stream(p))
 		wan_stream_on_sent(p, s->bytes, eliciting, now);
 	else if (eliciting)
-		wan_rate_on_sent(p, s, now);
+		wan_rate_on_sent(p, e, now);
 	if (eliciting) {
 		p->inflight += s->bytes;
 		p->inflight_n++;
@@ -91,7 +93,6 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 	}
 	if (eliciting && !wan_path_is_stream(p))
 		p->t->cfg.cc->on_sent(p->cc, s->bytes, p->inflight, now);
-	*e = *s;
 	if (p->tail == p->next_pn && !eliciting)
 		p->tail++;
 	p->next_pn++;

@@ -317,7 +317,7 @@ bool wan_pto_excused(struct wan_path *p, rwy_time now);
  */
 bool wan_loss_room(struct wan_path *p, rwy_time now);
 /* Assigns the next packet number. The map has a place. */
-void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now);
+void wan_loss_on_sent(struct wan_path *p, const struct wan_sent *s, bool eliciting, rwy_time now);
 /* An ACK frame: acknowledges, detects losses, and asks congestion control. */
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now);
 /* Loss timer and PTO, when wan_loss_next() is due. */

@@ -90,6 +90,8 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	bool sealed;
 
 	tx->hdr_len = (uint16_t)(o->at - tx->hdr);
+	tx->ect = mark(o);
+	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
 	o->fec = o->fec && wan_fec_takes(&o->p->fec, tx->hdr_len + tx->len, now);
 	if (o->fec)
 		h.flags = WAN_PKT_FEC;
@@ -108,8 +110,6 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	t->c.tx_bytes += wan_tx_size(tx);
 	o->p->sent_n++;
 	o->p->sent_bytes += wan_tx_size(tx);
-	tx->ect = mark(o);
-	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
 	if (o->p->use == WAN_USE_GRANTED)
 		wan_paths_part(o->p, o->s.bytes);
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
