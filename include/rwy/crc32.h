@@ -49,46 +49,60 @@ RWY_PCLMUL static inline __m128i rwy_clmul(uint32_t a, uint32_t b)
 	return _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0);
 }
 
-/* Returns a reduced sum of products (Barrett; the constants are the polynomial and x^64 /
- * polynomial). */
-RWY_PCLMUL static inline uint32_t rwy_crc32_reduce(__m128i r)
+/* Returns a polynomial of 64 bits, bit 63 is x^0, modulo the CRC's (Barrett; the constants are the
+ * CRC's polynomial and x^64 / polynomial). */
+RWY_PCLMUL static inline uint32_t rwy_crc32_mod(__m128i r)
 {
 	const __m128i k = _mm_set_epi64x(0x1db710641, 0x1f7011641);
 	const __m128i low32 = _mm_cvtsi64_si128(0xffffffff);
 	__m128i t;
 
-	r = _mm_slli_epi64(r, 1);
 	t = _mm_clmulepi64_si128(_mm_and_si128(r, low32), k, 0x00);
 	t = _mm_clmulepi64_si128(_mm_and_si128(t, low32), k, 0x10);
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(r, t), 1);
 }
 
+/* The same for a sum of rwy_clmul()'s products. */
+RWY_PCLMUL static inline uint32_t rwy_crc32_reduce(__m128i sum)
+{
+	return rwy_crc32_mod(_mm_slli_epi64(sum, 1));
+}
+
+/* Carry-less product with x^(8 d), aligned: 96 bits, bit 95 is x^0. */
+RWY_PCLMUL static inline __m128i rwy_crc32_mul_x8(uint64_t a, uint32_t d)
+{
+	return _mm_clmulepi64_si128(
+	    _mm_cvtsi64_si128((long long)a), _mm_cvtsi64_si128((long long)rwy_x8_lo[d] << 1), 0);
+}
+
 /*
- * Each word by itself: none waits for the one before, as in a pass over the bytes. The CRC of a
- * word is its value times x^32, so one whose first byte is d bytes before the end counts as word *
- * x^(8 d).
+ * Eight bytes at a time, each by itself: none waits for the ones before, as in a pass over the
+ * bytes. The CRC of eight bytes is their value times x^32, so if the first is d bytes before the
+ * end they count as value * x^(8 (d - 4)). n is 8 or more.
  */
 RWY_PCLMUL static inline uint32_t rwy_crc32_words(uint32_t crc, const uint8_t *p, uint32_t n)
 {
-	__m128i sum = rwy_clmul(~crc, rwy_x8_lo[n]);
-	uint32_t w;
+	__m128i sum, high;
+	uint64_t w;
 
-	for (; n >= 4; n -= 4, p += 4) {
-		memcpy(&w, p, 4);
-		sum = _mm_xor_si128(sum, rwy_clmul(w, rwy_x8_lo[n]));
+	memcpy(&w, p, 8);
+	sum = rwy_crc32_mul_x8(w ^ (uint32_t)~crc, n - 4);
+	for (p += 8, n -= 8; n >= 8; n -= 8, p += 8) {
+		memcpy(&w, p, 8);
+		sum = _mm_xor_si128(sum, rwy_crc32_mul_x8(w, n - 4));
 	}
-	w = 0;
-	if (n) { /* behind zeros, which count for nothing: 4 bytes before the end */
-		memcpy((uint8_t *)&w + 4 - n, p, n);
-		sum = _mm_xor_si128(sum, rwy_clmul(w, rwy_x8_lo[4]));
+	if (n) { /* the last eight; those that were counted become zeros, which count for nothing */
+		memcpy(&w, p + n - 8, 8);
+		sum = _mm_xor_si128(sum, rwy_crc32_mul_x8(w & ~(uint64_t)0 << (64 - 8 * n), 4));
 	}
-	return ~rwy_crc32_reduce(sum);
+	high = rwy_crc32_mul_x8((uint32_t)_mm_cvtsi128_si32(sum), 8);
+	return ~rwy_crc32_mod(_mm_xor_si128(_mm_srli_si128(sum, 4), high));
 }
 
 /* The CRC of what has this CRC, continued over n bytes; RWY_CRC32_SHORT and more take longer. */
 static inline uint32_t rwy_crc32_short(uint32_t crc, const uint8_t *p, size_t n)
 {
-	if (n < RWY_CRC32_SHORT && rwy_has_pclmul())
+	if (n >= 8 && n < RWY_CRC32_SHORT && rwy_has_pclmul())
 		return rwy_crc32_words(crc, p, (uint32_t)n);
 	return crc32_gzip_refl(crc, p, n);
 }
