@@ -24,7 +24,7 @@ from fastpath import eal, idle_cpu, memory_args
 
 RATE = 6000  # samples a second
 STACK = 8192  # bytes of each sample
-LEAD = 0.3  # seconds at the begin that are left out: caches, the branch predictor, memory that is used first
+LEAD = 0.3  # seconds at the beginning that are left out: caches, the branch predictor, memory that is used first
 FIELDS = "event,time,period,ip,sym,dso"
 PERF_MISSING = "perf is missing: apt-get install linux-perf (tools/setup/install --profile)"
 PERF_REFUSED = "perf may not watch this program: run as root, or sysctl kernel.perf_event_paranoid=1"
