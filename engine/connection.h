@@ -371,7 +371,8 @@ struct eng_requester {
 	uint16_t open_pmtu; /* path MTU that was named then; 0: not known */
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
-	bool owes_pair;      /* the same, and there was no memory to pair the sides */
+	/* The same, and the sides are not paired: another worker has one, or memory was short. */
+	bool owes_pair;
 	roce_psn promised;   /* state LOCATING: the remote host has ACKs up to here */
 	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	/*

@@ -100,11 +100,17 @@ static void take_stays(struct eng *e, const struct eng_note *n, rwy_time now)
 {
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &n->key, true);
 
-	if (rq && rq->requests && !eng_requester_answered(rq) && !rq->near_named)
+	if (!rq || !rq->requests || eng_requester_answered(rq))
+		return;
+	if (!rq->near_named)
 		eng_requester_redirect(rq, rq->requests,
 		    &(struct eng_moved){
 		        .incarnation = rq->incarnation, .qpn = n->qpn, .psn = ENG_NO_PSN, .worker = n->from},
 		    now);
+	/* Its host may have ACKs, and so it cannot begin there; nobody can ask what is lost. */
+	else if (rq->owes_pair && eng_requester_locating(rq))
+		eng_requester_fail(
+		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
 }
 
 static void take_left(struct eng *e, const struct eng_note *n, rwy_time now)

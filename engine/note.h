@@ -25,7 +25,7 @@ enum eng_note_type {
 	/*
 	 * Worker `from` has the requester side of `key`, which the QP of its host answers that has
 	 * your responder side to QP `qpn`. If its host has no ACK it goes there; else STAYS comes
-	 * back, and the requester side goes.
+	 * back, and the requester side goes, or fails if its near host may have ACKs, too.
 	 */
 	ENG_NOTE_LEAVE,
 	ENG_NOTE_STAYS,

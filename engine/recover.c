@@ -64,8 +64,9 @@ static void ask_now(struct eng_requester *rq, rwy_time now)
 
 void eng_requester_ask_owed(struct eng_requester *rq, rwy_time now)
 {
-	if (rq->owes_pair && rq->remote_qpn && !rq->responder) {
-		rq->owes_pair = !eng_requester_named(rq, rq->remote_qpn, now);
+	if (rq->owes_pair && rq->remote_qpn) {
+		/* Another worker's note may have paired it, or must be asked for again. */
+		rq->owes_pair = !rq->responder && !eng_requester_named(rq, rq->remote_qpn, now);
 		rq->peer_named = rq->responder;
 	}
 	if (!rq->owes_pair)

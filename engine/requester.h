@@ -46,7 +46,7 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 /*
  * The near gateway named its host's QPN, from CM or after a restart here: pairs rq with the
  * responder side of that QPN, made if there is none. Another worker that has it is asked for it.
- * False: there is no memory for that side, or no place.
+ * False: that one has not let it go yet, or there is no memory for that side, or no place.
  */
 bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now);
 /* For that side there is room in the table, and a tunnel: only memory can be missing. */

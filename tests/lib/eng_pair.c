@@ -241,6 +241,13 @@ void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, ui
 	eng_tenant_rx(site[from].e, &b, &tenant, 1, eng_now);
 }
 
+static bool note(void *ctx, unsigned worker, const struct eng_note *n)
+{
+	struct eng_site *s = ctx;
+
+	return s->note && s->note(s, worker, n);
+}
+
 /* A test that has workers besides plays them itself. */
 static void nobody_else(void *ctx)
 {
@@ -252,6 +259,7 @@ static void start(unsigned at, uint64_t seed)
 	    .wan_tx = wan_tx,
 	    .session = session,
 	    .log = log_line,
+	    .note = note,
 	    .board_changed = nobody_else};
 	uint8_t net[4] = {10, (uint8_t)(2 - at), 0, 0};
 	struct eng_cfg *c = malloc(sizeof(*c));

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/engine.h"
+#include "engine/note.h"
 #include "tests/lib/rc_pkt.h"
 
 #define HALF_MAX     40
@@ -27,6 +28,8 @@ struct eng_site {
 	 * none.
 	 */
 	bool (*edge)(struct eng_site *s, uint8_t *ip, uint32_t len);
+	/* Called with each note to another worker, as eng_ops.note; NULL: there is no room for any. */
+	bool (*note)(struct eng_site *s, unsigned worker, const struct eng_note *n);
 	unsigned idx;
 	uint64_t bufs;
 	unsigned requests;    /* requests that reached the host */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/board.h"
+#include "tests/sim/heap.h"
 
 #define SIDES 8192
 
@@ -87,7 +88,7 @@ bool sim_note_send(struct site *s, unsigned worker, const struct eng_note *n)
 {
 	struct site *to = sim_at(s->w, s->gateway, worker);
 
-	if (!to->e || to->notes_n == SIM_NOTES)
+	if (!to->e || to->notes_n == SIM_NOTES || sim_heap_fails())
 		return false;
 	if (n->b)
 		s->bufs--;
