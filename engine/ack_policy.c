@@ -265,7 +265,8 @@ void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 	/* eng_ack_unblock is for the flush: here b still counts in the flow. */
 	if (rs->ack_blocked)
 		eng_dirty(&rs->side);
-	end_rewound(rs);
+	if (b->kind == RWY_BUF_PACKET) /* RESUME is no request */
+		end_rewound(rs);
 }
 
 void eng_ack_copied(struct eng_responder *rs)

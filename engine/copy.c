@@ -74,8 +74,11 @@ static bool send_copy(struct eng_responder *rs, const struct rwy_buf *b, roce_ms
 static bool send_message(
     struct eng_responder *rs, enum eng_copy_type type, roce_psn psn, roce_msn msn, rwy_time now)
 {
-	struct eng_copy_msg m = {
-	    .type = (uint8_t)type, .pmtu = (uint16_t)rs->resp.pmtu, .psn = psn, .msn = msn};
+	struct eng_copy_msg m = {.type = (uint8_t)type,
+	    .rewound = rs->rewound,
+	    .pmtu = (uint16_t)rs->resp.pmtu,
+	    .psn = psn,
+	    .msn = msn};
 	struct rwy_buf *b = rwy_buf_alloc(&rs->side.e->bufs, WAN_HDR_MAX, ENG_COPY_LEN);
 
 	if (!b)

@@ -117,6 +117,7 @@ void eng_journal_note(struct eng_responder *rs)
 	rs->journal->lqpn = rs->local_qpn;
 	rs->journal->vni = rs->side.tenant->cfg.vni; /* may have changed */
 	rs->journal->pmtu = (uint16_t)rs->resp.pmtu;
+	rs->journal->rewound = rs->rewound;
 	if (!roce_resp_error_unsaid(&rs->resp))
 		rs->journal->failed = ENG_JOURNAL_GOES_ON;
 	else if (rs->journal->failed == ENG_JOURNAL_GOES_ON)

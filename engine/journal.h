@@ -35,7 +35,8 @@ struct eng_journal_entry {
 	uint32_t vni;             /* of the tenant; 0: plain LAN */
 	uint8_t ack_timeout;      /* of the host's QP, one more than CM's; 0: not known */
 	uint8_t failed;           /* enum eng_journal_failed */
-	uint8_t reserved[6];
+	uint8_t rewound;          /* after REWIND: the far host has executed nothing since */
+	uint8_t reserved[5];
 	struct rwy_ip src, dst; /* of the host's requests */
 };
 static_assert(sizeof(struct eng_journal_entry) == 64, "one cache line");

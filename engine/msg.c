@@ -90,7 +90,7 @@ bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 size_t eng_copy_encode(uint8_t *out, const struct eng_copy_msg *m)
 {
 	out[0] = m->type;
-	out[1] = 0;
+	out[1] = m->rewound;
 	rwy_put16(out + 2, m->pmtu);
 	rwy_put32(out + 4, m->psn);
 	rwy_put32(out + 8, m->msn);
@@ -102,6 +102,7 @@ bool eng_copy_decode(struct eng_copy_msg *m, const uint8_t *p, size_t len)
 	if (len != ENG_COPY_LEN || p[0] < ENG_COPY_BASE || p[0] > ENG_COPY_PMTU)
 		return false;
 	m->type = p[0];
+	m->rewound = p[1] & 1;
 	m->pmtu = rwy_get16(p + 2);
 	m->psn = rwy_get32(p + 4);
 	m->msn = rwy_get32(p + 8);

@@ -105,6 +105,7 @@ enum eng_copy_type {
 };
 struct eng_copy_msg {
 	uint8_t type;  /* enum eng_copy_type */
+	bool rewound;  /* BASE: after REWIND, and the far host has executed nothing since */
 	uint16_t pmtu; /* bytes; 0: not known */
 	uint32_t psn, msn;
 };

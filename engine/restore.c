@@ -83,6 +83,7 @@ static bool resume_connection(
 	if (!rs)
 		return false;
 	rs->journal = j;
+	rs->rewound = j->rewound;
 	if (j->failed == ENG_JOURNAL_GOES_ON)
 		return resume(rs, now);
 	lost = j->failed == ENG_JOURNAL_LOST;

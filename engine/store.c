@@ -87,6 +87,7 @@ static void release_stored(struct eng_stored *s, roce_psn psn)
 	if (!roce_psn_after(psn, s->released))
 		return;
 	s->released = psn;
+	s->rewound = false;
 	while ((b = s->q.head)) {
 		roce_psn end = end_of(s, b);
 
@@ -114,6 +115,7 @@ static bool take_message(struct eng_stored *s, const struct rwy_buf *b)
 	if (s->based)
 		return true;
 	s->based = true;
+	s->rewound = m.rewound;
 	s->first = s->released = m.psn;
 	s->msn = m.msn;
 	return true;

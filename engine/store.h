@@ -18,6 +18,7 @@ struct eng_stored {
 	struct wan_rxflow *flow;       /* NULL: the active gateway is gone */
 	struct eng_open open;
 	bool based;     /* its first message came */
+	bool rewound;   /* eng_copy_msg.rewound, and nothing was delivered since */
 	uint16_t pmtu;  /* bytes; 0: not known */
 	roce_psn first; /* PSN of the first request in `q`, or of the next one */
 	roce_msn msn;   /* before that request */

@@ -36,6 +36,7 @@ static struct eng_responder *make_side(const struct eng_stored *s, rwy_time now)
 	rs->incarnation = s->open.incarnation;
 	rs->taken_over = wan_peer_epoch(eng_wan(&rs->side));
 	rs->silent = true;
+	rs->rewound = s->rewound;
 	rs->side.learned = ENG_BY_PEER;
 	rs->local_qpn = s->open.peer_qpn;
 	rs->rnr_retry = s->open.rnr_retry;

@@ -215,12 +215,37 @@ static void test_other_restarted_while_telling(void **state)
 	assert_true(fatal[1] > 0);
 }
 
+/*
+ * Host A is sent back to what host B expects (REWIND), and has no ACK before B has executed a
+ * request. Nor has it after a restart of its gateway.
+ */
+static void test_restarted_after_rewind(void **state)
+{
+	const uint8_t expects = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ);
+
+	says(0, ROCE_RC_SEND_ONLY, 5, 0);
+	says(1, ROCE_RC_ACK, 3, expects);
+	assert_int_equal(site[0].of[0].naks, 1);
+	says(0, ROCE_RC_SEND_ONLY, 3, 0);
+	assert_int_equal(site[0].of[0].acks, 0);
+	eng_pair_restart(0);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(eng_side_of_a()->side.state, ENG_R_RUNNING);
+	says(0, ROCE_RC_SEND_ONLY, 3, 0);
+	says(0, ROCE_RC_SEND_ONLY, 4, 0);
+	assert_int_equal(site[0].of[0].acks, 0);
+	says(1, ROCE_RC_ACK, 3, ACK);
+	assert_int_equal(site[0].of[0].ack_psn, 4);
+	assert_false(eng_side_of_a()->rewound);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
 	const struct CMUnitTest tests[] = {TEST(test_restored_later), TEST(test_never_restored),
 	    TEST(test_restored_when_room), TEST(test_restarted_while_telling),
-	    TEST(test_restarted_after_telling), TEST(test_other_restarted_while_telling)};
+	    TEST(test_restarted_after_telling), TEST(test_other_restarted_while_telling),
+	    TEST(test_restarted_after_rewind)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

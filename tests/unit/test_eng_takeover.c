@@ -360,6 +360,29 @@ static void test_unpaired(void **state)
 	sh_goes_on(6, 2);
 }
 
+/*
+ * Host A was sent back to what host B expects (REWIND): neither gateway acknowledges anything before
+ * B has executed a request.
+ */
+static void test_rewound(void **state)
+{
+	sh_b.epsn = SH_FIRST - 1;
+	sh_request(SH_FIRST);
+	assert_int_equal(a->naks, 1);
+	sh_b.silent = true;
+	sh_request(SH_FIRST - 1);
+	sh_request(SH_FIRST);
+	assert_int_equal(a->acks, 0);
+	sh_active_dies();
+	sh_taken(1);
+	sh_request(SH_FIRST + 1);
+	assert_int_equal(a->acks, 0);
+	sh_b.silent = false;
+	sp_run(RWY_SEC);
+	assert_int_equal(sh_b.done, 3);
+	assert_true(sh_acked(SH_FIRST + 1));
+}
+
 #define NEW_PSN 0x8000u
 
 /* Host A and host B created their QPs again, with the same numbers. */
@@ -426,6 +449,7 @@ int main(void)
 	    CASE(test_frozen_longer),
 	    CASE(test_again_and_again),
 	    CASE(test_unpaired),
+	    CASE(test_rewound),
 	    CASE(test_reuse),
 	    CASE(test_reuse_meanwhile),
 	};
