@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections that CM sets up and ends (IBA chapter 12): it names both QPNs, PSNs and the MTU. */
 #include "engine/admission.h"
+#include "engine/emit.h"
+#include "engine/mgmt.h"
 #include "engine/note.h"
 #include "engine/pair.h"
 #include "engine/place.h"
@@ -104,69 +106,108 @@ static int in_the_way(
 	return w == (int)target ? -1 : w;
 }
 
+enum opened {
+	OPENED,    /* or never to be: its requests will be refused */
+	NO_MEMORY, /* for it here, or for the note to another worker */
+	ASKED,     /* a note has gone to another worker, with the message */
+};
+
 /*
- * The connection begins at worker `target`. A note goes there by way of all workers that have
- * something of an earlier connection with its QPNs. False: no memory for it here, or no room for
- * the note.
+ * The connection begins at worker n->target. A note goes there by way of all workers that have
+ * something of an earlier connection with its QPNs. n->b becomes NULL when the note has it.
  */
-static bool open_at(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, const struct cm_sides *s,
-    unsigned target, rwy_time now)
+static enum opened open_at(struct eng *e, struct eng_note *n, const struct cm_sides *s, rwy_time now)
 {
-	const struct eng_note n = {
-	    .type = ENG_NOTE_CM_OPEN, .target = (uint8_t)target, .tenant = tenant, .conn = *c};
-	const struct eng_key kn = requests_key(s, tenant), kf = other_key(s, tenant);
+	const struct eng_key kn = requests_key(s, n->tenant), kf = other_key(s, n->tenant);
+	bool sent;
 	int by;
 
-	if (target != e->cfg.worker)
+	if (n->target != e->cfg.worker)
 		make_way(e, &kn, &kf, s, now);
-	by = in_the_way(e, &kn, &kf, target);
-	if (by < 0 && target == e->cfg.worker) {
-		return open_here(e, tenant, c, s, now);
-	} else if (by >= 0) {
-		return eng_place_send(e, (unsigned)by, &n);
-	} else if (!eng_place_send(e, target, &n)) {
-		return false;
+	by = in_the_way(e, &kn, &kf, n->target);
+	if (by < 0 && n->target == e->cfg.worker)
+		return open_here(e, n->tenant, &n->conn, s, now) ? OPENED : NO_MEMORY;
+	sent = eng_place_send(e, by < 0 ? n->target : (unsigned)by, n);
+	n->b = NULL;
+	if (!sent)
+		return NO_MEMORY;
+	if (by < 0) {
+		e->c.conns_placed++;
+		eng_place_announce(e, &kn, false, n->target);
+		eng_place_announce(e, &kf, true, n->target);
 	}
-	e->c.conns_placed++;
-	eng_place_announce(e, &kn, false, target);
-	eng_place_announce(e, &kf, true, target);
-	return true;
+	return ASKED;
 }
 
-/* False: no memory for the connection, or for the note to its worker. */
-static bool cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
+/* n: CM_OPEN, whose target is to be chosen. */
+static enum opened cm_open(struct eng *e, struct eng_note *n, rwy_time now)
 {
-	unsigned target = e->cfg.worker;
 	struct cm_sides s;
+	enum opened o;
 	int tunnel;
 
-	if (c->transport != ROCE_RC || !cm_local_remote(e, tenant, c, &s))
-		return true;
-	const struct eng_key kn = requests_key(&s, tenant), kf = other_key(&s, tenant);
+	if (n->conn.transport != ROCE_RC || !cm_local_remote(e, n->tenant, &n->conn, &s))
+		return OPENED;
+	const struct eng_key kn = requests_key(&s, n->tenant), kf = other_key(&s, n->tenant);
 
 	if (!eng_admits(e, &kn, true) || !eng_admits(e, &kf, true))
-		return true; /* its requests will be refused, and counted */
-	tunnel = eng_steer(e, tenant, &kn.src, &kn.dst, kn.qpn);
+		return OPENED; /* its requests will be refused, and counted */
+	tunnel = eng_steer(e, n->tenant, &kn.src, &kn.dst, kn.qpn);
 	if (tunnel >= 0)
-		target = eng_place_choose(e, e->tunnel[tunnel].peer_workers, &kn, s.local->qpn);
-	return open_at(e, tenant, c, &s, target, now) || tunnel < 0;
+		n->target = (uint8_t)eng_place_choose(e, e->tunnel[tunnel].peer_workers, &kn, s.local->qpn);
+	o = open_at(e, n, &s, now);
+	return o == NO_MEMORY && n->b && tunnel < 0 ? OPENED : o;
+}
+
+/* Where there was no memory for a side nobody has it. */
+static void leave_places(struct eng *e, const struct eng_key *kn, const struct eng_key *kf)
+{
+	if (!eng_find(e, kn, false))
+		eng_place_leave(e, kn, false);
+	if (!eng_find(e, kf, true))
+		eng_place_leave(e, kf, true);
+}
+
+/* The message of n has an answer for the home worker, which may be this one. */
+static void tell_home(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	if (n->from != e->cfg.worker)
+		(void)eng_place_send(e, n->from, n);
+	else if (n->type == ENG_NOTE_CM_OPENED)
+		eng_cm_goes(e, n, now);
+	else if (eng_tenant(e, n->tenant))
+		eng_cm_not_opened(e, n, now);
 }
 
 void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now)
 {
+	struct eng_note m = *n;
+	enum opened o = NO_MEMORY;
 	struct cm_sides s;
 
-	if (cm_local_remote(e, n->tenant, &n->conn, &s))
-		(void)open_at(e, n->tenant, &n->conn, &s, n->target, now);
-	if (n->target != e->cfg.worker || !cm_local_remote(e, n->tenant, &n->conn, &s))
-		return;
-	/* Where there was no memory for a side nobody has it. */
-	const struct eng_key kn = requests_key(&s, n->tenant), kf = other_key(&s, n->tenant);
+	if (eng_tenant(e, n->tenant) && cm_local_remote(e, n->tenant, &n->conn, &s)) {
+		const struct eng_key kn = requests_key(&s, n->tenant), kf = other_key(&s, n->tenant);
 
-	if (!eng_find(e, &kn, false))
-		eng_place_leave(e, &kn, false);
-	if (!eng_find(e, &kf, true))
-		eng_place_leave(e, &kf, true);
+		o = open_at(e, &m, &s, now);
+		if (n->target == e->cfg.worker)
+			leave_places(e, &kn, &kf);
+	}
+	if (o == ASKED)
+		return;
+	m.type = o == OPENED ? ENG_NOTE_CM_OPENED : ENG_NOTE_CM_NOT_OPENED;
+	if (o == NO_MEMORY) {
+		eng_note_free(&e->bufs, &m);
+		m.b = NULL;
+	}
+	tell_home(e, &m, now);
+}
+
+void eng_cm_not_opened(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	struct roce_cm_tab *tab = eng_tenant_cm(e, n->tenant);
+
+	if (tab)
+		roce_cm_not_taken(tab, &n->conn, (enum roce_cm_attr)n->attr, now);
 }
 
 static void close_here(struct eng *e, const struct eng_key *kn, const struct eng_key *kf, rwy_time now)
@@ -255,8 +296,50 @@ bool eng_cm_asks_elsewhere(
 	return true;
 }
 
-bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
+/* False: its message does not go now. */
+static bool established(struct eng *e, struct roce_cm_tab *tab, struct eng_note *n, rwy_time now)
 {
+	switch (cm_open(e, n, now)) {
+	case OPENED:
+		return true;
+	case ASKED:
+		return false;
+	case NO_MEMORY:
+		roce_cm_not_taken(tab, &n->conn, (enum roce_cm_attr)n->attr, now);
+		eng_note_free(&e->bufs, n);
+		return false;
+	}
+	rwy_unreachable();
+}
+
+/* Of a message that was read. False: it does not go now, and b is taken. */
+static bool follow_event(
+    struct eng *e, struct roce_cm_tab *tab, struct roce_cm_event *ev, struct eng_note *n, rwy_time now)
+{
+	switch (ev->kind) {
+	case ROCE_CM_NONE:
+		return true;
+	case ROCE_CM_ESTABLISHED:
+		for (unsigned i = 0; i < ev->superseded_count; i++)
+			cm_close(e, n->tenant, &ev->superseded[i], now);
+		n->conn = ev->conn;
+		return established(e, tab, n, now);
+	case ROCE_CM_CLOSED:
+		cm_close(e, n->tenant, &ev->conn, now);
+		return true;
+	}
+	rwy_unreachable();
+}
+
+bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, uint8_t tunnel,
+    struct rwy_buf *b, rwy_time now)
+{
+	struct eng_note n = {.type = ENG_NOTE_CM_OPEN,
+	    .target = e->cfg.worker,
+	    .from = e->cfg.worker,
+	    .tunnel = tunnel,
+	    .tenant = tenant,
+	    .b = b};
 	struct roce_cm_tab *tab;
 	struct roce_cm_msg msg;
 	struct roce_cm_event ev;
@@ -267,30 +350,35 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rw
 	case RWY_ENOENT:
 		return true; /* another management class */
 	default:
-		e->c.drop_bad_cm++;
+		eng_drop(e, b, &e->c.drop_bad_cm);
 		return false;
 	}
 	e->c.cm_foreign += roce_cm_is_foreign(&msg, &pkt->src, &pkt->dst);
 	tab = eng_tenant_cm(e, tenant);
 	if (!tab) {
-		e->c.drop_no_buffer++;
+		eng_drop(e, b, &e->c.drop_no_buffer);
 		return false;
 	}
 	roce_cm_track(tab, &msg, &pkt->src, &pkt->dst, &ev, now);
-	switch (ev.kind) {
-	case ROCE_CM_NONE:
-		break;
-	case ROCE_CM_ESTABLISHED:
-		for (unsigned i = 0; i < ev.superseded_count; i++)
-			cm_close(e, tenant, &ev.superseded[i], now);
-		if (cm_open(e, tenant, &ev.conn, now))
-			break;
-		roce_cm_not_taken(tab, &ev.conn, msg.attr, now);
+	n.attr = (uint16_t)msg.attr;
+	if (!follow_event(e, tab, &ev, &n, now))
 		return false;
-	case ROCE_CM_CLOSED:
-		cm_close(e, tenant, &ev.conn, now);
-		break;
-	}
 	e->c.cm_messages++;
 	return true;
+}
+
+void eng_cm_goes(struct eng *e, const struct eng_note *n, rwy_time now)
+{
+	const bool learned = n->type == ENG_NOTE_CM_OPENED;
+	struct roce_pkt pkt;
+
+	e->c.cm_messages += learned;
+	if (!eng_tenant(e, n->tenant))
+		eng_drop(e, n->b, &e->c.drop_unknown_tenant);
+	else if (roce_parse(n->b->data, n->b->len, &pkt) != ROCE_PARSE_OK)
+		eng_drop(e, n->b, &e->c.drop_bad_cm);
+	else if (n->tunnel == ENG_NOTE_LAN)
+		eng_dreq_send(e, &(struct eng_key){pkt.src, pkt.dst, 0, n->tenant}, n->b, now);
+	else if (learned || eng_cm_learn(e, n->tenant, &pkt, n->tunnel, n->b, now))
+		eng_lan_send(e, n->tenant, n->b, true, &pkt.dst, NULL);
 }

@@ -144,11 +144,9 @@ static void carry_cm(
 		eng_drop(e, b, &e->c.drop_cm_share);
 		return;
 	}
-	if (!eng_cm_learn(e, tenant, pkt, now)) {
-		rwy_buf_free(&e->bufs, b);
-		return;
-	}
 	b->len = pkt->len;
+	if (!eng_cm_learn(e, tenant, pkt, ENG_NOTE_LAN, b, now))
+		return;
 	if (e->cfg.directory && eng_cm_asks_elsewhere(e, tenant, pkt, ENG_NOTE_LAN, b))
 		return;
 	rs = eng_cm_dreq_waits(e, tenant, pkt);

@@ -41,24 +41,6 @@ static void take_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
 		(void)eng_place_send(e, eng_place_home(e, &k), &back);
 }
 
-/* The worker of its connection lets it go. */
-static void pass_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
-{
-	struct roce_pkt pkt;
-
-	if (!eng_tenant(e, n->tenant)) {
-		eng_drop(e, n->b, &e->c.drop_unknown_tenant);
-	} else if (roce_parse(n->b->data, n->b->len, &pkt) != ROCE_PARSE_OK) {
-		eng_drop(e, n->b, &e->c.drop_bad_cm);
-	} else if (from_lan(n)) {
-		eng_dreq_send(e, &(struct eng_key){pkt.src, pkt.dst, 0, n->tenant}, n->b, now);
-	} else if (eng_cm_learn(e, n->tenant, &pkt, now)) {
-		eng_lan_send(e, n->tenant, n->b, true, &pkt.dst, NULL);
-	} else {
-		rwy_buf_free(&e->bufs, n->b);
-	}
-}
-
 /* Another worker has told hosts' packets to come here. */
 static void take_moved(struct eng *e, const struct eng_note *n, rwy_time now)
 {
@@ -130,8 +112,14 @@ void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)
 	e->now = now;
 	switch ((enum eng_note_type)n->type) {
 	case ENG_NOTE_CM_OPEN:
+		eng_cm_open_note(e, n, now);
+		return;
+	case ENG_NOTE_CM_OPENED:
+		eng_cm_goes(e, n, now);
+		return;
+	case ENG_NOTE_CM_NOT_OPENED:
 		if (eng_tenant(e, n->tenant))
-			eng_cm_open_note(e, n, now);
+			eng_cm_not_opened(e, n, now);
 		return;
 	case ENG_NOTE_CM_CLOSE:
 		if (eng_tenant(e, n->tenant))
@@ -141,7 +129,7 @@ void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)
 		take_dreq(e, n, now);
 		return;
 	case ENG_NOTE_DREQ_GOES:
-		pass_dreq(e, n, now);
+		eng_cm_goes(e, n, now);
 		return;
 	case ENG_NOTE_PACKET:
 		eng_lan_passed(e, n->tenant, n->b, now);

@@ -11,8 +11,14 @@
 #include "roce/cm.h"
 
 enum eng_note_type {
-	ENG_NOTE_CM_OPEN,  /* conn: CM set it up; it is to be at worker `target` */
-	ENG_NOTE_CM_CLOSE, /* conn: CM ended it */
+	/*
+	 * conn: CM set it up; it is to be at worker `target`. b: the message that told so, of type
+	 * `attr`, which waits for that.
+	 */
+	ENG_NOTE_CM_OPEN,
+	ENG_NOTE_CM_OPENED,     /* b: the same, to the home worker: it may go */
+	ENG_NOTE_CM_NOT_OPENED, /* conn, attr: the same, there was no memory; the message is gone */
+	ENG_NOTE_CM_CLOSE,      /* conn: CM ended it */
 	/* b: a DREQ; may it go, or must it wait for its connection (mgmt.h, peer.h)? */
 	ENG_NOTE_DREQ,
 	ENG_NOTE_DREQ_GOES, /* b: the same, to the home worker: it may go */
@@ -39,10 +45,11 @@ enum eng_note_type {
 struct eng_note {
 	uint8_t type;      /* enum eng_note_type */
 	uint8_t target;    /* CM_OPEN */
-	uint8_t tunnel;    /* DREQ, DREQ_GOES: it came by this tunnel; ENG_NOTE_LAN: from the LAN */
-	uint8_t from;      /* LEAVE, STAYS: the sender's number */
+	uint8_t tunnel;    /* of b, a CM message: it came by this one; ENG_NOTE_LAN: from the LAN */
+	uint8_t from;      /* LEAVE, STAYS: the sender's number; CM_OPEN: the home worker's */
 	bool begun;        /* MOVED */
 	roce_psn first;    /* MOVED */
+	uint16_t attr;     /* CM_OPEN, CM_NOT_OPENED: enum roce_cm_attr */
 	uint32_t tenant;   /* index */
 	uint32_t qpn;      /* MOVED, LEAVE, STAYS, LEFT */
 	struct rwy_buf *b; /* it moves with the note; NULL: none */

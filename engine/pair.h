@@ -35,10 +35,13 @@ void eng_pair_tick(struct eng *e, rwy_time now);
 /* When eng_pair_tick() has something to do; RWY_NEVER: no turn waits. */
 rwy_time eng_pair_next(const struct eng *e);
 /*
- * Reads a CM message of the LAN or the WAN. False: not to be carried, and counted. It is malformed,
- * or there is no memory for the connection that it sets up, or to read it; its host sends it again.
+ * Reads a CM message, pkt, which is b's. tunnel: it came by; ENG_NOTE_LAN: from the LAN. False: not
+ * to be carried now, and b is taken. It is malformed, or there is no memory for the connection that
+ * it sets up, or to read it; its host sends it again. Or another worker is to have the connection:
+ * the message goes when that worker has it (note.h).
  */
-bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
+bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, uint8_t tunnel,
+    struct rwy_buf *b, rwy_time now);
 /* The key of the requests of the connection that pkt, a DREQ, ends. False: it is no DREQ. */
 bool eng_cm_dreq_key(uint32_t tenant, const struct roce_pkt *pkt, struct eng_key *k);
 /*
@@ -47,8 +50,11 @@ bool eng_cm_dreq_key(uint32_t tenant, const struct roce_pkt *pkt, struct eng_key
  */
 bool eng_cm_asks_elsewhere(
     struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, uint8_t tunnel, struct rwy_buf *b);
-/* Notes CM_OPEN and CM_CLOSE of another worker (note.h). */
+/* Notes CM_OPEN, CM_NOT_OPENED and CM_CLOSE of another worker (note.h). */
 void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now);
+/* A CM message, n->b, that the worker of its connection lets go: CM_OPENED, DREQ_GOES. */
+void eng_cm_goes(struct eng *e, const struct eng_note *n, rwy_time now);
+void eng_cm_not_opened(struct eng *e, const struct eng_note *n, rwy_time now);
 void eng_cm_close_note(struct eng *e, const struct eng_note *n, rwy_time now);
 /*
  * pkt is a DREQ of a local host that must wait for its requests: their responder side. NULL: it

@@ -202,10 +202,8 @@ static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_t
 		eng_drop(e, b, &e->c.drop_cm_lost);
 		return;
 	}
-	if (cm && r == ROCE_PARSE_OK && !eng_cm_learn(e, (uint32_t)tenant, &pkt, now)) {
-		rwy_buf_free(&e->bufs, b);
+	if (cm && r == ROCE_PARSE_OK && !eng_cm_learn(e, (uint32_t)tenant, &pkt, (uint8_t)t->idx, b, now))
 		return;
-	}
 	eng_lan_send(e, (uint32_t)tenant, b, true, &pkt.dst, NULL);
 }
 
