@@ -5,7 +5,8 @@
  */
 #include "tests/sim/explore.h"
 
-#define BUF_COST 4480 /* of a packet buffer that takes path MTU 4096 */
+#define READS_RATE 10000000 /* least of the WAN where all operations are READs and ATOMICs */
+#define BUF_COST   4480     /* of a packet buffer that takes path MTU 4096 */
 
 /* A NIC gives up after 80 to 110 ms without an answer. A round trip of the WAN, and the two of a
  * lost packet, must fit in. */
@@ -30,6 +31,9 @@ void sim_nic_links(struct run *r)
 
 		/* Beside a flood even a packet that the full queue drops must fit in. */
 		l->queue = (r->faults & F_HOSTILE ? 15 : 40) * RWY_MS;
+		/* On a slower path (F_SMALL) the hosts' own answers fill the queue, and the repeat of
+		 * what it drops waits in it once more. */
+		l->rate_Bps = l->rate_Bps < READS_RATE ? READS_RATE : l->rate_Bps;
 		l->loss = l->reorder = l->dup = l->corrupt = 0;
 	}
 	for (unsigned j = 0; j < 2; j++)
