@@ -46,6 +46,18 @@ static bool admits_flow(struct eng *e, const struct eng_open *o, rwy_time now)
 	return false;
 }
 
+/*
+ * The peer speaks for the hosts behind it, and for the connections that its tunnel has: a gateway
+ * that was lost may be back before the control center has given its prefixes back.
+ */
+static bool peer_may_open(const struct eng_tunnel *t, const struct eng_key *k)
+{
+	const struct eng_side *side = eng_find(t->e, k, true);
+
+	return (side && side->tunnel == t->idx) ||
+	       eng_steer_allows(t->e, k->tenant, &k->dst, &k->src, t->idx);
+}
+
 /* A flow of requests for a local host; the result is that of rx_open. */
 static void *open_requests(
     struct eng_tunnel *t, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now)
@@ -57,10 +69,6 @@ static void *open_requests(
 
 	if (!admits_flow(e, o, now))
 		return NULL;
-	/*
-	 * The peer speaks only for hosts behind it. A connection of another tunnel goes on there as
-	 * long as that tunnel exists.
-	 */
 	elsewhere = eng_place_elsewhere(e, &o->key, true);
 	/* A process that steered had it, and this one does not: when it tries again. */
 	if (elsewhere >= 0 && o->workers != eng_place_workers(e)) {
@@ -68,7 +76,7 @@ static void *open_requests(
 		    &(struct eng_note){.type = ENG_NOTE_LEFT, .tenant = o->key.tenant, .key = o->key});
 		return NULL;
 	}
-	if (!eng_steer_allows(e, o->key.tenant, &o->key.dst, &o->key.src, t->idx)) {
+	if (!peer_may_open(t, &o->key)) {
 		e->c.drop_tunnel_msg++;
 		return NULL;
 	}
@@ -76,6 +84,7 @@ static void *open_requests(
 	/* Memory comes again. A flow for which the tables have no place is refused. */
 	if (no_memory)
 		return (void *)&wan_rx_later;
+	/* A connection of another tunnel goes on there as long as that tunnel exists. */
 	if (!rq || (rq->side.tunnel != t->idx && (rq->requests || rq->responses))) {
 		e->c.drop_tunnel_msg++;
 		return NULL;

@@ -106,6 +106,21 @@ static void test_never_restored(void **state)
 	site[0].starved = false;
 }
 
+/*
+ * The control center took a gateway that was lost its prefixes, and gives them back only when that
+ * has registered. Its connections go on at once.
+ */
+static void test_restored_before_its_prefixes(void **state)
+{
+	connect_a();
+	assert_int_equal(site[0].of[0].acks, 1);
+	assert_int_equal(eng_prefixes_set(site[1].e, site[1].e->cfg.prefix, 0), 0);
+	eng_pair_restart(0);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(eng_side_of_a()->side.state, ENG_R_RUNNING);
+	assert_int_equal(eng_counters(site[1].e)->drop_tunnel_msg, 0);
+}
+
 #define FULL_VNI 7
 
 /* A tenant has all flows that it may have: its entry waits, and is not counted at each try. */
@@ -243,9 +258,9 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
 	const struct CMUnitTest tests[] = {TEST(test_restored_later), TEST(test_never_restored),
-	    TEST(test_restored_when_room), TEST(test_restarted_while_telling),
-	    TEST(test_restarted_after_telling), TEST(test_other_restarted_while_telling),
-	    TEST(test_restarted_after_rewind)};
+	    TEST(test_restored_before_its_prefixes), TEST(test_restored_when_room),
+	    TEST(test_restarted_while_telling), TEST(test_restarted_after_telling),
+	    TEST(test_other_restarted_while_telling), TEST(test_restarted_after_rewind)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
