@@ -21,6 +21,8 @@
 
 /* Each takes a socket full of events. */
 #define DRAINS_MAX 64
+/* seconds; the kernel answers at once. Its tables are read again a few seconds later (refresh). */
+#define ANSWER_LIMIT 2
 
 struct gw_netlink {
 	struct gw_app *app;
@@ -333,6 +335,7 @@ int gw_netlink_fd(const struct gw_netlink *n)
 
 int gw_netlink_new(struct gw_netlink **out, struct gw_app *app)
 {
+	const struct timeval limit = {.tv_sec = ANSWER_LIMIT};
 	struct gw_netlink *n = calloc(1, sizeof(*n));
 	int rc = -NLE_NOMEM;
 
@@ -343,6 +346,8 @@ int gw_netlink_new(struct gw_netlink **out, struct gw_app *app)
 	if (n->ask)
 		rc = nl_connect(n->ask, NETLINK_ROUTE);
 	if (!rc) {
+		/* The control thread, which also reads signals, waits no longer for a table. */
+		setsockopt(nl_socket_get_fd(n->ask), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 		nl_socket_disable_auto_ack(n->ask);
 		rc = nl_cache_mngr_alloc(NULL, NETLINK_ROUTE, NL_AUTO_PROVIDE, &n->mngr);
 	}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One real gateway in a network namespace of its own, whose tunnel has nobody at the other end: for scripts about what it says of its
 devices. Needs root."""
+import contextlib
 import os
 import shutil
 import signal
@@ -57,8 +58,27 @@ class Gateway:
 
     def __exit__(self, *exc):
         self.child.send_signal(signal.SIGTERM)
-        code = self.child.wait(20)
+        try:
+            code = self.child.wait(READY)
+        except subprocess.TimeoutExpired:
+            where = self.threads()
+            self.child.kill()
+            self.child.wait()
+            raise AssertionError("it does not end:\n%s\n%s" % (where, self.text()[-1500:])) from None
         assert exc[0] or code == 0, (code, self.text())
+
+    def threads(self):
+        """Each thread's name, state and system call, and where it waits in the kernel."""
+        lines, tasks = [], "/proc/%d/task" % self.child.pid
+        for t in sorted(os.listdir(tasks)):
+            words = []
+            for what in "comm", "wchan", "syscall", "stack":
+                with contextlib.suppress(OSError), open(f"{tasks}/{t}/{what}") as f:
+                    words.append(" ".join(f.read().split())[:300])
+            with contextlib.suppress(OSError), open(f"{tasks}/{t}/stat") as f:
+                words.append("state " + f.read().rsplit(")", 1)[1].split()[0])
+            lines.append(t + ": " + " | ".join(words))
+        return "\n".join(lines)
 
     def text(self):
         with open(self.log) as f:
