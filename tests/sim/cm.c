@@ -262,7 +262,8 @@ void sim_cm_tick(struct run *r, rwy_time now)
 
 bool sim_cm_over(const struct run *r)
 {
-	for (unsigned i = 0; i < r->qps; i++) {
+	/* CM did not connect the hostile host's. */
+	for (unsigned i = 0; i < r->qps - r->bad_qps; i++) {
 		const struct side *s = r->qp[i];
 
 		/* Nobody answers the DREQ to a host that died. */
