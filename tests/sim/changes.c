@@ -4,7 +4,7 @@
  * LAN, and tenants that only get another share, limit, memory or ack mode, must not notice. A
  * tenant that is removed at a site loses what that site held of it: operations may be missing from
  * some point on, until one of its hosts sends again and gets an error. The memory that it has
- * reached is right.
+ * reached is right. A gateway of a pair may learn of a change later than the other one.
  */
 #include "tests/sim/explore.h"
 
@@ -37,10 +37,39 @@ static uint32_t draw_index(struct run *r, unsigned site)
 		for (unsigned t = 1; t <= SIM_TENANTS; t++) {
 			const struct sim_tenant *k = sim_tenant(r->w, site, t);
 
-			taken |= (k->there || k->removing) && k->idx == idx;
+			taken |= (k->there || !sim_tenant_gone(r->w, site, t)) && k->idx == idx;
 		}
 	} while (taken);
 	return idx;
+}
+
+/* The gateway of a pair that did not know of the last change learns of it. */
+static void apply_late(struct run *r)
+{
+	if (r->late_tenant)
+		sim_tenant_apply_at(r->w, r->late_gateway, r->late_tenant);
+	r->late_tenant = 0;
+}
+
+static void apply(struct run *r, unsigned site, unsigned t)
+{
+	if (!(r->faults & F_STANDBY) || r->late_tenant || sim_chance(&r->rng, .5)) {
+		sim_tenant_apply(r->w, site, t);
+		return;
+	}
+	r->late_gateway = site + 2 * sim_below(&r->rng, 2);
+	r->late_tenant = t;
+	sim_tenant_apply_at(r->w, r->late_gateway ^ 2, t);
+}
+
+/* The mode of a tenant that changes: one that its gateways may have. */
+static enum eng_ack_mode draw_mode(struct run *r)
+{
+	const enum eng_ack_mode m = (enum eng_ack_mode)sim_below(&r->rng, r->faults & F_STANDBY ? 5 : 4);
+
+	/* conf_check_tenant_connections() refuses it where workers share address pairs. */
+	return m == ENG_ACK_CAUSAL && r->cfg.workers > 1 && !r->cfg.pairs && !r->cfg.by_pair ? ENG_ACK_NEAR
+	                                                                                     : m;
 }
 
 static void come(struct run *r, unsigned site, unsigned t)
@@ -51,7 +80,7 @@ static void come(struct run *r, unsigned site, unsigned t)
 		return;
 	k->idx = draw_index(r, site);
 	k->there = true;
-	sim_tenant_apply(r->w, site, t);
+	apply(r, site, t);
 }
 
 static void step(struct run *r)
@@ -67,7 +96,7 @@ static void step(struct run *r)
 		for (unsigned i = 0; i < 2; i++)
 			if ((i == site || sim_chance(g, .3)) && sim_tenant(r->w, i, t)->there) {
 				sim_tenant(r->w, i, t)->there = false;
-				sim_tenant_apply(r->w, i, t);
+				apply(r, i, t);
 			}
 	} else {
 		draw_share(r, k);
@@ -76,9 +105,9 @@ static void step(struct run *r)
 		 * nobody knows that a mode was `near` a moment ago.
 		 */
 		if (sim_chance(g, .3) && !(r->faults & (F_SQUEEZE | F_MACHINE)))
-			k->ack_mode = (enum eng_ack_mode)sim_below(g, 4);
+			k->ack_mode = draw_mode(r);
 		r->near |= sim_early(k->ack_mode) << t;
-		sim_tenant_apply(r->w, site, t);
+		apply(r, site, t);
 	}
 }
 
@@ -96,6 +125,7 @@ void sim_changes_tick(struct run *r, rwy_time now)
 	if (now < r->change_at)
 		return;
 	r->change_at = now + 1 + sim_below(&r->rng, EACH_MAX);
+	apply_late(r);
 	for (unsigned i = 0; i < 2; i++)
 		for (unsigned t = 1; t <= SIM_TENANTS; t++)
 			sim_tenant_gone(r->w, i, t);
@@ -109,10 +139,20 @@ void sim_changes_tick(struct run *r, rwy_time now)
 	for (unsigned i = 0; i < 2; i++)
 		for (unsigned t = 1; t <= SIM_TENANTS; t++) {
 			come(r, i, t);
-			all &= sim_tenant(r->w, i, t)->there;
+			all &= sim_tenant(r->w, i, t)->there && !r->late_tenant;
 		}
 	if (all)
 		r->change_at = RWY_NEVER;
+}
+
+bool sim_changes_over(struct run *r)
+{
+	bool over = r->change_at == RWY_NEVER;
+
+	for (unsigned i = 0; i < 2 && over; i++)
+		for (unsigned t = 1; t <= SIM_TENANTS; t++)
+			over &= sim_tenant_gone(r->w, i, t);
+	return over;
 }
 
 void sim_changes_end(struct run *r)

@@ -76,6 +76,14 @@ void sim_side_init(struct run *r, unsigned qp, unsigned host, unsigned tenant)
 	}
 }
 
+/* With F_CAUSAL all are of two hosts, or, where address pairs have workers, most. */
+static unsigned draw_host(struct run *r)
+{
+	if (r->faults & F_CAUSAL && (!(r->faults & F_WORKERS) || sim_below(&r->rng, 3)))
+		return 0;
+	return sim_below(&r->rng, SIM_HOSTS);
+}
+
 void sim_draw_qps(struct run *r)
 {
 	struct sim_rng *g = &r->rng;
@@ -90,6 +98,8 @@ void sim_draw_qps(struct run *r)
 		r->zero_psn = false;
 	if (r->faults & (F_NIC | F_CAUSAL))
 		r->qps = 1 + (r->faults & F_CAUSAL ? 1 : 0) + sim_below(g, 4);
+	if (r->faults & F_CAUSAL && r->faults & F_WORKERS)
+		r->qps += 3;
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++) {
 			struct side *s = &r->qp[i][j];
@@ -97,7 +107,7 @@ void sim_draw_qps(struct run *r)
 			s->run = r;
 			s->idx = i;
 			s->site = j;
-			s->host = r->faults & F_CAUSAL ? 0 : sim_below(g, SIM_HOSTS);
+			s->host = draw_host(r);
 			s->qpn = 0x11 + 8 * i + sim_below(g, 8);
 			s->mem = memory_of(i, j);
 			s->wr = wrs_of(i, j);

@@ -14,7 +14,8 @@
 /*
  * Beside a hostile host the others take at most FAIR times as long as alone, and FAIR_MORE more, and
  * FAIR_QUEUES times the WAN's queue, which one host may fill: once before their first packet, once
- * before the answer.
+ * before the answer. Tenants have their shares of each worker's tunnel, and these share the WAN like
+ * strangers: where workers steer by queue pair it may be FAIR times for each of them.
  */
 #define FAIR           2.5
 #define FAIR_MORE      (50 * RWY_MS)
@@ -38,6 +39,7 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.pairs = faults & F_STANDBY;
 	if (faults & F_WORKERS)
 		r->cfg.workers = 2 + (unsigned)(seed * 7907 % 3);
+	r->cfg.by_pair = faults & F_BY_PAIR;
 	if (faults & F_FOLLOWERS)
 		r->cfg.workers = SIM_PAIR_WORKERS; /* each has address pairs */
 	sim_draw_links(r);
@@ -71,8 +73,8 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	}
 	if (faults & (F_CAUSAL | F_TOLD | F_RESET_ALL | F_CM))
 		r->cfg.ack_mode = faults & F_CAUSAL ? ENG_ACK_CAUSAL : ENG_ACK_NEAR;
-	/* Workers keep no order between connections. */
-	if (faults & F_WORKERS && r->cfg.ack_mode == ENG_ACK_CAUSAL)
+	/* Workers that share address pairs keep no order between connections. */
+	if (faults & F_WORKERS && !(faults & F_BY_PAIR) && r->cfg.ack_mode == ENG_ACK_CAUSAL)
 		r->cfg.ack_mode = ENG_ACK_NEAR;
 	/* Until the far gateway tells, later requests are executed although earlier ones are lost. */
 	if (faults & F_MACHINE && r->cfg.ack_mode == ENG_ACK_CAUSAL)
@@ -131,6 +133,15 @@ static void run_world(struct run *r, const struct how *how)
 	if (faults & F_CHANGES)
 		sim_changes_begin(r);
 	sim_run_rounds(r, how->alone);
+}
+
+/* The most that the other hosts may take beside the hostile one, which took `alone` without it. */
+static rwy_dur fair(const struct run *r, rwy_dur alone)
+{
+	const unsigned tunnels = r->faults & F_WORKERS && !(r->faults & F_BY_PAIR) ? r->cfg.workers : 1;
+
+	return tunnels * FAIR * alone + FAIR_MORE +
+	       FAIR_QUEUES * rwy_time_max(r->cfg.wan[0].queue, r->cfg.wan[1].queue);
 }
 
 static void report(const struct run *r, uint64_t seed, const struct how *how)
@@ -203,13 +214,15 @@ static uint64_t complete_faults(uint64_t faults)
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE | F_STANDBY))
 		faults &= ~F_DETOUR;
 	if (faults & F_WORKERS) /* the reasons: docs/simulator.md, "Tenth worlds" */
-		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CROSS | F_CAUSAL | F_HOSTILE);
+		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CROSS);
+	else
+		faults &= ~F_BY_PAIR;
+	if (faults & F_WORKERS && faults & F_CAUSAL) /* conf_check_connections() refuses it by queue pair */
+		faults |= F_BY_PAIR;
 	if (faults & F_WORKERS && faults & F_NIC && faults & F_REUSE) /* gateways cannot tell them apart */
 		faults |= F_CM;
 	if (!(faults & F_STANDBY))
 		faults &= ~F_FOLLOWERS;
-	if (faults & F_FOLLOWERS) /* the simulator has these at one engine of a gateway only */
-		faults &= ~(uint64_t)(F_MOVES | F_CHANGES);
 	if (faults & F_HEAP) /* a reservation that finds no memory passes for a fault */
 		faults &= ~(uint64_t)F_RATES;
 	if (faults & F_POOL) /* its bounds follow from the buffers */
@@ -244,9 +257,7 @@ bool sim_run_seed(uint64_t seed, uint64_t faults, const struct how *how)
 	run_world(r, how);
 	sim_heap_short(0, 0);
 	/* A takeover takes its time from either run. */
-	if (alone && !r->pair_hit &&
-	    sim_took(r) > FAIR * alone + FAIR_MORE +
-	                      FAIR_QUEUES * rwy_time_max(r->cfg.wan[0].queue, r->cfg.wan[1].queue))
+	if (alone && !r->pair_hit && sim_took(r) > fair(r, alone))
 		sim_fail(r, "a host took more than its share", &r->qp[0][0],
 		    (unsigned)(sim_took(r) * 100 / alone));
 	if (how->took)

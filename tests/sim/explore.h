@@ -82,8 +82,8 @@ enum faults {
  */
 #define F_MACHINE ((uint64_t)1 << 37)
 /*
- * Gateways have two to four workers, which steer by queue pair. CM sets up about half of the
- * connections; without F_CM it may leave them open.
+ * Gateways have two to four workers, which steer by queue pair, or with F_BY_PAIR by address pair. CM
+ * sets up about half of the connections; without F_CM it may leave them open.
  */
 #define F_WORKERS ((uint64_t)1 << 38)
 /* Allocations of the gateways fail by chance. */
@@ -92,11 +92,13 @@ enum faults {
 #define F_CROSS ((uint64_t)1 << 41)
 /* Gateways of pairs have three workers, which steer by address pair: one leads, two follow. */
 #define F_FOLLOWERS ((uint64_t)1 << 40)
+/* Workers (F_WORKERS) steer by address pair. */
+#define F_BY_PAIR ((uint64_t)1 << 42)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
 	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
-	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE | F_WORKERS)
+	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE | F_WORKERS | F_BY_PAIR)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -169,6 +171,8 @@ struct run {
 	 * masks of the tenants that were removed, and of those that ever had ack mode `near`. */
 	unsigned steps, mortal, removed, near;
 	rwy_time change_at, move_at; /* move_at: F_MOVES, the next move */
+	/* F_CHANGES, F_STANDBY: a gateway does not know of the last change of this tenant yet; 0: all do */
+	unsigned late_gateway, late_tenant;
 	/* F_DRAIN: how many are still to come; when to look again; a bound of the present one; which
 	 * gateways drain, and whether they are to serve again afterwards. */
 	unsigned drains;
@@ -281,6 +285,7 @@ bool sim_drained(void *ctx);  /* true if all that gateways acknowledged has reac
 void sim_changes_begin(struct run *r);
 void sim_changes_tick(struct run *r, rwy_time now);
 void sim_changes_end(struct run *r);
+bool sim_changes_over(struct run *r); /* all are done, and nothing is left of removed tenants */
 /* A completion in this ack mode says that the near gateway has the data. */
 static inline bool sim_early(enum eng_ack_mode m)
 {

@@ -68,6 +68,11 @@ uint64_t sim_buffers(const struct world *w, unsigned site)
 	return n;
 }
 
+uint64_t sim_worker_buffers(const struct world *w, unsigned site, unsigned worker)
+{
+	return w->site[sim_serving(w, site) + w->gateways * worker].bufs;
+}
+
 /* --- links ------------------------------------------------------------------------------------ */
 
 void sim_cable_down(struct world *w, unsigned site, bool down)

@@ -153,6 +153,8 @@ static void tenant_give(struct site *s, unsigned t)
 	    .prefixes = 1};
 
 	p.addr.b[15] = 0;
+	if (c.ack_mode == ENG_ACK_CAUSAL && s->w->directory[s->idx])
+		abort(); /* conf_check_tenant_connections() refuses it */
 	if (eng_tenant_set(s->e, k->idx, &c, s->w->now) != 0)
 		abort();
 	s->world_of[k->idx] = (uint8_t)t;
@@ -163,7 +165,7 @@ void sim_tenants_init(struct site *s)
 {
 	const struct sim_cfg *c = &s->w->cfg;
 
-	for (unsigned t = 1; c->tenants && t <= SIM_TENANTS; t++)
+	for (unsigned t = 1; c->tenants && t <= SIM_TENANTS; t++) {
 		s->tenant_at[t] = (struct sim_tenant){.idx = s->idx ? SIM_TENANTS + 1 - t : t,
 		    .there = true,
 		    .ack_mode = c->ack_mode,
@@ -171,11 +173,13 @@ void sim_tenants_init(struct site *s)
 		    .memory = c->memory_total,
 		    .reserve = t == 1 ? c->reserve : 0,
 		    .share = {.weight = c->same_weights ? 1 : t}};
+		s->w->tenant[s->idx][t] = s->tenant_at[t];
+	}
 }
 
 struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t)
 {
-	return &w->site[site].tenant_at[t];
+	return &w->tenant[site][t];
 }
 
 static bool tenant_gone(struct site *s, unsigned t)
@@ -199,26 +203,30 @@ static void tenant_apply(struct site *s, unsigned t)
 	s->next = 0; /* the engine's timers may have changed */
 }
 
-void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
+void sim_tenant_apply_at(struct world *w, unsigned gateway, unsigned t)
 {
-	const struct sim_tenant k = w->site[site].tenant_at[t];
-
 	for (unsigned i = 0; i < sim_workers(w); i++) {
-		struct site *s = sim_at(w, site, i);
+		struct site *s = sim_at(w, gateway, i);
 		const bool removing = s->tenant_at[t].removing;
 
-		s->tenant_at[t] = k;
+		s->tenant_at[t] = w->tenant[s->idx][t];
 		s->tenant_at[t].removing = removing;
 		tenant_apply(s, t);
 	}
+}
+
+void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
+{
+	for (unsigned g = site; g < w->gateways; g += 2)
+		sim_tenant_apply_at(w, g, t);
 }
 
 bool sim_tenant_gone(struct world *w, unsigned site, unsigned t)
 {
 	bool gone = true;
 
-	for (unsigned i = 0; i < sim_workers(w); i++)
-		gone &= tenant_gone(sim_at(w, site, i), t);
+	for (unsigned i = site; i < w->engines; i += 2)
+		gone &= tenant_gone(&w->site[i], t);
 	return gone;
 }
 
@@ -321,6 +329,8 @@ void sim_gateway_start(struct site *s)
 	if (w->cfg.rx_window)
 		wan->rx_window = w->cfg.rx_window;
 	c->directory = w->directory[s->idx];
+	if (c->directory && c->ack_mode == ENG_ACK_CAUSAL)
+		abort(); /* conf_check_connections() refuses it */
 	c->worker = (uint8_t)s->worker;
 	c->workers = (uint8_t)w->cfg.workers;
 	if (w->cfg.pairs)

@@ -147,16 +147,21 @@ uint64_t sim_reserve(const struct sim_cfg *c)
 
 /* Buffers for what the others' tenant reserved and does not use are free. The engine's accounts of
  * it are checked in accounts.c. */
+static void check_worker(struct run *r, unsigned site, unsigned worker)
+{
+	const struct eng *e = sim_worker(r->w, site, worker);
+	uint64_t free = r->cfg.buffers - sim_worker_buffers(r->w, site, worker);
+	struct eng_tenant_stats st;
+
+	if (e && eng_tenant_stats(e, sim_tenant(r->w, site, 1)->idx, &st) && st.held < st.reserve &&
+	    free < (st.reserve - st.held) / r->cfg.buf_cost)
+		sim_fail(r, "memory that a tenant reserved is not there", &r->qp[0][site], (unsigned)free);
+}
+
+/* Each worker has buffers and reservations of its own. */
 void sim_check_reserved(struct run *r)
 {
-	for (unsigned i = 0; i < 2 && r->cfg.tenants; i++) {
-		const struct eng *e = sim_engine(r->w, i);
-		uint64_t free = r->cfg.buffers - sim_buffers(r->w, i);
-		struct eng_tenant_stats st;
-
-		if (e && eng_tenant_stats(e, sim_tenant(r->w, i, 1)->idx, &st) && st.held < st.reserve &&
-		    free < (st.reserve - st.held) / r->cfg.buf_cost)
-			sim_fail(
-			    r, "memory that a tenant reserved is not there", &r->qp[0][i], (unsigned)free);
-	}
+	for (unsigned i = 0; i < 2 && r->cfg.tenants; i++)
+		for (unsigned k = 0; k < sim_workers(r->w); k++)
+			check_worker(r, i, k);
 }

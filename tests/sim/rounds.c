@@ -170,6 +170,14 @@ static bool reused_soon(const struct run *r)
 	return r->faults & F_MACHINE && r->cfg.seed & 2;
 }
 
+/* F_CHANGES: nothing is left of what the hosts sent, and of removed tenants. */
+static bool nothing_left(void *ctx)
+{
+	struct run *r = ctx;
+
+	return sim_drained(r) && sim_changes_over(r);
+}
+
 void sim_run_rounds(struct run *r, bool alone)
 {
 	begin_round(r, alone);
@@ -201,7 +209,7 @@ void sim_run_rounds(struct run *r, bool alone)
 	sim_run(r->w, sim_now(r->w) + drain_time(r), NULL, r);
 	/* data for hosts that do not answer any more is given up later */
 	if (r->removed && !r->why)
-		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, NULL, r);
+		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, r->faults & F_FOLLOWERS ? nothing_left : NULL, r);
 	if (!r->why && !(r->faults & (F_REUSE | F_RESET_ALL)))
 		sim_check(r);
 }

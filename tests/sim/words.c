@@ -49,6 +49,7 @@ static const struct word {
     {F_CM, "cm", "CM, DREQ after the last completion"},
     {F_HOSTILE, "hostile", "a hostile host; --alone: the others without it"},
     {F_WORKERS, "workers", "gateways of two to four workers, which steer by queue pair"},
+    {F_BY_PAIR, "by-pair", "workers steer by address pair (with `workers`)"},
     {F_CROSS, "cross", "both cables are cut, or gateways hand over, within some ms (with `pairs`)"},
     {F_FOLLOWERS, "followers", "gateways of pairs have three workers, which steer by address pair"},
     {F_UNCARRIED, "uncarried", "operations that gateways do not carry"},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several workers of a gateway: an engine each. They steer by queue pair and share a directory, with
- * notes between them; or the gateway is one of a pair, they steer by address pair, and share a
- * board. Worker k of one gateway talks to worker k of the other one.
+ * notes between them; or they steer by address pair, and share a board if the gateway is one of a
+ * pair. Worker k of one gateway talks to worker k of the other one.
  */
 #include "tests/sim/world_int.h"
 
@@ -31,7 +31,7 @@ void sim_workers_init(struct world *w)
 		return;
 	for (unsigned g = 0; w->cfg.pairs && g < w->gateways; g++)
 		board_new(w, g);
-	if (w->cfg.pairs)
+	if (w->cfg.pairs || w->cfg.by_pair)
 		return;
 	directory_new(w, 0);
 	directory_new(w, 1);

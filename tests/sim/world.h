@@ -45,10 +45,11 @@ struct sim_cfg {
 	rwy_dur beat; /* of them; 0: 5 ms */
 	/*
 	 * Workers of each gateway, 1 .. SIM_WORKERS; more than one: they steer by queue pair
-	 * (engine/directory.h). Those of pairs, 1 .. SIM_PAIR_WORKERS, steer by address pair (engine/board.h). 0
-	 * counts as 1.
+	 * (engine/directory.h), or, with by_pair, by address pair. Those of pairs, 1 .. SIM_PAIR_WORKERS,
+	 * steer by address pair (engine/board.h). 0 counts as 1.
 	 */
 	unsigned workers;
+	bool by_pair;
 	bool tenants;      /* SIM_TENANTS tenants besides the plain LAN */
 	bool same_weights; /* of the tenants; else they have 1 to SIM_TENANTS */
 	const char *cc;
@@ -70,7 +71,7 @@ void sim_cfg_default(struct sim_cfg *c);
 struct sim_tenant {
 	uint32_t idx;  /* index in the engine, below SIM_TENANT_IDX */
 	bool there;    /* its packets are admitted */
-	bool removing; /* it was removed; the engine still has something of it */
+	bool removing; /* of a gateway: it was removed; the engine still has something of it */
 	enum eng_ack_mode ack_mode;
 	uint64_t custody, memory, reserve;
 	struct wan_class_cfg share;
@@ -100,14 +101,18 @@ unsigned sim_workers(const struct world *w);
 struct eng *sim_worker(struct world *w, unsigned site, unsigned worker);
 /* Bytes in custody of all workers of the site's gateway, which must be there. */
 uint64_t sim_custody(struct world *w, unsigned site);
-uint64_t sim_buffers(const struct world *w, unsigned site); /* buffers that its engine holds */
-uint64_t sim_no_buffer(const struct world *w);              /* packets that found no buffer (cfg.buffers) */
+uint64_t sim_buffers(const struct world *w, unsigned site); /* buffers that its engines hold */
+/* The same of one worker. */
+uint64_t sim_worker_buffers(const struct world *w, unsigned site, unsigned worker);
+uint64_t sim_no_buffer(const struct world *w); /* packets that found no buffer (cfg.buffers) */
 /* NULL, or what was wrong first with what an engine was charged for (accounts.h). */
 const char *sim_accounts(const struct world *w);
-/* The tenant, to be changed and then applied. Its idx may change only while it is neither there nor
- * being removed. */
+/* The tenant as the site is to have it, to be changed and then applied. Its idx may change only while
+ * it is neither there nor being removed. */
 struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t);
 void sim_tenant_apply(struct world *w, unsigned site, unsigned t);
+/* The same at one gateway of a pair: gateway `site`, or `site` + 2. */
+void sim_tenant_apply_at(struct world *w, unsigned gateway, unsigned t);
 /* The assignments of the site's gateways, instead of those before; also after a restart. */
 void sim_steer(struct world *w, unsigned site, const struct eng_steer_cfg *v, unsigned n);
 /* True if nothing is left of a removed tenant; asks the engine. */

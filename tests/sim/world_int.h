@@ -76,15 +76,16 @@ struct world {
 	struct site site[SIM_ENGINES];
 	unsigned gateways;                     /* 2, or 4 with pairs */
 	unsigned engines;                      /* the same, or with all workers */
-	struct eng_directory *directory[2];    /* of each site; NULL: one worker, or pairs */
+	struct eng_directory *directory[2];    /* of each site; NULL: they steer by address pair */
 	struct eng_lanes lanes[SIM_GATEWAYS];  /* of each gateway, if it has several workers */
 	struct eng_board *board[SIM_GATEWAYS]; /* of each gateway; NULL: one worker, or no pairs */
 	struct sim_links links;
 	uint64_t hash, streamed, no_buffer;
 	bool two_served;
 	const char *accounts; /* what was wrong with them, with reservations or turns first, or NULL */
-	struct eng_steering *steering[2]; /* of each site; NULL: no assignments */
-	uint32_t set;                     /* number of the carrier's incarnation; 0: none yet */
+	struct sim_tenant tenant[2][SIM_TENANTS + 1]; /* of each site, as its gateways are to have it */
+	struct eng_steering *steering[2];             /* of each site; NULL: no assignments */
+	uint32_t set;                                 /* number of the carrier's incarnation; 0: none yet */
 	/* Its ends: worker 0 of a gateway of each site. Of a pair it is the one that began to serve last. */
 	struct site *carrier[2];
 	struct sim_exchange keys[SIM_GATEWAYS]; /* of each gateway of site 0 with each of site 1 */
