@@ -121,6 +121,26 @@ static const uint64_t heap_kinds[] = {0, F_CRASH_FAR, F_MASS, F_CRASH_NEAR, F_RE
     F_CRASH_NEAR | F_SMALL, F_CM | F_CRASH_NEAR, F_CRASH_BOTH | F_SMALL, F_CM | F_CRASH_FAR, F_LATE,
     F_MACHINE, F_MACHINE | F_REUSE, F_UNCARRIED, F_RESET_ALL, F_RESET, F_MACHINE | F_CM};
 
+/* Gateways of several workers that keep causal order, or steer by address pair anyway */
+static const uint64_t causal_worker_kinds[] = {F_CAUSAL, F_CAUSAL | F_OUTAGE, F_BY_PAIR,
+    F_CAUSAL | F_CRASH_FAR, F_CAUSAL | F_REUSE, F_BY_PAIR | F_REUSE, F_CAUSAL | F_TENANTS,
+    F_CAUSAL | F_CRASH_NEAR, F_BY_PAIR | F_CRASH_NEAR, F_CAUSAL | F_POOL, F_CAUSAL | F_PATHS,
+    F_BY_PAIR | F_TENANTS | F_CHANGES, F_CAUSAL | F_MOVES, F_CAUSAL | F_SMALL, F_BY_PAIR | F_DRAIN,
+    F_CAUSAL | F_DETOUR, F_CAUSAL | F_DRAIN, F_BY_PAIR | F_NIC, F_CAUSAL | F_LAN_LOSS, F_CAUSAL | F_RATES,
+    F_CAUSAL | F_PAUSE, F_CAUSAL | F_HEAP, F_BY_PAIR | F_CM, F_BY_PAIR | F_IDLE, F_BY_PAIR | F_RESET};
+
+/* Pairs of gateways with several workers, whose tunnels move and whose tenants change */
+static const uint64_t follower_kinds_more[] = {F_MOVES, F_TENANTS | F_CHANGES, F_MOVES | F_CRASH_NEAR,
+    F_TENANTS | F_CHANGES | F_CRASH_FAR, F_MOVES | F_BOTH_DIE, F_TENANTS | F_CHANGES | F_MOVES,
+    F_MOVES | F_CROSS, F_TENANTS | F_CHANGES | F_CRASH_NEAR, F_MOVES | F_LAN_LOSS,
+    F_TENANTS | F_CHANGES | F_CROSS, F_MOVES | F_OUTAGE, F_TENANTS | F_CHANGES | F_LAN_LOSS,
+    F_MOVES | F_REUSE, F_TENANTS | F_CHANGES | F_BOTH_DIE, F_MOVES | F_PATHS, F_TENANTS | F_CHANGES | F_REUSE,
+    F_MOVES | F_PAUSE, F_MOVES | F_POOL, F_MOVES | F_MASS, F_MOVES | F_HEAP};
+
+/* A hostile host beside CM, and at gateways of several workers */
+static const uint64_t hostile_kinds[] = {F_CM, F_WORKERS | F_CM, F_WORKERS | F_BY_PAIR, F_STANDBY | F_CM,
+    F_WORKERS | F_BY_PAIR | F_CM, F_STANDBY | F_FOLLOWERS | F_CM};
+
 #define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
 
 /* Every each-th seed has a world of each of these. */
@@ -146,6 +166,9 @@ static const struct further {
     {LIST(worker_kinds_more), 5, F_WORKERS, F_KEYS, 2, 1},
     {LIST(heap_kinds), 9, F_HEAP, F_KEYS, 2, 1},
     {LIST(follower_kinds), 5, F_STANDBY | F_FOLLOWERS, F_KEYS, 2, 1},
+    {LIST(causal_worker_kinds), 6, F_WORKERS, F_KEYS, 2, 1},
+    {LIST(follower_kinds_more), 7, F_STANDBY | F_FOLLOWERS, F_KEYS, 2, 1},
+    {LIST(hostile_kinds), 10, F_HOSTILE | F_TENANTS, F_KEYS, 2, 1},
 };
 
 bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)
