@@ -388,6 +388,8 @@ const struct sim_regression sim_regressions[] = {
     {100147, F_LATE | F_BOUNDS},
     /* the test: it waited for DREQs of the hostile host's queue pairs, which CM did not set up */
     {390000001, F_HOSTILE | F_CM | F_TENANTS},
+    /* a gateway that asked who serves, while a worker of it stood still, had turns without rest */
+    {390050031, F_PAUSE | F_MOVES | F_STANDBY | F_FOLLOWERS},
 };
 
 /*

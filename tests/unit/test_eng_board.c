@@ -367,6 +367,26 @@ static void lead_paired(void)
 	assert_string_equal(state_now(), "paired");
 }
 
+/* It says that it asks when its follower has stopped what it did before; until then it has no turns. */
+static void test_rests(void **state)
+{
+	start(0);
+	turn();
+	eng_sb_change(e, ENG_SBE_SERVES, now);
+	assert_string_equal(state_now(), "storing");
+	eng_sb_change(e, ENG_SBE_SILENT, now);
+	assert_string_equal(state_now(), "asking");
+	assert_false(eng_sb_followed(e));
+	now += 4 * BEAT;
+	turn();
+	assert_true(eng_sb_next(e) > now);
+	assert_int_not_equal(e->sb.said, ENG_SB_ASKING + 1);
+	reports(false, true);
+	assert_true(eng_sb_next(e) <= now);
+	turn();
+	assert_int_equal(e->sb.said, ENG_SB_ASKING + 1);
+}
+
 /* Copies begin when the follower has the cable, and ACKs wait for them when it has copied all. */
 static void test_waits(void **state)
 {
@@ -475,6 +495,7 @@ int main(void)
 	    CASE(test_reports),
 	    CASE(test_no_link),
 	    CASE(test_stands_still),
+	    CASE(test_rests),
 	    CASE(test_waits),
 	    CASE(test_hears),
 	    CASE(test_confirms),
