@@ -390,6 +390,9 @@ const struct sim_regression sim_regressions[] = {
     {390000001, F_HOSTILE | F_CM | F_TENANTS},
     /* a gateway that asked who serves, while a worker of it stood still, had turns without rest */
     {390050031, F_PAUSE | F_MOVES | F_STANDBY | F_FOLLOWERS},
+    {390041404, F_MOVES | F_STANDBY | F_FOLLOWERS},
+    /* the test: it ended before a follower's peer, which comes later than the leader's, told of the loss */
+    {390100602, F_MOVES | F_STANDBY | F_FOLLOWERS},
 };
 
 /*

@@ -161,6 +161,9 @@ static rwy_dur drain_time(const struct run *r)
 {
 	if (r->faults & (F_TOLD | F_MACHINE) || (r->faults & F_HEAP && !(r->faults & F_STANDBY)))
 		return TOLD;
+	/* A follower's tunnel is there later than the leader's, and what is lost is told 5 s after that. */
+	if (r->faults & F_FOLLOWERS && r->pair_bare)
+		return 10 * RWY_SEC;
 	return r->cfg.ack_mode == ENG_ACK_CAUSAL ? 40 * RWY_SEC : 5 * RWY_SEC;
 }
 
