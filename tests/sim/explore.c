@@ -14,8 +14,8 @@
 /*
  * Beside a hostile host the others take at most FAIR times as long as alone, and FAIR_MORE more, and
  * FAIR_QUEUES times the WAN's queue, which one host may fill: once before their first packet, once
- * before the answer. Tenants have their shares of each worker's tunnel, and these share the WAN like
- * strangers: where workers steer by queue pair it may be FAIR times for each of them.
+ * before the answer. Tenants have their shares of each worker's tunnel. These share the WAN like
+ * strangers, of which one fills its queue while it looks for its rate: so it may be as much for each.
  */
 #define FAIR           2.5
 #define FAIR_MORE      (50 * RWY_MS)
@@ -135,12 +135,16 @@ static void run_world(struct run *r, const struct how *how)
 	sim_run_rounds(r, how->alone);
 }
 
-/* The most that the other hosts may take beside the hostile one, which took `alone` without it. */
+/*
+ * The most that the other hosts may take beside the hostile one, which took `alone` without it. By
+ * address pair two workers send: the others' and its own.
+ */
 static rwy_dur fair(const struct run *r, rwy_dur alone)
 {
-	const unsigned tunnels = r->faults & F_WORKERS && !(r->faults & F_BY_PAIR) ? r->cfg.workers : 1;
+	const bool by_qp = r->faults & F_WORKERS && !(r->faults & F_BY_PAIR);
+	const unsigned tunnels = r->cfg.workers < 2 ? 1 : by_qp ? r->cfg.workers : 2;
 
-	return tunnels * FAIR * alone + FAIR_MORE +
+	return tunnels * (FAIR * alone + FAIR_MORE) +
 	       FAIR_QUEUES * rwy_time_max(r->cfg.wan[0].queue, r->cfg.wan[1].queue);
 }
 

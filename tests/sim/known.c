@@ -393,6 +393,10 @@ const struct sim_regression sim_regressions[] = {
     {390041404, F_MOVES | F_STANDBY | F_FOLLOWERS},
     /* the test: it ended before a follower's peer, which comes later than the leader's, told of the loss */
     {390100602, F_MOVES | F_STANDBY | F_FOLLOWERS},
+    /* the test: the others' worker shares the WAN with the hostile host's as strangers do, not by weight */
+    {390010213, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS},
+    {390021098, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS},
+    {390500188, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS | F_BY_PAIR},
 };
 
 /*
