@@ -418,6 +418,8 @@ const struct sim_unmended sim_unmended[] = {
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
         "SYNC is lost in a full queue and then by chance: a NIC that tries for 94 ms gives up"},
+    {390400093, F_WORKERS | F_BY_PAIR | F_DRAIN,
+        "after a drain a connection is told that acknowledged requests may be lost; not looked into yet"},
 };
 
 const unsigned sim_regressions_n = sizeof(sim_regressions) / sizeof(*sim_regressions);

@@ -45,6 +45,7 @@ static void step(struct run *r, rwy_time now)
 	struct sim_rng *g = &r->pair_rng;
 	unsigned site = sim_below(g, 2), way = sim_below(g, WAYS);
 	rwy_dur d = RWY_MS * (1 + sim_below(g, sim_chance(g, .5) ? 60 : 1500));
+	int heir;
 
 	sim_pairs_note(r, site);
 	switch (way) {
@@ -70,9 +71,11 @@ static void step(struct run *r, rwy_time now)
 		(void)sim_hand_over(r->w, site);
 		return;
 	case HANDS_OVER_TO_DYING:
-		r->heir = sim_hand_over(r->w, site);
-		if (r->heir >= 0)
+		heir = sim_hand_over(r->w, site);
+		if (heir >= 0) {
+			r->heir = heir;
 			r->dies_at = now + d / 64;
+		}
 		return;
 	case CABLE:
 		if (r->cable_at != RWY_NEVER)
