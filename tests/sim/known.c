@@ -397,6 +397,8 @@ const struct sim_regression sim_regressions[] = {
     {390010213, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS},
     {390021098, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS},
     {390500188, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS | F_BY_PAIR},
+    /* the test: it had a gateway die that nobody had handed over to, and crashed */
+    {390600095, F_HOSTILE | F_TENANTS | F_CM | F_STANDBY | F_FOLLOWERS},
 };
 
 /*
