@@ -68,9 +68,11 @@ static inline const uint8_t *rwy_buf_ip(const struct rwy_buf *b)
  * address is allowed: it is only a hint. */
 RWY_PREFETCHER void rwy_buf_fetch(const struct rwy_buf *b)
 {
+	const uintptr_t at = (uintptr_t)b; /* NULL has no neighbours that C knows */
+
 	__builtin_prefetch(b);
-	__builtin_prefetch((const uint8_t *)b - 64);
-	__builtin_prefetch((const uint8_t *)b - 128);
+	__builtin_prefetch((const void *)(at - RWY_CACHE_LINE));
+	__builtin_prefetch((const void *)(at - 2 * RWY_CACHE_LINE));
 }
 
 /* A singly linked FIFO of buffers that counts packets and bytes. Zeroed memory is an empty

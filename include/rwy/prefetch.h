@@ -19,7 +19,7 @@
 RWY_PREFETCHER void rwy_prefetch(const void *p, unsigned lines)
 {
 	for (unsigned i = 0; i < lines; i++)
-		__builtin_prefetch((const uint8_t *)p + i * RWY_CACHE_LINE);
+		__builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)i * RWY_CACHE_LINE));
 }
 
 #endif
