@@ -43,13 +43,23 @@ static const uint8_t settle_next[][ENG_SETTLE_EVENTS] = {
     /* clang-format on */
 };
 
+/*
+ * Nothing has measured it where nothing was sent since the tunnel came up: right after a start, or
+ * at a worker without hosts. Other workers and the far gateway wait for it all the same.
+ */
+static rwy_dur round_trip(const struct eng_tunnel *t)
+{
+	if (!t->wan)
+		return 0;
+	return t->min_rtt || !t->up ? t->min_rtt : t->e->cfg.tunnel[t->idx].wan.cc_cfg.initial_rtt;
+}
+
 static rwy_dur longest_closing(const struct eng *e)
 {
 	rwy_dur rtt = 0;
 
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		if (e->tunnel[i].wan && e->tunnel[i].min_rtt > rtt)
-			rtt = e->tunnel[i].min_rtt;
+		rtt = rwy_time_max(rtt, round_trip(&e->tunnel[i]));
 	return CLOSING_MAX + 2 * rtt;
 }
 

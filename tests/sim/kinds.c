@@ -127,7 +127,8 @@ static const uint64_t causal_worker_kinds[] = {F_CAUSAL, F_CAUSAL | F_OUTAGE, F_
     F_CAUSAL | F_CRASH_NEAR, F_BY_PAIR | F_CRASH_NEAR, F_CAUSAL | F_POOL, F_CAUSAL | F_PATHS,
     F_BY_PAIR | F_TENANTS | F_CHANGES, F_CAUSAL | F_MOVES, F_CAUSAL | F_SMALL, F_CAUSAL | F_DETOUR,
     F_BY_PAIR | F_NIC, F_CAUSAL | F_LAN_LOSS, F_CAUSAL | F_RATES, F_CAUSAL | F_PAUSE, F_CAUSAL | F_HEAP,
-    F_BY_PAIR | F_CM, F_BY_PAIR | F_IDLE, F_BY_PAIR | F_RESET};
+    F_BY_PAIR | F_CM, F_BY_PAIR | F_IDLE, F_BY_PAIR | F_RESET, F_BY_PAIR | F_DRAIN, F_CAUSAL | F_DRAIN,
+    F_BY_PAIR | F_DRAIN | F_REUSE, F_BY_PAIR | F_DRAIN | F_TENANTS, F_BY_PAIR | F_DRAIN | F_DRAIN_CUT};
 
 /* Pairs of gateways with several workers, whose tunnels move and whose tenants change */
 static const uint64_t follower_kinds_more[] = {F_MOVES, F_TENANTS | F_CHANGES, F_MOVES | F_CRASH_NEAR,

@@ -399,6 +399,9 @@ const struct sim_regression sim_regressions[] = {
     {390500188, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS | F_BY_PAIR},
     /* the test: it had a gateway die that nobody had handed over to, and crashed */
     {390600095, F_HOSTILE | F_TENANTS | F_CM | F_STANDBY | F_FOLLOWERS},
+    /* a drained gateway that had not measured the round trip yet took it for none: it waited too little
+     * for the far gateway to hear of the drain */
+    {390400093, F_WORKERS | F_BY_PAIR | F_DRAIN},
 };
 
 /*
@@ -420,8 +423,6 @@ const struct sim_unmended sim_unmended[] = {
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
         "SYNC is lost in a full queue and then by chance: a NIC that tries for 94 ms gives up"},
-    {390400093, F_WORKERS | F_BY_PAIR | F_DRAIN,
-        "after a drain a connection is told that acknowledged requests may be lost; not looked into yet"},
 };
 
 const unsigned sim_regressions_n = sizeof(sim_regressions) / sizeof(*sim_regressions);

@@ -214,6 +214,32 @@ static void test_settled_with_receivers(void **state)
 	assert_int_equal(site[1].of[0].requests, 0);
 }
 
+/*
+ * It is drained once more before anything tells it how long a round trip of the WAN takes. The WAN
+ * loses the first message to the far gateway.
+ */
+static void test_settled_before_traffic(void **state)
+{
+	struct eng_settle_info i;
+
+	eng_cm_connect(0, 7, 7, 14);
+	settle(ENG_SETTLED);
+	eng_pair_delay(70 * RWY_MS);
+	eng_pair_restart(0);
+	eng_pair_run(300 * RWY_MS);
+	eng_settle_begin(site[0].e, eng_now);
+	eng_pair_cut(true);
+	eng_pair_run(30 * RWY_MS);
+	eng_pair_cut(false);
+	do {
+		eng_pair_run(RWY_MS);
+		eng_settle_get(site[0].e, &i);
+	} while (i.state != ENG_SETTLED);
+	restart();
+	eng_pair_run(2 * GRACE);
+	assert_int_equal(forgotten(), 0);
+}
+
 /* It serves again, and dies: what it was then acknowledged counts. */
 static void test_serves_again(void **state)
 {
@@ -389,6 +415,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_mode_far, far_set_up, tuned_tear_down),
 	    CASE(test_settled),
 	    CASE(test_settled_with_receivers),
+	    CASE(test_settled_before_traffic),
 	    CASE(test_serves_again),
 	    CASE(test_settled_without_a_wan),
 	    CASE(test_without_buffers),
