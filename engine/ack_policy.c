@@ -249,6 +249,20 @@ static void end_rewound(struct eng_responder *rs)
 	eng_dirty(&rs->side);
 }
 
+/*
+ * In mode `site` the ACK waits until the standby has b, too: else it could know less of the
+ * connection than the host does. A connection whose tenant had another mode when its last requests
+ * came has no copies yet. They begin now, behind b; where they cannot, the standby does not know
+ * the connection, and an ACK of what the far host has loses nothing.
+ */
+static bool waits_for_copy(struct eng_responder *rs, const struct rwy_buf *b)
+{
+	if (!eng_copy_gates(rs))
+		return false;
+	eng_copy_begin(rs, rs->side.e->now);
+	return rs->copy && !eng_copy_covers(rs, roce_psn_add(b->psn, b->psn_cnt - 1));
+}
+
 void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 {
 	/*
@@ -256,7 +270,7 @@ void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 	 * settles. Where custody is enough for an ACK, a host that waits for memory keeps waiting.
 	 */
 	if (rs->resp.allow_psn != rs->resp.epsn && !(rs->ack_blocked && acks_at_once(rs)) &&
-	    (!eng_copy_gates(rs) || eng_copy_covers(rs, roce_psn_add(b->psn, b->psn_cnt - 1)))) {
+	    !waits_for_copy(rs, b)) {
 		roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 		if (acks_uncompleted(rs))
 			allow_uncompleted(rs);

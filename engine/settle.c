@@ -147,6 +147,20 @@ static roce_psn promised(const struct eng_responder *rs)
 	return roce_psn_before(rs->resp.allow_psn, acked) ? acked : rs->resp.allow_psn;
 }
 
+/*
+ * Where the ack mode was another one when the last requests came, copies begin now, and what the
+ * host has ACKs for is owed until they are there.
+ */
+static bool the_standby_has(struct eng_responder *rs)
+{
+	struct eng *e = rs->side.e;
+
+	if (e->sb.state != ENG_SB_PAIRED || !eng_copy_gates(rs))
+		return false;
+	eng_copy_begin(rs, e->now);
+	return rs->copy && !roce_psn_before(rs->copy->psn, promised(rs));
+}
+
 static void look_at(struct eng *e, struct eng_responder *rs)
 {
 	struct eng_settle *s = &e->settle;
@@ -160,7 +174,7 @@ static void look_at(struct eng *e, struct eng_responder *rs)
 	bytes = owed_before(rs, bar);
 	if (!bytes && (rs->side.state == ENG_R_RESUMING || (s->state == ENG_CLOSING && rs->resp.rd_n)))
 		bytes = rs->custody;
-	if (e->sb.state == ENG_SB_PAIRED && eng_copy_gates(rs)) {
+	if (the_standby_has(rs)) {
 		s->kept += bytes != 0;
 		return;
 	}

@@ -65,7 +65,7 @@ static void apply(struct run *r, unsigned site, unsigned t)
 /* The mode of a tenant that changes: one that its gateways may have. */
 static enum eng_ack_mode draw_mode(struct run *r)
 {
-	const enum eng_ack_mode m = (enum eng_ack_mode)sim_below(&r->rng, r->faults & F_FOLLOWERS ? 5 : 4);
+	const enum eng_ack_mode m = (enum eng_ack_mode)sim_below(&r->rng, r->faults & F_STANDBY ? 5 : 4);
 
 	/* conf_check_tenant_connections() refuses it where workers share address pairs. */
 	return m == ENG_ACK_CAUSAL && r->cfg.workers > 1 && !r->cfg.pairs && !r->cfg.by_pair ? ENG_ACK_NEAR

@@ -402,6 +402,8 @@ const struct sim_regression sim_regressions[] = {
     /* a drained gateway that had not measured the round trip yet took it for none: it waited too little
      * for the far gateway to hear of the drain */
     {390400093, F_WORKERS | F_BY_PAIR | F_DRAIN},
+    /* the ack mode became `site` with a host's last request under way: it got no copy and no ACK */
+    {390400046, F_TENANTS | F_CHANGES | F_STANDBY},
 };
 
 /*

@@ -12,13 +12,14 @@
 
 static const struct sp_host *a = &sp_host[SP_SITE_A];
 static bool knows_site[SP_GATEWAYS]; /* the gateway has tenant SITE from its start */
+static enum eng_ack_mode site_mode = ENG_ACK_SITE;
 
 static void give(unsigned gw, uint32_t tenant)
 {
 	struct eng_prefix p = {
 	    .addr = rwy_ip_from4((uint8_t[]){10, gw == SP_B ? 1 : 2, 0, 0}), .len = 120, .tunnel = SP_WAN};
 	struct eng_tenant_cfg c = {.vni = 100 + tenant,
-	    .ack_mode = tenant == SITE ? ENG_ACK_SITE : ENG_ACK_NEAR,
+	    .ack_mode = tenant == SITE ? site_mode : ENG_ACK_NEAR,
 	    .custody = 1 << 20,
 	    .share = {.weight = 1},
 	    .prefix = &p,
@@ -90,6 +91,77 @@ static void test_modes(void **state)
 	sp_link(SP_1_TO_2, SP_GOOD);
 	sp_run(SH_SOON);
 	assert_true(sh_acked(6));
+}
+
+static int far_set_up(void **state)
+{
+	site_mode = ENG_ACK_FAR;
+	return tenants_set_up(state);
+}
+
+static int near_set_up(void **state)
+{
+	site_mode = ENG_ACK_NEAR;
+	return tenants_set_up(state);
+}
+
+static void becomes_site(void)
+{
+	site_mode = ENG_ACK_SITE;
+	give(SP_A1, SITE);
+	give(SP_A2, SITE);
+}
+
+/* The last request is under way when the mode changes: copies begin without another one. */
+static void test_far_becomes_site(void **state)
+{
+	sh_tenant = SITE;
+	sh_connect();
+	sp_link(SP_A_TO_B, SP_HELD);
+	sh_request(6);
+	assert_true(sh_acked(5));
+	becomes_site();
+	sp_link(SP_A_TO_B, SP_GOOD);
+	sp_run(SH_SOON);
+	assert_true(sh_acked(6));
+	sp_run(SH_SOON);
+	assert_int_equal(sp_bytes(SP_A2, ENG_MEM_STORED), 0);
+	sh_active_dies();
+	sh_taken(1);
+	sh_request(7);
+	assert_true(sh_acked(7));
+	sh_all_executed(8);
+	assert_int_equal(a->naks, 0);
+}
+
+/* What host A had an ACK for before is handed over only when the standby has it. */
+static void test_near_becomes_site(void **state)
+{
+	struct eng_settle_info i;
+
+	sh_tenant = SITE;
+	sh_connect();
+	sp_link(SP_A_TO_B, SP_HELD);
+	sh_request(6);
+	assert_true(sh_acked(6));
+	becomes_site();
+	sp_cable(SP_HELD);
+	eng_settle_begin(sp_gw[SP_A1].e, sp_now);
+	sp_run(SH_SOON);
+	eng_settle_get(sp_gw[SP_A1].e, &i);
+	assert_int_equal(i.flows, 1);
+	assert_int_equal(i.kept, 0);
+	sp_cable(SP_GOOD);
+	sp_run(SH_SOON);
+	eng_settle_get(sp_gw[SP_A1].e, &i);
+	assert_int_equal(i.flows, 0);
+	assert_int_equal(i.kept, 1);
+	assert_true(sp_bytes(SP_A2, ENG_MEM_STORED) > 0);
+	sh_active_dies();
+	sh_taken(1);
+	sp_link(SP_A_TO_B, SP_GOOD);
+	sp_run(SH_SOON);
+	sh_all_executed(7);
 }
 
 static int unknown_set_up(void **state)
@@ -231,6 +303,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    CASE(test_tenant, tenants_set_up),
 	    CASE(test_modes, tenants_set_up),
+	    CASE(test_far_becomes_site, far_set_up),
+	    CASE(test_near_becomes_site, near_set_up),
 	    CASE(test_tenant_comes_late, unknown_set_up),
 	    CASE(test_tenant_comes_too_late, unknown_set_up),
 	    CASE(test_cm, cm_set_up),
