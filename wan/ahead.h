@@ -14,21 +14,14 @@
  */
 #define WAN_MANY_FLOWS 2048
 
-/* Prefetches a flow's buffer, if the flow is there. */
-RWY_PREFETCHER void wan_fetch_custody(const struct wan_tunnel *t, uint32_t flow, uint32_t seq)
-{
-	const struct wan_txflow *f = wan_tx_find(t, flow);
-
-	if (f)
-		__builtin_prefetch(f->ring[seq & f->mask]);
-}
-
-/* Prefetches the buffer of which a datagram carried a fragment, if it is in custody. Of whole
- * buffers that are acknowledged in order nothing is read. */
+/* Prefetches the buffer that a datagram carried, where its ACK writes it: of a fragment, or behind
+ * a gap in its flow. */
 RWY_PREFETCHER void wan_fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
 {
-	if ((e->flags & (WAN_S_DATA | WAN_S_WHOLE)) == WAN_S_DATA)
-		wan_fetch_custody(p->t, e->flow, e->seq);
+	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(p->t, e->flow) : NULL;
+
+	if (f && (!(e->flags & WAN_S_WHOLE) || f->acked_end > f->acked))
+		__builtin_prefetch(f->ring[e->seq & f->mask]);
 }
 
 /*
@@ -53,7 +46,7 @@ RWY_PREFETCHER void wan_fetch_delivered(const struct wan_tunnel *t, uint32_t flo
 #define WAN_AHEAD_FLOW       8
 #define WAN_AHEAD_USER       6
 #define WAN_AHEAD_BUFFER     4
-/* The same, in flows that DELIVERED names. */
+/* Distance, in entries of a DELIVERED frame, at which a flow's first buffer is prefetched. */
 #define WAN_AHEAD_DELIVERED 3
 
 /* With many flows: prefetches the flow of a datagram; later what leads on from it. */

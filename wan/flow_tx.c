@@ -4,6 +4,7 @@
  * indexed by sequence number; a buffer stays there until the peer's engine delivered it.
  * data_new.c and data.c decide what is sent next.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,17 +251,19 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 
 	if (!wan_tx_in_custody(f, s, &seq, &end))
 		return;
+	const uint64_t before = f->acked;
+
+	if (end <= before)
+		return;
 	if (end > f->acked_end)
 		f->acked_end = end;
-	uint64_t before = f->acked;
-
-	if (seq > before || !(s->flags & WAN_S_WHOLE)) {
+	if (seq > before || !(s->flags & WAN_S_WHOLE))
 		mark_acked(f, seq, end, s->frag);
-		if (seq > before || end <= before)
-			return;
-	} else if (end > before) {
-		f->acked = end; /* in order: the buffers are not even read */
-	}
+	else
+		f->acked = end; /* in order: no buffer is read */
+	assert(f->acked <= f->next_send);
+	if (seq > before)
+		return;
 	while (f->acked < f->acked_end && all_fragments(f->ring[f->acked & f->mask]))
 		f->acked++;
 	if (f->acked > before && !muted(f) && t->cfg.ops->tx_acked)

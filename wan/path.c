@@ -170,8 +170,9 @@ void wan_path_fini(struct wan_path *p)
 
 void wan_path_restart(struct wan_path *p, rwy_time now)
 {
-	for (uint64_t pn = p->tail; pn < p->next_pn; pn++)
-		p->sent[pn & p->mask].state = WAN_SENT_NONE;
+	/* Also what was lost before the tail: no late ACK is for the session that begins. */
+	for (uint64_t i = 0; p->sent && i <= p->mask; i++)
+		p->sent[i].state = WAN_SENT_NONE;
 	p->tail = p->next_pn;
 	p->inflight = 0;
 	p->inflight_n = 0;

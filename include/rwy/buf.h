@@ -68,7 +68,7 @@ static inline const uint8_t *rwy_buf_ip(const struct rwy_buf *b)
  * address is allowed: it is only a hint. */
 RWY_PREFETCHER void rwy_buf_fetch(const struct rwy_buf *b)
 {
-	const uintptr_t at = (uintptr_t)b; /* NULL has no neighbours that C knows */
+	const uintptr_t at = (uintptr_t)b; /* an integer: C defines no offset from NULL */
 
 	__builtin_prefetch(b);
 	__builtin_prefetch((const void *)(at - RWY_CACHE_LINE));

@@ -68,7 +68,8 @@ RWY_PCLMUL static inline uint32_t rwy_crc32_reduce(__m128i sum)
 	return rwy_crc32_mod(_mm_slli_epi64(sum, 1));
 }
 
-/* Carry-less product with x^(8 d), aligned: 96 bits, bit 95 is x^0. */
+/* Returns the carry-less product of a and x^(8 d). x^0 is its bit 95 where a has 64 bits (bit 63 is
+ * x^0), its bit 63 where a has 32 (bit 31 is x^0). */
 RWY_PCLMUL static inline __m128i rwy_crc32_mul_x8(uint64_t a, uint32_t d)
 {
 	return _mm_clmulepi64_si128(
@@ -78,7 +79,7 @@ RWY_PCLMUL static inline __m128i rwy_crc32_mul_x8(uint64_t a, uint32_t d)
 /*
  * Eight bytes at a time, each by itself: none waits for the ones before, as in a pass over the
  * bytes. The CRC of eight bytes is their value times x^32, so if the first is d bytes before the
- * end they count as value * x^(8 (d - 4)). n is 8 or more.
+ * end they count as value * x^(8 (d - 4)). n: 8 .. RWY_CRC32_SHORT - 1.
  */
 RWY_PCLMUL static inline uint32_t rwy_crc32_words(uint32_t crc, const uint8_t *p, uint32_t n)
 {
@@ -86,7 +87,7 @@ RWY_PCLMUL static inline uint32_t rwy_crc32_words(uint32_t crc, const uint8_t *p
 	uint64_t w;
 
 	memcpy(&w, p, 8);
-	sum = rwy_crc32_mul_x8(w ^ (uint32_t)~crc, n - 4);
+	sum = rwy_crc32_mul_x8(w ^ ~crc, n - 4);
 	for (p += 8, n -= 8; n >= 8; n -= 8, p += 8) {
 		memcpy(&w, p, 8);
 		sum = _mm_xor_si128(sum, rwy_crc32_mul_x8(w, n - 4));
@@ -99,7 +100,8 @@ RWY_PCLMUL static inline uint32_t rwy_crc32_words(uint32_t crc, const uint8_t *p
 	return ~rwy_crc32_mod(_mm_xor_si128(_mm_srli_si128(sum, 4), high));
 }
 
-/* The CRC of what has this CRC, continued over n bytes; RWY_CRC32_SHORT and more take longer. */
+/* The CRC of what has this CRC, continued over n bytes. Fewer than 8, and RWY_CRC32_SHORT or more,
+ * take longer. */
 static inline uint32_t rwy_crc32_short(uint32_t crc, const uint8_t *p, size_t n)
 {
 	if (n >= 8 && n < RWY_CRC32_SHORT && rwy_has_pclmul())

@@ -199,20 +199,20 @@ static bool known_vain(const struct wan_fec_path *p, uint64_t total, uint64_t wa
 }
 
 /*
- * Short cut while credit is short: no plan costs less than one repair, and less than one for each
- * WAN_FEC_K_MAX datagrams. The largest possible group earns most.
+ * A bound from credit and share tells that no plan is affordable. A plan has at least one repair,
+ * and one for each WAN_FEC_K_MAX datagrams; the largest possible group earns most.
  */
 static bool affordable(const struct wan_fec_path *p, uint64_t left, uint32_t bytes, bool small)
 {
-	double share = p->share[small], credit = p->fec->credit, group = (double)LARGEST_GROUP * bytes;
-	double more = share > 1.0 / WAN_FEC_K_MAX ? share - 1.0 / WAN_FEC_K_MAX : 0;
+	double share = p->share[small], credit = p->fec->credit, largest = (double)LARGEST_GROUP * bytes;
+	double surplus = share > 1.0 / WAN_FEC_K_MAX ? share - 1.0 / WAN_FEC_K_MAX : 0;
 
-	if (group > WAN_FEC_WINDOW)
-		group = WAN_FEC_WINDOW;
-	if (group > (double)left)
-		group = (double)left;
-	group += bytes;
-	return share * group + credit >= bytes && more * group + credit >= 0;
+	if (largest > WAN_FEC_WINDOW)
+		largest = WAN_FEC_WINDOW;
+	if (largest > (double)left)
+		largest = (double)left;
+	largest += bytes;
+	return share * largest + credit >= bytes && surplus * largest + credit >= 0;
 }
 
 /* The part of a flow that goes by this path. */
