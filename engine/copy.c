@@ -75,7 +75,7 @@ static bool send_message(
     struct eng_responder *rs, enum eng_copy_type type, roce_psn psn, roce_msn msn, rwy_time now)
 {
 	struct eng_copy_msg m = {.type = (uint8_t)type,
-	    .rewound = rs->rewound,
+	    .rewound = type == ENG_COPY_BASE && rs->rewound,
 	    .pmtu = (uint16_t)rs->resp.pmtu,
 	    .psn = psn,
 	    .msn = msn};

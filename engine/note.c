@@ -89,8 +89,9 @@ static void take_stays(struct eng *e, const struct eng_note *n, rwy_time now)
 		    &(struct eng_moved){
 		        .incarnation = rq->incarnation, .qpn = n->qpn, .psn = ENG_NO_PSN, .worker = n->from},
 		    now);
-	/* Its host may have ACKs, and so it cannot begin there; nobody can ask what is lost. */
-	else if (rq->owes_pair && eng_requester_locating(rq))
+	/* The near host may have ACKs, so the connection cannot begin there, and nobody can be
+	 * asked what is lost. */
+	else if (rq->owes_pair && !rq->responder && eng_requester_locating(rq))
 		eng_requester_fail(
 		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
 }

@@ -65,7 +65,7 @@ static void ask_now(struct eng_requester *rq, rwy_time now)
 void eng_requester_ask_owed(struct eng_requester *rq, rwy_time now)
 {
 	if (rq->owes_pair && rq->remote_qpn) {
-		/* Another worker's note may have paired it, or must be asked for again. */
+		/* A note of another worker may have paired it. If not, that one is asked again. */
 		rq->owes_pair = !rq->responder && !eng_requester_named(rq, rq->remote_qpn, now);
 		rq->peer_named = rq->responder;
 	}

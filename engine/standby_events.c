@@ -357,7 +357,7 @@ rwy_time eng_sb_next(const struct eng *e)
 		next = rwy_time_min(next, e->sb.paths_at);
 	if (may_copy(e) && eng_sb_linked(e)) /* else a report, or a message, makes a turn */
 		next = rwy_time_min(next, rwy_time_max(e->sb.copy_at, e->now + SOON));
-	/* Before its workers follow it says nothing; their reports make turns. */
+	/* The leader says nothing before its workers follow; their reports make turns. */
 	if (e->sb.state == ENG_SB_ASKING && e->tunnel[e->cfg.standby.tunnel].up && eng_sb_followed(e))
 		next = rwy_time_min(next, e->sb.said_at + e->sb.silence);
 	return next;

@@ -65,11 +65,13 @@ static bool asks_again(struct eng *e, rwy_time now)
 void eng_sb_tell(struct eng *e, rwy_time now)
 {
 	struct wan_proof p = {0};
-	bool told = e->sb.said == e->sb.state + 1u && !asks_again(e, now), proof = proof_of(e, &p);
 	struct rwy_buf *b;
+	bool told, proof;
 
 	if (!eng_sb_followed(e)) /* it is true when all workers do what the state says */
 		return;
+	told = e->sb.said == e->sb.state + 1u && !asks_again(e, now);
+	proof = proof_of(e, &p);
 	if (told && (!proof || (p.nonce == e->sb.told.nonce && p.epoch == e->sb.told.epoch)))
 		return;
 	b = message(e, e->sb.state, proof ? PROOF_LEN : STATE_LEN, now);
