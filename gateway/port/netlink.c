@@ -345,9 +345,10 @@ int gw_netlink_new(struct gw_netlink **out, struct gw_app *app)
 	n->ask = nl_socket_alloc();
 	if (n->ask)
 		rc = nl_connect(n->ask, NETLINK_ROUTE);
+	/* The control thread, which also reads signals, waits no longer for a part of a table. */
+	if (!rc && setsockopt(nl_socket_get_fd(n->ask), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0)
+		rc = -NLE_FAILURE;
 	if (!rc) {
-		/* The control thread, which also reads signals, waits no longer for a table. */
-		setsockopt(nl_socket_get_fd(n->ask), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 		nl_socket_disable_auto_ack(n->ask);
 		rc = nl_cache_mngr_alloc(NULL, NETLINK_ROUTE, NL_AUTO_PROVIDE, &n->mngr);
 	}

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -49,13 +50,19 @@ def record(build, data, chosen, options):
     cmd = ["perf", "record", "-F", str(RATE), "-e", ",".join(chosen), "--call-graph", f"dwarf,{STACK}", "-o", str(data), "--",
            f"{build}/tests/bench/bench_fastpath", *eal(idle_cpu(), memory, "rwypf"), "--",
            "--payload", str(options.payload), "--qps", str(options.qps), "--ms", str(options.ms), *(["--keys"] if options.keys else [])]
-    r = subprocess.run(cmd, capture_output=True, text=True, timeout=120 + options.ms / 1000)
-    if re.search(r"perf_event_paranoid|Permission denied|Operation not permitted", r.stderr) and not r.stdout:
+    p = subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        out, err = p.communicate(timeout=120 + options.ms / 1000)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)  # perf's child, too
+        p.communicate()
+        fail(f"{' '.join(cmd)}: it does not end")
+    if re.search(r"perf_event_paranoid|Permission denied|Operation not permitted", err) and not out:
         fail(PERF_REFUSED)
     try:
-        figures = json.loads(r.stdout)
+        figures = json.loads(out)
     except ValueError:
-        fail(f"{' '.join(cmd)}: exit {r.returncode}\n{r.stdout[-1000:]}{r.stderr[-1000:]}")
+        fail(f"{' '.join(cmd)}: exit {p.returncode}\n{out[-1000:]}{err[-1000:]}")
     if not figures["slices"]:
         fail("the CPU was taken away in each batch; nothing can be measured now")
     return figures

@@ -14,7 +14,7 @@ import traceback
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build"))
 NS = "rgl%d" % os.getpid()
-READY = 20  # s
+LIMIT = 20  # s, for the start and for the end
 
 CONFIG = """# SPDX-License-Identifier: Apache-2.0
 gateway: {{name: lone, workers: {workers}, log_level: info, journal_dir: {folder}}}
@@ -50,7 +50,7 @@ class Gateway:
         with open(self.log, "w") as log:
             self.child = subprocess.Popen(("ip", "netns", "exec", NS, BUILD + "/bin/roceway-gateway", "--config", self.folder + "/g.yaml"),
                                           stdout=log, stderr=log)
-        end = time.monotonic() + READY
+        end = time.monotonic() + LIMIT
         while "main: ready" not in self.text():
             assert self.child.poll() is None and time.monotonic() < end, self.text()
             time.sleep(0.05)
@@ -59,7 +59,7 @@ class Gateway:
     def __exit__(self, *exc):
         self.child.send_signal(signal.SIGTERM)
         try:
-            code = self.child.wait(READY)
+            code = self.child.wait(LIMIT)
         except subprocess.TimeoutExpired:
             where = self.threads()
             self.child.kill()

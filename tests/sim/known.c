@@ -397,7 +397,7 @@ const struct sim_regression sim_regressions[] = {
     {390010213, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS},
     {390021098, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS},
     {390500188, F_HOSTILE | F_TENANTS | F_CM | F_WORKERS | F_BY_PAIR},
-    /* the test: it had a gateway die that nobody had handed over to, and crashed */
+    /* the test: a gateway died that nobody had handed over to, and the test crashed */
     {390600095, F_HOSTILE | F_TENANTS | F_CM | F_STANDBY | F_FOLLOWERS},
     /* a drained gateway that had not measured the round trip yet took it for none: it waited too little
      * for the far gateway to hear of the drain */
