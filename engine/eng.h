@@ -196,7 +196,7 @@ struct eng_sb {
 	/* enum eng_sb_state; other: as the other one said, NONE: it is silent */
 	uint8_t state, other;
 	uint8_t said;        /* the state that it was told, plus 1; 0: nothing */
-	rwy_time said_at;    /* ASKING: it is told again `silence` later */
+	rwy_time said_at;    /* last try to tell; in ASKING it is told again `silence` later */
 	rwy_time deaf_until; /* ASKING: before this, messages of the other one may be old */
 	/*
 	 * A proof of the witness's, with which a claim is believed at once: the one that the other

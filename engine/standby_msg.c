@@ -54,12 +54,9 @@ static bool proof_of(const struct eng *e, struct wan_proof *p)
 }
 
 /* The other gateway may have lost this one, and with it what it was told, unnoticed here. */
-static bool asks_again(struct eng *e, rwy_time now)
+static bool asks_again(const struct eng *e, rwy_time now)
 {
-	if (e->sb.state != ENG_SB_ASKING || rwy_since(e->sb.said_at, now) < e->sb.silence)
-		return false;
-	e->sb.said_at = now;
-	return true;
+	return e->sb.state == ENG_SB_ASKING && rwy_since(e->sb.said_at, now) >= e->sb.silence;
 }
 
 void eng_sb_tell(struct eng *e, rwy_time now)
@@ -74,6 +71,7 @@ void eng_sb_tell(struct eng *e, rwy_time now)
 	proof = proof_of(e, &p);
 	if (told && (!proof || (p.nonce == e->sb.told.nonce && p.epoch == e->sb.told.epoch)))
 		return;
+	e->sb.said_at = now;
 	b = message(e, e->sb.state, proof ? PROOF_LEN : STATE_LEN, now);
 	if (!b)
 		return; /* again with the next turn */

@@ -404,6 +404,8 @@ const struct sim_regression sim_regressions[] = {
     {390400093, F_WORKERS | F_BY_PAIR | F_DRAIN},
     /* the ack mode became `site` with a host's last request under way: it got no copy and no ACK */
     {390400046, F_TENANTS | F_CHANGES | F_STANDBY},
+    /* a worker that had stood still while it asked waited for its followers, and turned without rest */
+    {389800085, F_CRASH_BOTH | F_STANDBY | F_FOLLOWERS},
 };
 
 /*

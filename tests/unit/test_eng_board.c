@@ -422,6 +422,22 @@ static void test_waits(void **state)
 	assert_true(eng_board_hear(board).whole);
 }
 
+/* A leader that asks says so when its follower asks, too, and has nothing to do before that. */
+static void test_asks_later(void **state)
+{
+	start(0);
+	eng_board_report(board, 1, &(struct eng_board_follow){.serial = 9});
+	for (unsigned i = 0; i < 100; i++) {
+		turn();
+		assert_int_equal(e->sb.said, 0);
+		assert_true(eng_next(e) > now);
+	}
+	reports(false, true);
+	turn();
+	assert_int_equal(e->sb.said, ENG_SB_ASKING + 1);
+	assert_true(eng_next(e) > now);
+}
+
 /* An event of a follower is as one of the leader. */
 static void test_hears(void **state)
 {
@@ -497,6 +513,7 @@ int main(void)
 	    CASE(test_stands_still),
 	    CASE(test_rests),
 	    CASE(test_waits),
+	    CASE(test_asks_later),
 	    CASE(test_hears),
 	    CASE(test_confirms),
 	    CASE(test_term),
