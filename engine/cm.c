@@ -284,7 +284,7 @@ struct eng_responder *eng_cm_dreq_waits(struct eng *e, uint32_t tenant, const st
 bool eng_cm_asks_elsewhere(
     struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, uint8_t tunnel, struct rwy_buf *b)
 {
-	const struct eng_note n = {.type = ENG_NOTE_DREQ, .tunnel = tunnel, .tenant = tenant, .b = b};
+	struct eng_note n = {.type = ENG_NOTE_DREQ, .tunnel = tunnel, .tenant = tenant, .b = b};
 	struct eng_key k;
 	int to = -1;
 
@@ -292,6 +292,8 @@ bool eng_cm_asks_elsewhere(
 		to = eng_place_elsewhere(e, &k, tunnel != ENG_NOTE_LAN);
 	if (to < 0)
 		return false;
+	if (tunnel != ENG_NOTE_LAN)
+		n.epoch = wan_peer_epoch(e->tunnel[tunnel].wan);
 	(void)eng_place_send(e, (unsigned)to, &n);
 	return true;
 }

@@ -136,6 +136,7 @@ struct eng_tunnel {
 	uint32_t sides;       /* connection sides in it */
 	uint8_t peer_workers; /* eng_open.workers of the other gateway */
 	bool up;              /* the gateway at the other end answers */
+	bool met;             /* it has answered (eng_lanes_missed_restart) */
 	bool removing;        /* it takes no new side, and goes with its last one */
 	bool leaves;          /* the same, and it is not the witness's of a pair */
 	rwy_time remove_at;   /* since when it is `removing` */
@@ -426,5 +427,7 @@ static inline struct wan_tunnel *eng_wan(const struct eng_side *side)
 void eng_lanes_tell(struct eng_tunnel *t);
 /* Another worker, once a turn: its tunnels go with those of worker 0. */
 void eng_lanes_look(struct eng *e, rwy_time now);
+/* The lane is up. True: for the first time, and another lane had an earlier process of the peer. */
+bool eng_lanes_missed_restart(struct eng_tunnel *t);
 
 #endif

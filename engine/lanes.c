@@ -13,6 +13,18 @@ void eng_lanes_tell(struct eng_tunnel *t)
 	t->e->ops->board_changed(t->e->ctx);
 }
 
+bool eng_lanes_missed_restart(struct eng_tunnel *t)
+{
+	struct eng_lanes *l = t->e->cfg.lanes;
+	const uint64_t peer = wan_peer_epoch(t->wan);
+	uint64_t first = 0;
+
+	if (!l || t->met)
+		return false;
+	t->met = true;
+	return !atomic_compare_exchange_strong(&l->tunnel[t->idx].first, &first, peer) && first != peer;
+}
+
 void eng_lanes_look(struct eng *e, rwy_time now)
 {
 	const uint32_t changes = atomic_load(&e->cfg.lanes->changes);

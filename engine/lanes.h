@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tunnel has a lane for each worker: worker k of one gateway talks to worker k of the other one.
- * Its lanes are one tunnel in two respects. A process has one epoch for all of them. And where the
+ * Its lanes are one tunnel in three respects. A process has one epoch for all of them. Where the
  * peer is one of a pair (standby.h), worker 0 decides as the witness which of the two processes has
- * the tunnel; the lanes of the others go with it (wan_claim_led).
+ * the tunnel; the lanes of the others go with it (wan_claim_led). And a lane that comes up for the
+ * first time when the peer's first process has ended knows by the others that it did: CM may have
+ * set up connections of that process here.
  *
  * The workers also settle together (settle_together.c).
  *
@@ -24,6 +26,7 @@ struct eng_lanes {
 	struct {
 		_Atomic uint64_t epoch; /* of this process */
 		_Atomic uint64_t peer;  /* that worker 0 believes; 0: none yet */
+		_Atomic uint64_t first; /* that some worker believed first; 0: none yet */
 	} tunnel[ENG_TUNNELS_MAX];
 	struct {
 		/* by worker 0: even: SETTLING; odd: CLOSING */
@@ -39,6 +42,7 @@ static inline void eng_lanes_begin(struct eng_lanes *l, unsigned tunnel, uint64_
 {
 	atomic_store(&l->tunnel[tunnel].epoch, epoch);
 	atomic_store(&l->tunnel[tunnel].peer, 0);
+	atomic_store(&l->tunnel[tunnel].first, 0);
 	atomic_fetch_add(&l->changes, 1);
 }
 

@@ -35,7 +35,7 @@ static void take_dreq(struct eng *e, const struct eng_note *n, rwy_time now)
 	if (rs)
 		eng_dreq_hold(rs, n->b, now);
 	else if (!from_lan(n) && e->tunnel[n->tunnel].wan &&
-	         eng_peer_holds_dreq(&e->tunnel[n->tunnel], n->tenant, &pkt, now))
+	         eng_peer_holds_dreq(&e->tunnel[n->tunnel], n->tenant, &pkt, n->epoch, now))
 		eng_drop(e, n->b, &e->c.drop_cm_lost);
 	else
 		(void)eng_place_send(e, eng_place_home(e, &k), &back);

@@ -56,6 +56,7 @@ struct eng_note {
 	union {
 		struct roce_cm_conn conn;
 		struct eng_key key;
+		uint64_t epoch; /* DREQ from the WAN: of the process that carried it */
 	};
 };
 #define ENG_NOTE_LAN UINT8_MAX

@@ -224,7 +224,8 @@ static bool tell_slot(struct eng_tunnel *t, uint32_t slot, unsigned *looked, rwy
 	return true;
 }
 
-bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
+bool eng_peer_holds_dreq(
+    struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, uint64_t epoch, rwy_time now)
 {
 	struct roce_cm_msg msg;
 	struct eng_requester *rq;
@@ -236,6 +237,8 @@ bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roc
 	rq = (struct eng_requester *)eng_find(t->e, &k, true);
 	if (!rq || is_too_old(t))
 		return false;
+	if (rq->side.tunnel == t->idx && wan_peer_epoch(t->wan) != epoch)
+		return true;
 	if (is_lost(rq, t) && tell_lost(t, rq, now)) { /* or later: CM repeats the DREQ */
 		t->peer.at = rwy_time_min(t->peer.at, now + ANSWER);
 		eng_peer_up(t, now);

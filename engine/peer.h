@@ -44,11 +44,14 @@ void eng_peer_log_untold(struct eng *e);
 /* A message of the other gateway. Takes b. */
 void eng_peer_message(struct eng_tunnel *t, struct rwy_buf *b, rwy_time now);
 /*
- * pkt is a CM message of a remote host; `tenant` is an index. True: a DREQ of a connection that may
- * be lost, which must not pass for a good end: the caller drops it. The near gateway is told at
- * once, and again until it answers, for a minute.
+ * pkt is a CM message of a remote host, which the other gateway's process `epoch` carried, perhaps
+ * to another worker; `tenant` is an index. True: a DREQ of a connection that may be lost, which
+ * must not pass for a good end: the caller drops it. The near gateway is told at once, and again
+ * until it answers, for a minute. True also while the worker here knows another process than
+ * `epoch`: what the one before had acknowledged may be lost.
  */
-bool eng_peer_holds_dreq(struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
+bool eng_peer_holds_dreq(
+    struct eng_tunnel *t, uint32_t tenant, const struct roce_pkt *pkt, uint64_t epoch, rwy_time now);
 /* Tells what is owed, and of some connections that are lost. At e->peer_at. */
 void eng_peer_step(struct eng *e, rwy_time now);
 

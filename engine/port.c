@@ -207,7 +207,8 @@ static void carry_to_lan(struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_t
 	if (cm && r == ROCE_PARSE_OK && e->cfg.directory &&
 	    eng_cm_asks_elsewhere(e, (uint32_t)tenant, &pkt, (uint8_t)t->idx, b))
 		return;
-	if (cm && r == ROCE_PARSE_OK && eng_peer_holds_dreq(t, (uint32_t)tenant, &pkt, now)) {
+	if (cm && r == ROCE_PARSE_OK &&
+	    eng_peer_holds_dreq(t, (uint32_t)tenant, &pkt, wan_peer_epoch(t->wan), now)) {
 		eng_drop(e, b, &e->c.drop_cm_lost);
 		return;
 	}
@@ -394,6 +395,8 @@ static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 
 	t->up = up;
 	eng_lanes_tell(t);
+	if (up && eng_lanes_missed_restart(t))
+		restarted = true;
 	eng_record_engine(e,
 	    &(struct eng_record){.kind = ENG_REC_TUNNEL,
 	        .to = restarted ? ENG_TUNNEL_RESTARTED

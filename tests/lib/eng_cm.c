@@ -60,6 +60,14 @@ uint32_t eng_cm_make_rep(uint8_t *out, uint8_t rnr_retry)
 	return cm_packet(out, 1, mad);
 }
 
+uint32_t eng_cm_make_dreq(uint8_t *out)
+{
+	uint8_t mad[256];
+
+	cp_make_dreq(mad, 9, CM_COMM_A, CM_COMM_B, CM_QPN_B);
+	return cm_packet(out, 0, mad);
+}
+
 void eng_cm_req(uint16_t tenant, uint8_t retry, uint8_t rnr_retry, uint8_t timeout)
 {
 	uint8_t ip[TP_MAX];
@@ -76,10 +84,9 @@ void eng_cm_rep(uint16_t tenant, uint8_t rnr_retry)
 
 void eng_cm_dreq(uint16_t tenant)
 {
-	uint8_t mad[256], ip[TP_MAX];
+	uint8_t ip[TP_MAX];
 
-	cp_make_dreq(mad, 9, CM_COMM_A, CM_COMM_B, CM_QPN_B);
-	cm_sends(0, tenant, ip, cm_packet(ip, 0, mad));
+	cm_sends(0, tenant, ip, eng_cm_make_dreq(ip));
 }
 
 void eng_cm_connect(uint16_t tenant, uint8_t retry, uint8_t rnr_retry, uint8_t timeout)

@@ -19,6 +19,7 @@
 /* The same as packets for another harness: their bytes in `out`, and their length. */
 uint32_t eng_cm_make_req(uint8_t *out, uint8_t retry, uint8_t rnr_retry, uint8_t timeout);
 uint32_t eng_cm_make_rep(uint8_t *out, uint8_t rnr_retry);
+uint32_t eng_cm_make_dreq(uint8_t *out);
 
 /* A's REQ with these values (0..7, 0..7, 0..31); B's REP, with ACK delay 15; A's DREQ. */
 void eng_cm_req(uint16_t tenant, uint8_t retry, uint8_t rnr_retry, uint8_t timeout);

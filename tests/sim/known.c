@@ -404,6 +404,12 @@ const struct sim_regression sim_regressions[] = {
     {390400093, F_WORKERS | F_BY_PAIR | F_DRAIN},
     /* the ack mode became `site` with a host's last request under way: it got no copy and no ACK */
     {390400046, F_TENANTS | F_CHANGES | F_STANDBY},
+    /* a machine died, and the DREQ of its next process overtook the news of that at another worker */
+    {389820173, F_MACHINE | F_IDLE | F_CM | F_WORKERS | F_HEAP},
+    {389820202, F_MACHINE | F_IDLE | F_CM | F_WORKERS | F_HEAP},
+    /* the same, and that worker had never heard of the process before */
+    {389820301, F_MACHINE | F_IDLE | F_CM | F_WORKERS | F_HEAP},
+    {392300449, F_MACHINE | F_IDLE | F_CM | F_WORKERS},
     /* a worker that had stood still while it asked waited for its followers, and turned without rest */
     {389800085, F_CRASH_BOTH | F_STANDBY | F_FOLLOWERS},
 };

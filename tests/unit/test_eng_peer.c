@@ -3,10 +3,13 @@
  * Messages between gateways about their processes (engine/peer.h), in two engines with a perfect
  * WAN: gateway A loses what host A has ACKs for, and its journal with it.
  */
+#include "engine/lanes.h"
 #include "engine/msg.h"
+#include "engine/note.h"
 #include "engine/peer.h"
 #include "tests/lib/eng_cm.h"
 #include "tests/lib/eng_pair.h"
+#include "tests/lib/heap_buf.h"
 
 #define QPN_A CM_QPN_A
 #define QPN_B CM_QPN_B
@@ -331,6 +334,91 @@ static void test_dreq(void **state)
 	assert_int_equal(site[1].of[0].others, 1);
 }
 
+/* --- workers of gateway B: the test is the home worker ---------------------------------------- */
+
+static struct eng_lanes lanes;
+static uint64_t first; /* process of gateway A that the home worker heard of first; 0: none */
+static unsigned passed;
+
+static bool take_note(struct eng_site *s, unsigned worker, const struct eng_note *n)
+{
+	passed += n->type == ENG_NOTE_DREQ_GOES;
+	eng_note_free(&s->e->bufs, n);
+	return true;
+}
+
+static uint64_t epoch_of_a(void)
+{
+	return wan_peer_epoch(site[1].e->tunnel[0].wan);
+}
+
+/* The home worker got host A's DREQ from this process of gateway A. True: it may go. */
+static bool dreq_goes(uint64_t epoch)
+{
+	struct eng_note n = {.type = ENG_NOTE_DREQ, .epoch = epoch};
+	const unsigned before = passed;
+
+	n.b = heap_buf_alloc(&site[1].bufs, 320, 512);
+	n.b->len = eng_cm_make_dreq(n.b->data);
+	site[1].note = take_note;
+	eng_note_take(site[1].e, &n, eng_now);
+	assert_int_equal(eng_counters(site[1].e)->drop_cm_lost, passed == before);
+	return passed > before;
+}
+
+/* The worker still knows the process before, which may have acknowledged what is lost. */
+static void test_dreq_of_another_process(void **state)
+{
+	eng_cm_connect(0, 7, 7, 14);
+	assert_true(dreq_goes(epoch_of_a()));
+	assert_false(dreq_goes(epoch_of_a() + 1));
+}
+
+static void with_lanes(struct eng_cfg *c)
+{
+	if (c->prefix[0].addr.b[13] != 1)
+		return;
+	eng_lanes_begin(&lanes, 0, 7);
+	lanes.tunnel[0].first = first;
+	c->lanes = &lanes;
+	c->worker = 1;
+	c->workers = 2;
+}
+
+/* CM opens a connection before the worker's own lane is up. */
+static void open_early(void)
+{
+	struct eng_note n = {.type = ENG_NOTE_CM_OPEN,
+	    .target = 1,
+	    .conn = {.a = {.ip = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}), .qpn = QPN_A, .psn = CM_PSN_A},
+	        .b = {.ip = rwy_ip_from4((uint8_t[4]){10, 2, 0, 3}), .qpn = QPN_B, .psn = CM_PSN_B},
+	        .transport = ROCE_RC,
+	        .path_mtu = CM_MTU}};
+
+	eng_pair_restart(1);
+	site[1].note = take_note;
+	eng_note_take(site[1].e, &n, eng_now);
+	assert_int_equal(eng_counters(site[1].e)->cm_connections, 1);
+	eng_pair_run(100 * RWY_MS);
+	assert_true(epoch_of_a());
+}
+
+static void test_first_process(void **state)
+{
+	first = 0;
+	open_early();
+	assert_true(lanes.tunnel[0].first == epoch_of_a());
+	assert_true(dreq_goes(epoch_of_a()));
+}
+
+/* The process of gateway A that had the connection ended before the lane was up. */
+static void test_later_process(void **state)
+{
+	first = 99;
+	open_early();
+	assert_false(dreq_goes(epoch_of_a()));
+}
+
 static void test_messages(void **state)
 {
 	struct eng_peer_msg m = {.type = ENG_PEER_LOST,
@@ -388,6 +476,13 @@ static int far_set_up(void **state)
 	return eng_pair_set_up(state);
 }
 
+static int lanes_set_up(void **state)
+{
+	first = 0;
+	eng_pair_tune = with_lanes;
+	return eng_pair_set_up(state);
+}
+
 static int journal_set_up(void **state)
 {
 	memset(journal, 0, sizeof(journal));
@@ -422,6 +517,9 @@ int main(void)
 	    CASE(test_told_again),
 	    CASE(test_nothing_came),
 	    CASE(test_dreq),
+	    CASE(test_dreq_of_another_process),
+	    cmocka_unit_test_setup_teardown(test_first_process, lanes_set_up, tuned_tear_down),
+	    cmocka_unit_test_setup_teardown(test_later_process, lanes_set_up, tuned_tear_down),
 	    cmocka_unit_test(test_messages),
 	};
 
