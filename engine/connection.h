@@ -343,7 +343,6 @@ struct eng_requester {
 	bool done_known;
 	uint8_t turn;         /* enum eng_turn */
 	uint8_t near_workers; /* eng_open.workers of its flow */
-	bool near_named;      /* it named its host's QPN, which may have ACKs */
 	bool tried;           /* it had a turn, and nobody answered */
 	/* state LOCATING: questions sent to the host */
 	uint8_t questions;
@@ -363,6 +362,9 @@ struct eng_requester {
 	/* The latest one that was known before. When the host answers nothing any more, the error
 	 * goes to it. */
 	uint32_t remote_qpn_before;
+	/* The one that the near gateway named when it opened the flow, and that may have ACKs; 0:
+	 * none. */
+	uint32_t near_qpn;
 	uint32_t incarnation; /* as the near gateway's responder side has it */
 	/* Retry counts and ACK timeout of the remote host's QP (struct eng_open). */
 	uint8_t rnr_retry, retry, ack_timeout;

@@ -20,6 +20,12 @@ bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now)
 	return false;
 }
 
+bool eng_requester_opened_for(const struct eng_requester *rq, uint32_t qpn)
+{
+	return rq->requests && rq->near_qpn == qpn && (!rq->responder || rq->remote_qpn == qpn) &&
+	       rq->cold.close_at == RWY_NEVER;
+}
+
 bool eng_requester_has_place(const struct eng_requester *rq)
 {
 	const struct eng_side *side = &rq->side;

@@ -84,7 +84,7 @@ static void take_stays(struct eng *e, const struct eng_note *n, rwy_time now)
 
 	if (!rq || !rq->requests || eng_requester_answered(rq))
 		return;
-	if (!rq->near_named)
+	if (!rq->near_qpn)
 		eng_requester_redirect(rq, rq->requests,
 		    &(struct eng_moved){
 		        .incarnation = rq->incarnation, .qpn = n->qpn, .psn = ENG_NO_PSN, .worker = n->from},

@@ -87,7 +87,7 @@ unsigned eng_place_choose(
 bool eng_place_may_move(
     const struct eng_responder *rs, const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
-	if (rq->side.state != ENG_Q_PROBING || !rq->requests || rq->near_named || rq->reqr.copies)
+	if (rq->side.state != ENG_Q_PROBING || !rq->requests || rq->near_qpn || rq->reqr.copies)
 		return false;
 	/* Only its home worker knows which connections CM has set up. */
 	if (rq->side.tenant->cfg.admission == ENG_ADMIT_CM)

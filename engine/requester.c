@@ -263,16 +263,14 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
  */
 static bool opened_before(const struct eng_requester *rq, uint32_t rqpn, roce_psn psn)
 {
-	return rq->requests && rq->peer_named && rq->remote_qpn == rqpn && eng_requester_active(rq) &&
-	       rq->side.learned != ENG_BY_CM && rq->cold.close_at == RWY_NEVER &&
-	       ((rq->reqr.una - psn) & ROCE_PSN_MASK) <= CM_REPEATS;
+	return eng_requester_opened_for(rq, rqpn) && eng_requester_active(rq) &&
+	       rq->side.learned != ENG_BY_CM && ((rq->reqr.una - psn) & ROCE_PSN_MASK) <= CM_REPEATS;
 }
 
 /* The same, and no request has come yet: they begin where CM says. */
 static bool awaits_first(const struct eng_requester *rq, uint32_t rqpn)
 {
-	return rq->requests && rq->flow == ENG_FLOW_FIRST && rq->peer_named && rq->remote_qpn == rqpn &&
-	       !eng_requester_active(rq) && rq->cold.close_at == RWY_NEVER;
+	return eng_requester_opened_for(rq, rqpn) && rq->flow == ENG_FLOW_FIRST && !eng_requester_active(rq);
 }
 
 void eng_requester_start_cm(
@@ -283,6 +281,7 @@ void eng_requester_start_cm(
 		return; /* a retransmitted REP */
 	if (opened_before(rq, rqpn, psn)) {
 		rq->side.learned = ENG_BY_CM;
+		rq->peer_named = true;
 		return;
 	}
 	eng_pair_leave(rq, now);
@@ -292,6 +291,7 @@ void eng_requester_start_cm(
 		rq->requests = NULL;
 		rq->flow = ENG_FLOW_NONE;
 	}
+	rq->peer_named = rq->requests;
 	rq->remote_qpn = rqpn;
 	rq->owes_pair = false;
 	eng_reservation_outdated(&rq->side);
@@ -362,7 +362,7 @@ void eng_requester_open(
 	                !eng_requester_named(rq, o->peer_qpn, now);
 	rq->open_pmtu = o->pmtu;
 	rq->near_workers = o->workers;
-	rq->near_named = o->peer_qpn;
+	rq->near_qpn = o->peer_qpn;
 	rq->peer_named = o->peer_qpn && rq->responder && rq->remote_qpn == o->peer_qpn;
 }
 

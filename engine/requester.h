@@ -49,6 +49,8 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
  * False: that one has not let it go yet, or there is no memory for that side, or no place.
  */
 bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now);
+/* The near gateway has opened the flow of its host's QP `qpn`, which may not be paired yet. */
+bool eng_requester_opened_for(const struct eng_requester *rq, uint32_t qpn);
 /* For that side there is room in the table, and a tunnel: only memory can be missing. */
 bool eng_requester_has_place(const struct eng_requester *rq);
 /* Tells the near gateway that the connection has failed: requests from psn on are not executed. */

@@ -410,6 +410,8 @@ const struct sim_regression sim_regressions[] = {
     /* the same, and that worker had never heard of the process before */
     {389820301, F_MACHINE | F_IDLE | F_CM | F_WORKERS | F_HEAP},
     {392300449, F_MACHINE | F_IDLE | F_CM | F_WORKERS},
+    /* no memory to pair what the near gateway named; CM repeated its messages, and the flow was reset */
+    {392702844, F_MACHINE | F_IDLE | F_CM | F_WORKERS | F_HEAP},
     /* a worker that had stood still while it asked waited for its followers, and turned without rest */
     {389800085, F_CRASH_BOTH | F_STANDBY | F_FOLLOWERS},
 };

@@ -5,6 +5,9 @@
  */
 #include "tests/lib/roce_cm_pkt.h"
 #include "engine/eng.h"
+#include "engine/pair.h"
+#include "engine/requester.h"
+#include "engine/table.h"
 #include "tests/lib/eng_pair.h"
 
 #include "roce/cm.h"
@@ -408,10 +411,16 @@ static void test_flood(void **state)
 
 /*
  * Gateway B restarts before the RTU has come, and both hosts' CM repeat their messages. Gateway A has
- * opened the flow again: it is the same connection, and nothing of it is lost.
+ * opened the flow again: it is the same connection, and nothing of it is lost. Not paired: gateway B
+ * had no memory for that when gateway A named its host.
  */
-static void test_repeated_after_a_restart(void **state)
+static void repeats_after_a_restart(bool paired)
 {
+	const struct eng_key k = {.src = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
+	    .dst = rwy_ip_from4((uint8_t[4]){10, 2, 0, 3}),
+	    .qpn = QPN_B};
+	struct eng_requester *rq;
+
 	eng_pair_cut(true);
 	request(PSN_A);
 	eng_pair_run(10 * RWY_MS);
@@ -420,6 +429,12 @@ static void test_repeated_after_a_restart(void **state)
 	eng_pair_cut(false);
 	eng_pair_run(RWY_SEC);
 	assert_int_equal(site[1].psn_of[QPN_B], PSN_A);
+	rq = (struct eng_requester *)eng_find(site[1].e, &k, true);
+	assert_true(rq && rq->peer_named);
+	if (!paired) {
+		eng_pair_undo(rq);
+		rq->peer_named = false;
+	}
 	req();
 	eng_pair_run(10 * RWY_MS);
 	rep();
@@ -428,6 +443,16 @@ static void test_repeated_after_a_restart(void **state)
 	run_with_host_b(RWY_SEC);
 	assert_int_equal(eng_custody_bytes(site[0].e), 0);
 	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
+}
+
+static void test_repeated_after_a_restart(void **state)
+{
+	repeats_after_a_restart(true);
+}
+
+static void test_repeated_without_a_pair(void **state)
+{
+	repeats_after_a_restart(false);
 }
 
 /*
@@ -459,7 +484,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
 	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
 	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_flood),
-	    TEST(test_spoofed), TEST(test_repeated_after_a_restart), TEST(test_used_again_after_dreq)};
+	    TEST(test_spoofed), TEST(test_repeated_after_a_restart), TEST(test_repeated_without_a_pair),
+	    TEST(test_used_again_after_dreq)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
