@@ -433,6 +433,8 @@ const struct sim_unmended sim_unmended[] = {
     {12, F_LATE | F_DRAIN, "the same after a drain"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
+    {394200261, F_MACHINE | F_LAN_LOSS | F_IDLE | F_CM | F_WORKERS | F_HEAP,
+        "each LOST unpairs a host, and its ACKs count for nobody: no retry is left when it is to end"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
         "SYNC is lost in a full queue and then by chance: a NIC that tries for 94 ms gives up"},
 };
