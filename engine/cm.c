@@ -107,8 +107,8 @@ static int in_the_way(
 }
 
 enum opened {
-	OPENED,    /* or never to be: its requests will be refused */
-	NO_MEMORY, /* for it here, or for the note to another worker */
+	OPENED,    /* it is here, or its requests will be refused */
+	NO_MEMORY, /* there is none for the sides, or no room for the note */
 	ASKED,     /* a note has gone to another worker, with the message */
 };
 
@@ -127,16 +127,19 @@ static enum opened open_at(struct eng *e, struct eng_note *n, const struct cm_si
 	by = in_the_way(e, &kn, &kf, n->target);
 	if (by < 0 && n->target == e->cfg.worker)
 		return open_here(e, n->tenant, &n->conn, s, now) ? OPENED : NO_MEMORY;
-	sent = eng_place_send(e, by < 0 ? n->target : (unsigned)by, n);
-	n->b = NULL;
-	if (!sent)
-		return NO_MEMORY;
+	/* Before the note goes: that worker may take it at once, and have no memory. */
 	if (by < 0) {
-		e->c.conns_placed++;
 		eng_place_announce(e, &kn, false, n->target);
 		eng_place_announce(e, &kf, true, n->target);
 	}
-	return ASKED;
+	sent = eng_place_send(e, by < 0 ? n->target : (unsigned)by, n);
+	n->b = NULL;
+	if (by < 0 && !sent) {
+		eng_place_recall(e, &kn, false, n->target);
+		eng_place_recall(e, &kf, true, n->target);
+	}
+	e->c.conns_placed += by < 0 && sent;
+	return sent ? ASKED : NO_MEMORY;
 }
 
 /* n: CM_OPEN, whose target is to be chosen. */
@@ -168,7 +171,7 @@ static void leave_places(struct eng *e, const struct eng_key *kn, const struct e
 		eng_place_leave(e, kf, true);
 }
 
-/* The message of n has an answer for the home worker, which may be this one. */
+/* Tells the home worker, which may be this one, what became of the message of n. */
 static void tell_home(struct eng *e, const struct eng_note *n, rwy_time now)
 {
 	if (n->from != e->cfg.worker)
@@ -298,7 +301,7 @@ bool eng_cm_asks_elsewhere(
 	return true;
 }
 
-/* False: its message does not go now. */
+/* Opens the connection that CM has set up. False: the message is gone, or waits in a note. */
 static bool established(struct eng *e, struct roce_cm_tab *tab, struct eng_note *n, rwy_time now)
 {
 	switch (cm_open(e, n, now)) {
@@ -314,7 +317,7 @@ static bool established(struct eng *e, struct roce_cm_tab *tab, struct eng_note 
 	rwy_unreachable();
 }
 
-/* Of a message that was read. False: it does not go now, and b is taken. */
+/* Does what a message that was read asks for. False: the same. */
 static bool follow_event(
     struct eng *e, struct roce_cm_tab *tab, struct roce_cm_event *ev, struct eng_note *n, rwy_time now)
 {

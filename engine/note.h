@@ -16,9 +16,13 @@ enum eng_note_type {
 	 * `attr`, which waits for that.
 	 */
 	ENG_NOTE_CM_OPEN,
-	ENG_NOTE_CM_OPENED,     /* b: the same, to the home worker: it may go */
-	ENG_NOTE_CM_NOT_OPENED, /* conn, attr: the same, there was no memory; the message is gone */
-	ENG_NOTE_CM_CLOSE,      /* conn: CM ended it */
+	ENG_NOTE_CM_OPENED, /* b: that message; the home worker sends it */
+	/*
+	 * conn, attr: of that message, which is gone: there was no memory. Where this note is lost,
+	 * CM's repeat is carried, and the connection begins as one without CM.
+	 */
+	ENG_NOTE_CM_NOT_OPENED,
+	ENG_NOTE_CM_CLOSE, /* conn: CM ended it */
 	/* b: a DREQ; may it go, or must it wait for its connection (mgmt.h, peer.h)? */
 	ENG_NOTE_DREQ,
 	ENG_NOTE_DREQ_GOES, /* b: the same, to the home worker: it may go */

@@ -52,10 +52,10 @@ bool eng_cm_asks_elsewhere(
     struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, uint8_t tunnel, struct rwy_buf *b);
 /* Notes CM_OPEN, CM_NOT_OPENED and CM_CLOSE of another worker (note.h). */
 void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now);
-/* A CM message, n->b, that the worker of its connection lets go: CM_OPENED, DREQ_GOES. */
-void eng_cm_goes(struct eng *e, const struct eng_note *n, rwy_time now);
 void eng_cm_not_opened(struct eng *e, const struct eng_note *n, rwy_time now);
 void eng_cm_close_note(struct eng *e, const struct eng_note *n, rwy_time now);
+/* A CM message, n->b, that the worker of its connection lets go: CM_OPENED, DREQ_GOES. */
+void eng_cm_goes(struct eng *e, const struct eng_note *n, rwy_time now);
 /*
  * pkt is a DREQ of a local host that must wait for its requests: their responder side. NULL: it
  * may go now, or is another message.
