@@ -178,7 +178,7 @@ static void tell_home(struct eng *e, const struct eng_note *n, rwy_time now)
 		(void)eng_place_send(e, n->from, n);
 	else if (n->type == ENG_NOTE_CM_OPENED)
 		eng_cm_goes(e, n, now);
-	else if (eng_tenant(e, n->tenant))
+	else
 		eng_cm_not_opened(e, n, now);
 }
 
@@ -207,7 +207,7 @@ void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now)
 
 void eng_cm_not_opened(struct eng *e, const struct eng_note *n, rwy_time now)
 {
-	struct roce_cm_tab *tab = eng_tenant_cm(e, n->tenant);
+	struct roce_cm_tab *tab = eng_tenant(e, n->tenant) ? eng_tenant_cm(e, n->tenant) : NULL;
 
 	if (tab)
 		roce_cm_not_taken(tab, &n->conn, (enum roce_cm_attr)n->attr, now);
@@ -317,7 +317,7 @@ static bool established(struct eng *e, struct roce_cm_tab *tab, struct eng_note 
 	rwy_unreachable();
 }
 
-/* Does what a message that was read asks for. False: the same. */
+/* Does what a message that was read asks for. False: as established(). */
 static bool follow_event(
     struct eng *e, struct roce_cm_tab *tab, struct roce_cm_event *ev, struct eng_note *n, rwy_time now)
 {

@@ -350,11 +350,11 @@ INLINED void group_handle(struct eng *e, struct rwy_buf **bufs, const uint16_t *
 	for (unsigned i = 0; i < n; i++) {
 		if (i + AHEAD < n)
 			prefetch_connection(&in[i + AHEAD]);
-		if (i + 1 < n)
+		if (i + 1 < n) {
 			prefetch_released(&in[i + 1]);
-		if (i + 1 < n)
 			rwy_prefetch(bufs[i + 1]->data + 2 * RWY_CACHE_LINE,
 			    bufs[i + 1]->len > 6 * RWY_CACHE_LINE ? 4 : 0);
+		}
 		lan_packet(e, &in[i], bufs[i], now);
 		if (watcher)
 			watcher->seen(watcher->ctx, watcher->first + i);

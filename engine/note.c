@@ -119,8 +119,7 @@ void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)
 		eng_cm_goes(e, n, now);
 		return;
 	case ENG_NOTE_CM_NOT_OPENED:
-		if (eng_tenant(e, n->tenant))
-			eng_cm_not_opened(e, n, now);
+		eng_cm_not_opened(e, n, now);
 		return;
 	case ENG_NOTE_CM_CLOSE:
 		if (eng_tenant(e, n->tenant))

@@ -134,7 +134,7 @@ static void test_far_becomes_site(void **state)
 	assert_int_equal(a->naks, 0);
 }
 
-/* What host A had an ACK for before is handed over only when the standby has it. */
+/* Requests that host A had an ACK for before are handed over only when the standby has them. */
 static void test_near_becomes_site(void **state)
 {
 	struct eng_settle_info i;
