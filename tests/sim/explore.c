@@ -42,6 +42,8 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 	r->cfg.by_pair = faults & F_BY_PAIR;
 	if (faults & F_FOLLOWERS)
 		r->cfg.workers = SIM_PAIR_WORKERS; /* each has address pairs */
+	if (faults & F_BURSTS)
+		r->cfg.turn = RWY_US * (2u << seed * 6971 % 6);
 	sim_draw_links(r);
 	r->cfg.keys = faults & F_KEYS;
 	r->cfg.aead = how->aead;

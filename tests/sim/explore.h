@@ -94,11 +94,13 @@ enum faults {
 #define F_FOLLOWERS ((uint64_t)1 << 40)
 /* Workers (F_WORKERS) steer by address pair. */
 #define F_BY_PAIR ((uint64_t)1 << 42)
+/* Turns of gateways take time, and what comes meanwhile is handled together, as with a busy NIC. */
+#define F_BURSTS ((uint64_t)1 << 43)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
 	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
-	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE | F_WORKERS | F_BY_PAIR)
+	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE | F_WORKERS | F_BY_PAIR | F_BURSTS)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 

@@ -377,6 +377,7 @@ static void stop_worker(struct site *s, rwy_dur after)
 	eng_free(s->e);
 	s->e = NULL;
 	s->replaced = false;
+	sim_burst_drop(s);
 	sim_worker_stopped(s);
 	sim_links_at(&s->w->links, s->w->now + after, SIM_START + (uint32_t)(s - s->w->site), NULL);
 }
@@ -446,15 +447,57 @@ void sim_gateway_turn(struct site *s, rwy_time now)
 {
 	s->turns = now > s->turned_at + REST ? 0 : s->turns + 1;
 	s->turned_at = now;
+	sim_burst_take(s);
 	sim_gateway_poll(s, now);
+	if (s->waiting_n)
+		s->next = now;
 	if (s->turns > TURNS_MAX && !s->w->accounts)
 		s->w->accounts = "a gateway turns without rest, and sends nothing";
+}
+
+bool sim_buffer_found(struct site *s, const struct due *d)
+{
+	struct world *w = s->w;
+	struct sim_buf *m = d->what;
+
+	if (w->cfg.buffers && !sim_finds_buffer(&m->b, d->where / 2 == SIM_LAN_UP, s->bufs, w->cfg.buffers)) {
+		w->no_buffer++;
+		sim_buf_free(m);
+		return false;
+	}
+	s->bufs++;
+	return true;
+}
+
+bool sim_tenant_there(const struct site *s, const struct due *d)
+{
+	const struct sim_buf *m = d->what;
+
+	return !m->b.w0 || s->tenant_at[m->b.w0].there;
+}
+
+void sim_packet_to_engine(struct site *s, const struct due *d)
+{
+	struct world *w = s->w;
+	struct rwy_buf *b = &((struct sim_buf *)d->what)->b;
+
+	sim_heap_may_fail(true);
+	if (d->where / 2 == SIM_STREAM / 2)
+		eng_stream_rx(s->e, 0, b, w->now);
+	else if (d->where / 2 == SIM_CABLE || d->where / 2 == SIM_CABLE_BACK)
+		eng_wan_rx(s->e, CABLE, 0, b, 0, w->now);
+	else if (sim_kind_is_wan(d->where / 2))
+		eng_wan_rx(s->e, 0, sim_path_of(d->where / 2), b, 0, w->now);
+	else if (sim_tenant_there(s, d))
+		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->tenant_at[b->w0].idx}, 1, w->now);
+	else
+		buf_free(s, b);
+	sim_heap_may_fail(false);
 }
 
 void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 {
 	struct sim_buf *m = d->what;
-	struct rwy_buf *b = &m->b;
 
 	if (!s->e) {
 		sim_buf_free(m);
@@ -465,7 +508,7 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 
 		if (stream || s->ring++ < RING) {
 			if (!stream)
-				b->w1 = 1 + (uint32_t)(s - w->site);
+				m->b.w1 = 1 + (uint32_t)(s - w->site);
 			sim_links_at(&w->links, s->paused_until, d->where, m);
 		} else {
 			sim_buf_free(m);
@@ -473,25 +516,13 @@ void sim_to_gateway(struct world *w, struct site *s, const struct due *d)
 		return;
 	}
 	s->ring = s->turns = 0;
-	if (w->cfg.buffers && !sim_finds_buffer(b, d->where / 2 == SIM_LAN_UP, s->bufs, w->cfg.buffers)) {
-		w->no_buffer++;
-		sim_buf_free(m);
-		sim_gateway_poll(s, w->now);
+	if (w->cfg.turn && d->where / 2 != SIM_STREAM / 2) {
+		sim_burst_add(s, d);
 		return;
 	}
-	s->bufs++;
-	sim_heap_may_fail(true);
-	sim_notes_take(s);
-	if (d->where / 2 == SIM_STREAM / 2)
-		eng_stream_rx(s->e, 0, b, w->now);
-	else if (d->where / 2 == SIM_CABLE || d->where / 2 == SIM_CABLE_BACK)
-		eng_wan_rx(s->e, CABLE, 0, b, 0, w->now);
-	else if (sim_kind_is_wan(d->where / 2))
-		eng_wan_rx(s->e, 0, sim_path_of(d->where / 2), b, 0, w->now);
-	else if (!b->w0 || s->tenant_at[b->w0].there)
-		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->tenant_at[b->w0].idx}, 1, w->now);
-	else
-		buf_free(s, b);
-	sim_heap_may_fail(false);
+	if (sim_buffer_found(s, d)) {
+		sim_notes_take(s);
+		sim_packet_to_engine(s, d);
+	}
 	sim_gateway_poll(s, w->now);
 }

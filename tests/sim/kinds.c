@@ -9,6 +9,12 @@ static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, 
     F_HOST | F_LAN_LOSS | F_REUSE, F_MASS, F_MASS | F_LAN_LOSS, F_MASS | F_CRASH_NEAR};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
+/* Turns of gateways take time in half of the worlds, whatever else is drawn. */
+static uint64_t bursts_of(uint64_t seed, unsigned world)
+{
+	return (seed + world) * 0x9e3779b97f4a7c15u >> 63 ? F_BURSTS : 0;
+}
+
 /* What a seed without a kind draws. */
 static unsigned calm_kind(uint64_t seed, bool cut)
 {
@@ -41,9 +47,9 @@ uint64_t sim_kind_of(uint64_t seed)
 	 */
 	bool cut = drain && seed & 1;
 
-	return kind | (kind ? 0 : calm_kind(seed, cut)) | (seed / KINDS % 2 ? F_KEYS : 0) |
-	       (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 || calm ? 0 : F_CHANGES) |
-	       (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
+	return kind | (kind ? 0 : calm_kind(seed, cut)) | bursts_of(seed, 0) |
+	       (seed / KINDS % 2 ? F_KEYS : 0) | (seed / KINDS % 4 ? 0 : F_TENANTS) |
+	       (seed / KINDS % 8 || calm ? 0 : F_CHANGES) | (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
 	       (drain ? F_DRAIN | (cut ? F_DRAIN_CUT : 0) : 0) |
 	       (seed / KINDS % 5 == 2 && !(kind & F_SQUEEZE) && !drain ? F_SLOW : 0) |
 	       (seed / KINDS % 7 == 4 && !(kind & F_SQUEEZE) && !drain ? F_BOUNDS : 0);
@@ -180,6 +186,7 @@ bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)
 
 	if (seed % f->each)
 		return false;
-	*faults = f->always | f->kinds[i % f->n] | (i / f->n % f->of == f->at ? f->sometimes : 0);
+	*faults = f->always | f->kinds[i % f->n] | bursts_of(seed, world + 1) |
+	          (i / f->n % f->of == f->at ? f->sometimes : 0);
 	return true;
 }

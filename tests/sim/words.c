@@ -52,6 +52,7 @@ static const struct word {
     {F_BY_PAIR, "by-pair", "workers steer by address pair (with `workers`)"},
     {F_CROSS, "cross", "both cables are cut, or gateways hand over, within some ms (with `pairs`)"},
     {F_FOLLOWERS, "followers", "gateways of pairs have three workers, which steer by address pair"},
+    {F_BURSTS, "bursts", "a gateway's turn takes time; what comes meanwhile is handled together"},
     {F_UNCARRIED, "uncarried", "operations that gateways do not carry"},
     {F_HEAP, "heap", "allocations of the gateways fail"},
 };

@@ -41,6 +41,7 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 	w->ops = ops;
 	w->ctx = ctx;
 	w->rng.s = cfg->seed;
+	w->turn_rng.s = cfg->seed ^ 0x7475726e;
 	w->now = RWY_SEC; /* not 0, which means "not set" in places */
 	sim_links_init(&w->links, &w->rng);
 	if (cfg->hash)
@@ -85,6 +86,7 @@ uint64_t sim_end(struct world *w)
 		eng_free(w->site[i].e);
 		left += w->site[i].bufs;
 		w->site[i].e = NULL;
+		sim_burst_drop(&w->site[i]);
 	}
 	sim_workers_fini(w);
 	for (unsigned i = 0; i < 2; i++)
@@ -202,7 +204,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 
 		for (unsigned i = 0; i < w->engines; i++)
 			if (w->site[i].e) {
-				t = rwy_time_max(w->site[i].next, w->site[i].paused_until);
+				t = rwy_time_max(w->site[i].next, sim_free_at(&w->site[i]));
 				/* A gateway looks at its clock every few us at best. */
 				at = rwy_time_min(at, rwy_time_max(t, w->now + RWY_US));
 			}
@@ -219,7 +221,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 		if (sim_keys_next(w) <= w->now)
 			sim_keys_tick(w);
 		for (unsigned i = 0; i < w->engines; i++)
-			if (w->site[i].e && w->now >= w->site[i].paused_until && w->site[i].next <= w->now)
+			if (w->site[i].e && sim_free_at(&w->site[i]) <= w->now && w->site[i].next <= w->now)
 				sim_gateway_turn(&w->site[i], w->now);
 		if (w->ops->next(w->ctx) <= w->now)
 			w->ops->tick(w->ctx, w->now);

@@ -50,6 +50,9 @@ struct sim_cfg {
 	 */
 	unsigned workers;
 	bool by_pair;
+	/* A turn with packets takes up to so long, and 1 us at least; what comes meanwhile waits. 0: none
+	 * takes any time, and each packet has its own. */
+	rwy_dur turn;
 	bool tenants;      /* SIM_TENANTS tenants besides the plain LAN */
 	bool same_weights; /* of the tenants; else they have 1 to SIM_TENANTS */
 	const char *cc;

@@ -19,7 +19,8 @@
 #define SIM_CARRIER_ROOM  1024 /* most datagrams on the way */
 #define SIM_JOURNAL       1024
 
-#define SIM_NOTES 256 /* most that wait for a worker */
+#define SIM_NOTES   256 /* most that wait for a worker */
+#define SIM_WAITING 512 /* most packets that wait for a worker's turn, a power of two */
 
 /* A gateway at a site, or one of its workers. */
 struct site {
@@ -30,6 +31,10 @@ struct site {
 	unsigned worker;        /* its number */
 	struct eng_note *notes; /* of other workers, SIM_NOTES; NULL: it is the only one */
 	unsigned notes_n;
+	/* packets for its next turn (bursts.c), a ring; the turn before takes until busy_until */
+	struct due waiting[SIM_WAITING];
+	unsigned waiting_at, waiting_n;
+	rwy_time busy_until;
 	bool second;   /* of a pair */
 	bool replaced; /* its engine must start again */
 	unsigned starts;
@@ -90,13 +95,19 @@ struct world {
 	struct site *carrier[2];
 	struct sim_exchange keys[SIM_GATEWAYS]; /* of each gateway of site 0 with each of site 1 */
 	rwy_time keys_look_at; /* pairs: when it is looked next which gateways may exchange keys */
-	struct sim_rng key_rng;
+	struct sim_rng key_rng, turn_rng;
 };
 
 /* A worker of a gateway. */
 static inline struct site *sim_at(struct world *w, unsigned gateway, unsigned worker)
 {
 	return &w->site[gateway + w->gateways * worker];
+}
+
+/* When it may have a turn. */
+static inline rwy_time sim_free_at(const struct site *s)
+{
+	return rwy_time_max(s->paused_until, s->busy_until);
 }
 
 /* keys.c */
@@ -132,6 +143,15 @@ void sim_notes_take(struct site *s);
  */
 void sim_worker_stopped(struct site *s);
 void sim_gateway_turn(struct site *s, rwy_time now); /* one for a timer of its own */
+
+/* The packet of d has a buffer; false: none was free, and it is lost. */
+bool sim_buffer_found(struct site *s, const struct due *d);
+void sim_packet_to_engine(struct site *s, const struct due *d); /* after sim_buffer_found() */
+bool sim_tenant_there(const struct site *s, const struct due *d);
+/* bursts.c: packets wait for the worker's next turn. */
+void sim_burst_add(struct site *s, const struct due *d);
+void sim_burst_take(struct site *s); /* the turn begins */
+void sim_burst_drop(struct site *s); /* the engine has ended */
 
 /* An event of the gateway's site: a packet for it. The gateway may be dead, or stand still: then it
  * finds what its receive ring held. */
