@@ -171,17 +171,6 @@ static void leave_places(struct eng *e, const struct eng_key *kn, const struct e
 		eng_place_leave(e, kf, true);
 }
 
-/* Tells the home worker, which may be this one, what became of the message of n. */
-static void tell_home(struct eng *e, const struct eng_note *n, rwy_time now)
-{
-	if (n->from != e->cfg.worker)
-		(void)eng_place_send(e, n->from, n);
-	else if (n->type == ENG_NOTE_CM_OPENED)
-		eng_cm_goes(e, n, now);
-	else
-		eng_cm_not_opened(e, n, now);
-}
-
 void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now)
 {
 	struct eng_note m = *n;
@@ -195,22 +184,13 @@ void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now)
 		if (n->target == e->cfg.worker)
 			leave_places(e, &kn, &kf);
 	}
-	if (o == ASKED)
-		return;
-	m.type = o == OPENED ? ENG_NOTE_CM_OPENED : ENG_NOTE_CM_NOT_OPENED;
-	if (o == NO_MEMORY) {
+	m.type = ENG_NOTE_CM_OPENED;
+	if (o == NO_MEMORY)
 		eng_note_free(&e->bufs, &m);
-		m.b = NULL;
-	}
-	tell_home(e, &m, now);
-}
-
-void eng_cm_not_opened(struct eng *e, const struct eng_note *n, rwy_time now)
-{
-	struct roce_cm_tab *tab = eng_tenant(e, n->tenant) ? eng_tenant_cm(e, n->tenant) : NULL;
-
-	if (tab)
-		roce_cm_not_taken(tab, &n->conn, (enum roce_cm_attr)n->attr, now);
+	else if (o == OPENED && n->from != e->cfg.worker)
+		(void)eng_place_send(e, n->from, &m);
+	else if (o == OPENED)
+		eng_cm_goes(e, &m, now);
 }
 
 static void close_here(struct eng *e, const struct eng_key *kn, const struct eng_key *kf, rwy_time now)
@@ -301,25 +281,39 @@ bool eng_cm_asks_elsewhere(
 	return true;
 }
 
-/* Opens the connection that CM has set up. False: the message is gone, or waits in a note. */
-static bool established(struct eng *e, struct roce_cm_tab *tab, struct eng_note *n, rwy_time now)
+/*
+ * Opens the connection that CM has set up. False: the message is gone, or waits in a note. The
+ * table knows of the connection when it is open, so that a repeat of a lost message opens it.
+ */
+static bool established(
+    struct eng *e, struct roce_cm_tab *tab, enum roce_cm_attr attr, struct eng_note *n, rwy_time now)
 {
-	switch (cm_open(e, n, now)) {
-	case OPENED:
+	const enum opened o = cm_open(e, n, now);
+
+	if (o == OPENED)
 		return true;
-	case ASKED:
-		return false;
-	case NO_MEMORY:
-		roce_cm_not_taken(tab, &n->conn, (enum roce_cm_attr)n->attr, now);
+	roce_cm_not_taken(tab, &n->conn, attr, now);
+	if (o == NO_MEMORY)
 		eng_note_free(&e->bufs, n);
-		return false;
-	}
-	rwy_unreachable();
+	return false;
+}
+
+/* Another worker has opened the connection that the message set up. */
+static void opened_elsewhere(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct roce_cm_tab *tab = eng_tenant_cm(e, tenant);
+	struct roce_cm_event ev = {0};
+	struct roce_cm_msg msg;
+
+	if (tab && roce_cm_parse(pkt, &msg) == 0)
+		roce_cm_track(tab, &msg, &pkt->src, &pkt->dst, &ev, now);
+	for (unsigned i = 0; i < ev.superseded_count; i++)
+		cm_close(e, tenant, &ev.superseded[i], now);
 }
 
 /* Does what a message that was read asks for. False: as established(). */
-static bool follow_event(
-    struct eng *e, struct roce_cm_tab *tab, struct roce_cm_event *ev, struct eng_note *n, rwy_time now)
+static bool follow_event(struct eng *e, struct roce_cm_tab *tab, enum roce_cm_attr attr,
+    struct roce_cm_event *ev, struct eng_note *n, rwy_time now)
 {
 	switch (ev->kind) {
 	case ROCE_CM_NONE:
@@ -328,7 +322,7 @@ static bool follow_event(
 		for (unsigned i = 0; i < ev->superseded_count; i++)
 			cm_close(e, n->tenant, &ev->superseded[i], now);
 		n->conn = ev->conn;
-		return established(e, tab, n, now);
+		return established(e, tab, attr, n, now);
 	case ROCE_CM_CLOSED:
 		cm_close(e, n->tenant, &ev->conn, now);
 		return true;
@@ -365,8 +359,7 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, ui
 		return false;
 	}
 	roce_cm_track(tab, &msg, &pkt->src, &pkt->dst, &ev, now);
-	n.attr = (uint16_t)msg.attr;
-	if (!follow_event(e, tab, &ev, &n, now))
+	if (!follow_event(e, tab, (enum roce_cm_attr)msg.attr, &ev, &n, now))
 		return false;
 	e->c.cm_messages++;
 	return true;
@@ -374,16 +367,24 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, ui
 
 void eng_cm_goes(struct eng *e, const struct eng_note *n, rwy_time now)
 {
-	const bool learned = n->type == ENG_NOTE_CM_OPENED;
 	struct roce_pkt pkt;
 
-	e->c.cm_messages += learned;
-	if (!eng_tenant(e, n->tenant))
+	if (!eng_tenant(e, n->tenant)) {
 		eng_drop(e, n->b, &e->c.drop_unknown_tenant);
-	else if (roce_parse(n->b->data, n->b->len, &pkt) != ROCE_PARSE_OK)
+		return;
+	}
+	if (roce_parse(n->b->data, n->b->len, &pkt) != ROCE_PARSE_OK) {
 		eng_drop(e, n->b, &e->c.drop_bad_cm);
-	else if (n->tunnel == ENG_NOTE_LAN)
+		return;
+	}
+	if (n->type == ENG_NOTE_CM_OPENED) {
+		opened_elsewhere(e, n->tenant, &pkt, now);
+		e->c.cm_messages++;
+	} else if (n->tunnel != ENG_NOTE_LAN && !eng_cm_learn(e, n->tenant, &pkt, n->tunnel, n->b, now)) {
+		return;
+	}
+	if (n->tunnel == ENG_NOTE_LAN)
 		eng_dreq_send(e, &(struct eng_key){pkt.src, pkt.dst, 0, n->tenant}, n->b, now);
-	else if (learned || eng_cm_learn(e, n->tenant, &pkt, n->tunnel, n->b, now))
+	else
 		eng_lan_send(e, n->tenant, n->b, true, &pkt.dst, NULL);
 }

@@ -118,9 +118,6 @@ void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)
 	case ENG_NOTE_CM_OPENED:
 		eng_cm_goes(e, n, now);
 		return;
-	case ENG_NOTE_CM_NOT_OPENED:
-		eng_cm_not_opened(e, n, now);
-		return;
 	case ENG_NOTE_CM_CLOSE:
 		if (eng_tenant(e, n->tenant))
 			eng_cm_close_note(e, n, now);

@@ -16,12 +16,11 @@ enum eng_note_type {
 	 * `attr`, which waits for that.
 	 */
 	ENG_NOTE_CM_OPEN,
-	ENG_NOTE_CM_OPENED, /* b: that message; the home worker sends it */
 	/*
-	 * conn, attr: of that message, which is gone: there was no memory. Where this note is lost,
-	 * CM's repeat is carried, and the connection begins as one without CM.
+	 * b: that message; the home worker sends it. Without this note, as without memory, the
+	 * message is gone, and CM's repeat asks again.
 	 */
-	ENG_NOTE_CM_NOT_OPENED,
+	ENG_NOTE_CM_OPENED,
 	ENG_NOTE_CM_CLOSE, /* conn: CM ended it */
 	/* b: a DREQ; may it go, or must it wait for its connection (mgmt.h, peer.h)? */
 	ENG_NOTE_DREQ,
@@ -53,7 +52,6 @@ struct eng_note {
 	uint8_t from;      /* LEAVE, STAYS: the sender's number; CM_OPEN: the home worker's */
 	bool begun;        /* MOVED */
 	roce_psn first;    /* MOVED */
-	uint16_t attr;     /* CM_OPEN, CM_NOT_OPENED: enum roce_cm_attr */
 	uint32_t tenant;   /* index */
 	uint32_t qpn;      /* MOVED, LEAVE, STAYS, LEFT */
 	struct rwy_buf *b; /* it moves with the note; NULL: none */

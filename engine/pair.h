@@ -50,9 +50,8 @@ bool eng_cm_dreq_key(uint32_t tenant, const struct roce_pkt *pkt, struct eng_key
  */
 bool eng_cm_asks_elsewhere(
     struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, uint8_t tunnel, struct rwy_buf *b);
-/* Notes CM_OPEN, CM_NOT_OPENED and CM_CLOSE of another worker (note.h). */
+/* Notes CM_OPEN and CM_CLOSE of another worker (note.h). */
 void eng_cm_open_note(struct eng *e, const struct eng_note *n, rwy_time now);
-void eng_cm_not_opened(struct eng *e, const struct eng_note *n, rwy_time now);
 void eng_cm_close_note(struct eng *e, const struct eng_note *n, rwy_time now);
 /* A CM message, n->b, that the worker of its connection lets go: CM_OPENED, DREQ_GOES. */
 void eng_cm_goes(struct eng *e, const struct eng_note *n, rwy_time now);

@@ -198,9 +198,9 @@ void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const
     const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now);
 
 /*
- * The caller has no memory for the connection `conn`, which roce_cm_track() has just reported
- * ESTABLISHED, and drops the message that told so, of `attr` REQ or REP: its repeat reports the
- * connection again. Those that it superseded stay closed.
+ * The caller has not opened the connection `conn`, which roce_cm_track() has just reported
+ * ESTABLISHED, and does not send on the message that told so, of `attr` REQ or REP. When that
+ * message is tracked again, it reports the connection again. Those that it superseded stay closed.
  */
 void roce_cm_not_taken(
     struct roce_cm_tab *tab, const struct roce_cm_conn *conn, enum roce_cm_attr attr, rwy_time now);
