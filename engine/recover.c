@@ -250,7 +250,7 @@ static bool may_be_another(const struct eng_requester *rq)
 static bool before_fatal(const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
 	return rq->reqr.q.n == 1 &&
-	       (eng_requester_names_nothing(rq, pkt) || roce_psn_before(pkt->psn, rq->reqr.una));
+	       (roce_reqr_names_nothing(&rq->reqr, pkt) || roce_psn_before(pkt->psn, rq->reqr.una));
 }
 
 /*
@@ -324,21 +324,6 @@ bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time
 	rq->end = (uint8_t)why;
 	eng_dirty(&rq->side);
 	return true;
-}
-
-/*
- * Soft-RoCE answers a duplicate with the last PSN that it executed, READs excepted, and a QP that
- * has executed nothing else names PSN -1. That says nothing of the PSN that it expects, unless it
- * fits.
- */
-bool eng_requester_names_nothing(const struct eng_requester *rq, const struct roce_pkt *pkt)
-{
-	const struct roce_reqr *r = &rq->reqr;
-
-	return pkt->info->op == ROCE_OP_ACK && pkt->psn == ROCE_PSN_MASK &&
-	       roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK &&
-	       /* neither the PSN before the first request, nor that of a request here */
-	       ((0 - r->una) & ROCE_PSN_MASK) > ((r->tail - r->una) & ROCE_PSN_MASK);
 }
 
 /*
@@ -439,7 +424,7 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 	bool ack = roce_aeth_type(syn) == ROCE_AETH_ACK;
 	roce_psn expects = ack ? roce_psn_add(pkt->psn, 1) : pkt->psn;
 
-	if (eng_requester_names_nothing(rq, pkt)) {
+	if (roce_reqr_names_nothing(&rq->reqr, pkt)) {
 		if (lost && may_be_another(rq))
 			return; /* it is asked again */
 		if (rq->search)

@@ -168,8 +168,6 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
  * response to an earlier READ or ATOMIC cannot, nor an RNR NAK to an earlier SEND.
  */
 bool eng_requester_names_psn(const struct roce_pkt *pkt);
-/* The host has executed nothing but READs, and the PSN in its ACK is none that it expects. */
-bool eng_requester_names_nothing(const struct eng_requester *rq, const struct roce_pkt *pkt);
 /* The host's response named the PSN that it expects: the connection continues there, or ends. */
 void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
 /*

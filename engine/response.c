@@ -239,7 +239,7 @@ void eng_requester_take_response(
 void eng_requester_first_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	if (eng_requester_names_nothing(rq, pkt)) { /* the answer to the first request will */
+	if (roce_reqr_names_nothing(&rq->reqr, pkt)) { /* the answer to the first request will */
 		eng_drop(rq->side.e, b, &rq->side.e->c.drop_ghost_ack);
 		return;
 	}

@@ -168,6 +168,12 @@ struct roce_reqr_act {
 /* Processes a response of the host with a good ICRC: ACK, NAK, RNR NAK, READ RESPONSE or ATOMIC
  * ACK. */
 void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now);
+/*
+ * The host has executed nothing but READs, and the PSN in its ACK is none that it expects:
+ * Soft-RoCE acknowledges a duplicate with the last PSN that it executed, READs excepted, or with -1
+ * if there is none.
+ */
+bool roce_reqr_names_nothing(const struct roce_reqr *r, const struct roce_pkt *pkt);
 /* Runs the timers; call it at or after roce_reqr_next(). */
 void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now);
 /* Returns the latest time for roce_reqr_tick(); RWY_NEVER: no timer runs. */

@@ -129,6 +129,14 @@ static void hear_credits(struct roce_reqr *r, uint8_t syndrome)
 		                                                                   : ROCE_CREDITS_NONE;
 }
 
+bool roce_reqr_names_nothing(const struct roce_reqr *r, const struct roce_pkt *pkt)
+{
+	return pkt->info->op == ROCE_OP_ACK && pkt->psn == ROCE_PSN_MASK &&
+	       roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK &&
+	       /* neither the PSN before the first request, nor that of a request here */
+	       ((0 - r->una) & ROCE_PSN_MASK) > ((r->tail - r->una) & ROCE_PSN_MASK);
+}
+
 static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now)
 {
 	uint8_t syn = roce_aeth_syndrome(pkt);
@@ -142,6 +150,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 	}
 	if (!roce_reqr_in_flight(r, psn)) {
 		bool ahead = r->resumed && !roce_psn_before(psn, r->high) &&
+		             !roce_reqr_names_nothing(r, pkt) &&
 		             (ack || syn == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ));
 
 		if (!ahead || r->una == r->high) {

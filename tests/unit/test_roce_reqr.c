@@ -363,6 +363,23 @@ static void test_resumed(void **state)
 	rq_fini(&q);
 }
 
+/* A Soft-RoCE host that has executed a READ at most acknowledges a duplicate, late, with PSN -1. */
+static void test_resumed_nothing(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, 0x80db70, 1024);
+	q.r.resumed = true;
+	rq_push_sends(&q, 10);
+	rq_send(&q);
+	rq_ack(&q, ROCE_PSN_MASK);
+	assert_int_equal(q.done, 0);
+	assert_string_equal(str(q.act.drop), "ghost_ack");
+	rq_ack(&q, 0x80db70);
+	assert_int_equal(q.done, 1);
+	rq_fini(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +397,7 @@ int main(void)
 	    cmocka_unit_test(test_fatal),
 	    cmocka_unit_test(test_reserved_syndromes),
 	    cmocka_unit_test(test_resumed),
+	    cmocka_unit_test(test_resumed_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
