@@ -34,6 +34,14 @@ static void secret(struct world *w, struct aead_secret *s)
 	}
 }
 
+/* Each worker has secrets of its own (gateway/keys/workers.c). */
+static struct wan_secrets of_worker(struct wan_secrets s, unsigned worker)
+{
+	s.tx.b[0] ^= (uint8_t)worker;
+	s.rx.b[0] ^= (uint8_t)worker;
+	return s;
+}
+
 static bool runs(const struct site *s)
 {
 	return s->e && s->w->now >= s->paused_until;
@@ -62,11 +70,14 @@ static bool handshake(struct world *w, struct sim_exchange *x)
 	secret(w, &way[0]);
 	secret(w, &way[1]);
 	for (unsigned i = 0; i < 2; i++) {
-		struct wan_secrets s = {.tx = way[i], .rx = way[!i]};
+		const struct wan_secrets all = {.tx = way[i], .rx = way[!i]};
 
-		for (unsigned k = 0; k < sim_workers(w); k++)
+		for (unsigned k = 0; k < sim_workers(w); k++) {
+			const struct wan_secrets s = of_worker(all, k);
+
 			if (eng_tunnel_keys_offer(sim_at(w, x->of[i], k)->e, 0, &s, w->now) != 0)
 				return false; /* the id is taken: another handshake */
+		}
 	}
 	x->sets++;
 	return true;
@@ -95,17 +106,23 @@ static bool can_reserve(struct world *w, const struct sim_exchange *x, unsigned 
 /* All workers of the peer, and of the standby. False: one of them cannot. */
 static bool reserve_of(struct world *w, unsigned gateway, const struct wan_secrets *s)
 {
-	for (unsigned k = 0; k < sim_workers(w); k++)
-		if (eng_tunnel_keys_reserve(sim_at(w, gateway, k)->e, 0, s, w->now) != 0)
+	for (unsigned k = 0; k < sim_workers(w); k++) {
+		const struct wan_secrets own = of_worker(*s, k);
+
+		if (eng_tunnel_keys_reserve(sim_at(w, gateway, k)->e, 0, &own, w->now) != 0)
 			return false;
+	}
 	return true;
 }
 
 static bool keep_at(struct world *w, unsigned gateway, const struct wan_secrets *s)
 {
-	for (unsigned k = 0; k < sim_workers(w); k++)
-		if (eng_tunnel_keys_keep(sim_at(w, gateway, k)->e, 0, s, w->now) != 0)
+	for (unsigned k = 0; k < sim_workers(w); k++) {
+		const struct wan_secrets own = of_worker(*s, k);
+
+		if (eng_tunnel_keys_keep(sim_at(w, gateway, k)->e, 0, &own, w->now) != 0)
 			return false;
+	}
 	return true;
 }
 

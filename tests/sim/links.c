@@ -152,6 +152,8 @@ void sim_link_send(struct sim_links *l, uint32_t id, struct sim_buf *b, rwy_time
 	if (f.copies > 1) {
 		twin = sim_buf_new(SIM_ROOM, len);
 		memcpy(twin->b.data, b->b.data, len);
+		twin->b.w0 = b->b.w0;
+		twin->b.w2 = b->b.w2;
 	}
 	link_flip(&f.flip[0], b->b.data);
 	put(l, id, b, f.at[0], f.late[0]);
