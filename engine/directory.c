@@ -15,7 +15,8 @@
 
 #define WAYS       8 /* entries of a bucket: a cache line */
 #define TURNS      1024
-#define BITS       8 /* of an entry: the worker's number plus 1; 0: the entry is free */
+#define DOUBT      0x80 /* of a turn: eng_directory_turn_doubt() */
+#define BITS       8    /* of an entry: the worker's number plus 1; 0: the entry is free */
 #define WORKER     ((1u << BITS) - 1)
 #define LOAD_SHIFT 1 /* there are twice as many entries as sides */
 #define SIDES_MAX  (1u << 26)
@@ -28,11 +29,11 @@ struct eng_directory {
 	struct bucket *bucket;
 	uint32_t mask; /* number of buckets - 1 */
 	uint64_t seed;
-	_Atomic uint8_t turn[TURNS]; /* the worker's number plus 1; 0: nobody's */
+	_Atomic uint8_t turn[TURNS]; /* the worker's number plus 1; 0: nobody's; and DOUBT */
 	_Atomic uint32_t entries;
 };
 static_assert(sizeof(struct bucket) == RWY_CACHE_LINE, "one cache line");
-static_assert(ENG_WORKERS_MAX < WORKER, "a worker's number fits");
+static_assert(ENG_WORKERS_MAX < WORKER && ENG_WORKERS_MAX < DOUBT, "a worker's number fits");
 
 int eng_directory_new(struct eng_directory **out, uint32_t sides, uint64_t seed)
 {
@@ -179,13 +180,21 @@ uint32_t eng_directory_turn(const struct eng_key *k, uint32_t vni)
 	return eng_owner_hash(&k->src, &k->dst) ^ vni * 0x9e3779b1u;
 }
 
+static _Atomic uint8_t *turn_at(struct eng_directory *d, uint32_t pair)
+{
+	return &d->turn[pair % TURNS];
+}
+
 bool eng_directory_turn_take(struct eng_directory *d, uint32_t pair, unsigned worker)
 {
-	uint8_t nobody = 0;
+	_Atomic uint8_t *turn = turn_at(d, pair);
+	uint8_t was = atomic_load_explicit(turn, memory_order_relaxed);
 
-	return atomic_compare_exchange_strong_explicit(&d->turn[pair % TURNS], &nobody, (uint8_t)(worker + 1),
-	           memory_order_acq_rel, memory_order_acquire) ||
-	       nobody == worker + 1;
+	while (!(was & ~DOUBT))
+		if (atomic_compare_exchange_weak_explicit(turn, &was, (uint8_t)(was | (worker + 1)),
+		        memory_order_acquire, memory_order_relaxed))
+			return true;
+	return (was & ~DOUBT) == worker + 1;
 }
 
 bool eng_directory_turn_same(uint32_t pair_a, uint32_t pair_b)
@@ -195,13 +204,26 @@ bool eng_directory_turn_same(uint32_t pair_a, uint32_t pair_b)
 
 void eng_directory_turn_give(struct eng_directory *d, uint32_t pair, unsigned worker)
 {
-	uint8_t own = (uint8_t)(worker + 1);
+	_Atomic uint8_t *turn = turn_at(d, pair);
+	uint8_t was = atomic_load_explicit(turn, memory_order_relaxed);
 
-	atomic_compare_exchange_strong_explicit(
-	    &d->turn[pair % TURNS], &own, 0, memory_order_release, memory_order_relaxed);
+	while ((was & ~DOUBT) == worker + 1)
+		if (atomic_compare_exchange_weak_explicit(
+		        turn, &was, was & DOUBT, memory_order_release, memory_order_relaxed))
+			return;
+}
+
+void eng_directory_turn_doubt(struct eng_directory *d, uint32_t pair)
+{
+	atomic_fetch_or_explicit(turn_at(d, pair), DOUBT, memory_order_relaxed);
+}
+
+bool eng_directory_turn_doubted(struct eng_directory *d, uint32_t pair)
+{
+	return atomic_fetch_and_explicit(turn_at(d, pair), (uint8_t)~DOUBT, memory_order_relaxed) & DOUBT;
 }
 
 int eng_directory_turn_of(const struct eng_directory *d, uint32_t pair)
 {
-	return (int)atomic_load_explicit(&d->turn[pair % TURNS], memory_order_acquire) - 1;
+	return (atomic_load_explicit(&d->turn[pair % TURNS], memory_order_acquire) & ~DOUBT) - 1;
 }

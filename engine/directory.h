@@ -58,6 +58,13 @@ bool eng_directory_turn_take(struct eng_directory *d, uint32_t pair, unsigned wo
 bool eng_directory_turn_same(uint32_t pair_a, uint32_t pair_b);
 /* Gives it back, if that worker has it. */
 void eng_directory_turn_give(struct eng_directory *d, uint32_t pair, unsigned worker);
+/*
+ * A host of the pair may still answer what some worker asked before, and no worker will know which
+ * flow that is for: the first response in a turn proves nothing. Any worker may say so.
+ */
+void eng_directory_turn_doubt(struct eng_directory *d, uint32_t pair);
+/* Whether that was said since the last call. */
+bool eng_directory_turn_doubted(struct eng_directory *d, uint32_t pair);
 /* The worker that has it; -1: nobody. */
 int eng_directory_turn_of(const struct eng_directory *d, uint32_t pair);
 

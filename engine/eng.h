@@ -66,6 +66,7 @@ struct eng_host {
 	uint32_t refs; /* sides */
 	struct eng_host *chain;
 	struct roce_reqr_host reqr; /* shared by the requester sides */
+	rwy_time shared_at;         /* when the other workers were last told of it (hosts.h) */
 };
 
 /* Unpaired flows that wait for their turn. */

@@ -86,6 +86,7 @@ struct eng_timers {
 };
 
 struct eng_board;
+struct eng_hosts;
 struct eng_lanes;
 
 /* The program tells the program of the other gateway of the pair (eng_standby_note). */
@@ -203,6 +204,7 @@ struct eng_cfg {
 	uint8_t worker, workers;
 	/* All workers share it (lanes.h), and it outlives their engines. NULL: one worker. */
 	struct eng_lanes *lanes;
+	struct eng_hosts *hosts; /* the same (hosts.h), all zero at first */
 	/*
 	 * The flight recorder (recorder.h): its entries, a power of two; 0: ENG_RECORDER_ENTRIES.
 	 * Its memory is the caller's, for as long as the engine lives; NULL: the engine's own.

@@ -14,6 +14,7 @@
 #include "engine/pair.h"
 #include "engine/table.h"
 #include "engine/emit.h"
+#include "engine/hosts.h"
 #include "engine/memory.h"
 #include "engine/place.h"
 #include "engine/reservation.h"
@@ -177,6 +178,8 @@ static bool give_right(struct eng_pair *p)
 	if (!p->own_turn)
 		return false;
 	p->own_turn = false;
+	if (p->silent)
+		eng_directory_turn_doubt(e->cfg.directory, p->right);
 	if (!shares_right(p))
 		eng_directory_turn_give(e->cfg.directory, p->right, e->cfg.worker);
 	return true;
@@ -189,6 +192,7 @@ static void begin_next_turn(struct eng_pair *p, rwy_time now)
 	if (p->turn || !anybody_waits(p) || now < p->quiet_until || !take_right(p))
 		return;
 	rq = take_next(p);
+	eng_host_ask_others(p->e, rq->side.host, now);
 	rq->turn = ENG_TURN_OUT;
 	p->turn = rq;
 	p->late = NULL;
@@ -319,7 +323,8 @@ static bool acks_again(
  */
 static bool end_in_doubt(struct eng_pair *p, rwy_time now)
 {
-	const bool silent = p->silent != 0;
+	struct eng_directory *d = p->e->cfg.directory;
+	const bool silent = (d && eng_directory_turn_doubted(d, p->right)) || p->silent;
 
 	if (!silent && !p->before)
 		return false;
@@ -369,8 +374,21 @@ struct eng_requester *eng_pair_owner(
 	return other;
 }
 
+/*
+ * rq loses its pair while its host may still answer it. Where workers share address pairs, nobody
+ * knows then whose response that is.
+ */
+static void put_in_doubt(const struct eng_requester *rq)
+{
+	struct eng *e = rq->side.e;
+
+	if (e->cfg.directory && rq->reqr.una != rq->reqr.high)
+		eng_directory_turn_doubt(e->cfg.directory, eng_place_turn(e, &rq->side.key));
+}
+
 void eng_pair_undo(struct eng_requester *rq)
 {
+	put_in_doubt(rq);
 	eng_log(rq->side.e, 4, "unpair local_qpn=%u remote_qpn=%u", rq->side.key.qpn,
 	    rq->responder->side.key.qpn);
 	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_UNPAIR}, rq->side.e->now);
@@ -437,6 +455,8 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 	while ((p = *at)) {
 		struct eng_requester *rq = p->turn;
 
+		if (rq)
+			eng_host_ask_others(e, rq->side.host, now);
 		/* Another worker may take it before the next tick. */
 		bool gave = !rq && now >= p->quiet_until && give_right(p);
 

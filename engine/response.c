@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Responses of a local host to requests, and its silence. */
+#include "engine/hosts.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/emit.h"
@@ -216,6 +217,7 @@ void eng_requester_take_response(
 
 	eng_np_response(rq, pkt, b, now);
 	roce_reqr_recv(&rq->reqr, pkt, &act, now);
+	eng_host_answered(e, rq->side.host, now);
 	if (rq->reqr.seq_naks + rq->reqr.rnr_naks + rq->reqr.implied_naks !=
 	    naks.seq + naks.rnr + naks.implied)
 		note_nak(rq, pkt, &naks, now);
@@ -284,6 +286,7 @@ static void tick_requester(struct eng_requester *rq, struct roce_reqr_act *act, 
 	/* The question is this gateway's own: the remote host does not wait for the answer. */
 	if (eng_requester_locating(rq) || rq->side.state == ENG_Q_ENDING)
 		rq->reqr.cfg.patience = 0;
+	eng_host_ask_others(rq->side.e, rq->side.host, now);
 	roce_reqr_tick(&rq->reqr, act, now);
 	if (rq->reqr.timeouts == timeouts)
 		return;

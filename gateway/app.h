@@ -22,6 +22,7 @@
 #include "conf/conf.h"
 #include "gateway/counters.h"
 #include "engine/engine.h"
+#include "engine/hosts.h"
 #include "engine/lanes.h"
 #include "rwy/ip.h"
 #include "rwy/time.h"
@@ -101,6 +102,7 @@ struct gw_app {
 	struct eng_directory *directory; /* workers steer by queue pair; NULL: by address pair */
 	struct eng_board *board;         /* several workers of one of a pair; NULL: else */
 	struct eng_lanes lanes;          /* of tunnels, if there are several workers */
+	struct eng_hosts hosts;          /* what they know of local hosts */
 	struct gw_recorders *recorders;  /* the file of the flight recorders; NULL: none */
 	/* Control thread: numbers of the recorders' entries up to which failures are logged. */
 	uint32_t recorder_told[GW_WORKERS_MAX];

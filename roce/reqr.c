@@ -238,6 +238,7 @@ static rwy_dur busy(const struct roce_reqr *r)
 {
 	rwy_dur t = UNFAIR * roce_reqr_host_busy(r->host, r->before), most = r->cfg.rto_max / 4;
 
+	t += r->host ? r->host->others : 0;
 	if (r->owed)
 		most = BUSY_MAX + (r->host && r->host->heard > r->waits ? r->host->heard - r->waits : 0);
 	return t < most ? t : most;

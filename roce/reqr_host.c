@@ -69,11 +69,16 @@ void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes)
 		h->owed -= bytes;
 }
 
+static rwy_dur fallen(rwy_dur late, rwy_time at, rwy_time now)
+{
+	rwy_dur t = rwy_since(at, now);
+
+	return t >> LATE_BITS < 64 ? late >> (t >> LATE_BITS) : 0;
+}
+
 static rwy_dur lateness(const struct roce_reqr_host *h, rwy_time now)
 {
-	rwy_dur t = rwy_since(h->late_at, now);
-
-	return t >> LATE_BITS < 64 ? h->late >> (t >> LATE_BITS) : 0;
+	return fallen(h->late, h->late_at, now);
 }
 
 rwy_dur roce_reqr_host_wait(const struct roce_reqr_host *h, rwy_time now)
@@ -91,6 +96,14 @@ void roce_reqr_host_late(struct roce_reqr_host *h, rwy_time sent, rwy_time now)
 		return;
 	h->late = t < LATE_MAX ? t : LATE_MAX;
 	h->late_at = now;
+}
+
+void roce_reqr_host_late_elsewhere(struct roce_reqr_host *h, rwy_dur late, rwy_time at, rwy_time now)
+{
+	if (fallen(late, at, now) <= lateness(h, now))
+		return;
+	h->late = late;
+	h->late_at = at;
 }
 
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes)

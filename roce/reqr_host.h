@@ -27,6 +27,8 @@ struct roce_reqr_host {
 	rwy_dur pace; /* smoothed time per unit of READ responses; 0: not measured */
 	rwy_dur late; /* longest time that it took to answer a repeat, falling with time */
 	rwy_time late_at;
+	/* time that it is busy with READs of others, as far as the caller knows */
+	rwy_dur others;
 };
 
 /* A response of any kind came. */
@@ -43,6 +45,8 @@ void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes);
  * with a long queue would be repeated to for ever.
  */
 void roce_reqr_host_late(struct roce_reqr_host *h, rwy_time sent, rwy_time now);
+/* The same of another record of this host, which learned of the lateness `late` at `at`. */
+void roce_reqr_host_late_elsewhere(struct roce_reqr_host *h, rwy_dur late, rwy_time at, rwy_time now);
 /* Returns the least time to wait for an answer at present: its lateness, and a quarter more. */
 rwy_dur roce_reqr_host_wait(const struct roce_reqr_host *h, rwy_time now);
 /* Returns the host's time for `bytes`, or for what it owes if that is more; 0: the pace is

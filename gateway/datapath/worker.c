@@ -356,8 +356,10 @@ static int engine_new(struct gw_worker *w)
 		cfg->lan_Bps = lan_rate(w->app);
 		cfg->directory = w->app->directory;
 		cfg->standby.board = w->app->board;
-		if (w->app->workers > 1)
+		if (w->app->workers > 1) {
 			cfg->lanes = &w->app->lanes;
+			cfg->hosts = &w->app->hosts;
+		}
 		for (unsigned i = 0; i < cfg->tunnels && !w->idx; i++) /* it is made first */
 			eng_lanes_begin(&w->app->lanes, i, base_random64() | 1);
 		cfg->worker = (uint8_t)w->idx;

@@ -269,7 +269,10 @@ static void lanes_cfg(const struct site *s, struct eng_cfg *c)
 
 	for (unsigned i = 0; i < c->tunnels && !s->worker; i++)
 		eng_lanes_begin(l, i, sim_next(&s->w->rng) | 1);
+	if (!s->worker)
+		memset(&s->w->hosts[s->gateway], 0, sizeof(s->w->hosts[s->gateway]));
 	c->lanes = l;
+	c->hosts = &s->w->hosts[s->gateway];
 }
 
 /* A process that finds no memory to start is started again. */

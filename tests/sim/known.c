@@ -414,6 +414,20 @@ const struct sim_regression sim_regressions[] = {
     {392702844, F_MACHINE | F_IDLE | F_CM | F_WORKERS | F_HEAP},
     /* a worker that had stood still while it asked waited for its followers, and turned without rest */
     {389800085, F_CRASH_BOTH | F_STANDBY | F_FOLLOWERS},
+    /* a late ACK of a duplicate, which named no PSN, acknowledged requests that the host did not have */
+    {453001220, F_OUTAGE | F_KEYS | F_LATE | F_BURSTS},
+    /* both active gateways stood still at once: the pair did not lose just one of them */
+    {421000248, F_PAUSE | F_STANDBY},
+    /*
+     * Workers knew nothing of each other's requests to a slow host. Its late responses passed for
+     * answers to another flow.
+     */
+    {455000309, F_SLOW | F_WORKERS},
+    {455000783, F_SLOW | F_WORKERS},
+    {455000842, F_SLOW | F_WORKERS},
+    {455000868, F_SLOW | F_WORKERS},
+    {453000868, F_SLOW | F_WORKERS},
+    {457000072, F_SLOW | F_WORKERS},
 };
 
 /*
@@ -431,6 +445,8 @@ const struct sim_unmended sim_unmended[] = {
     {100160, F_LATE | F_CRASH_NEAR,
         "a restarted gateway asks a silent host: it takes the answer to a question from before for its own"},
     {12, F_LATE | F_DRAIN, "the same after a drain"},
+    {453000868, F_SLOW | F_WORKERS | F_KEYS,
+        "late responses of a slow host, to what a worker asked that has it no more, pair a wrong flow"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
     {394200261, F_MACHINE | F_LAN_LOSS | F_IDLE | F_CM | F_WORKERS | F_HEAP,

@@ -3,6 +3,7 @@
 #ifndef TESTS_SIM_WORLD_INT_H
 #define TESTS_SIM_WORLD_INT_H
 
+#include "engine/hosts.h"
 #include "engine/lanes.h"
 #include "engine/note.h"
 #include "tests/sim/accounts.h"
@@ -83,6 +84,7 @@ struct world {
 	unsigned engines;                      /* the same, or with all workers */
 	struct eng_directory *directory[2];    /* of each site; NULL: they steer by address pair */
 	struct eng_lanes lanes[SIM_GATEWAYS];  /* of each gateway, if it has several workers */
+	struct eng_hosts hosts[SIM_GATEWAYS];  /* the same */
 	struct eng_board *board[SIM_GATEWAYS]; /* of each gateway; NULL: one worker, or no pairs */
 	struct sim_links links;
 	uint64_t hash, streamed, no_buffer;

@@ -118,6 +118,26 @@ static void test_turns(void **state)
 	assert_false(eng_directory_turn_same(77, 78));
 }
 
+/* Doubt stays, whoever has the turn, until somebody takes note of it. */
+static void test_turn_in_doubt(void **state)
+{
+	eng_directory_turn_doubt(d, 77);
+	assert_int_equal(eng_directory_turn_of(d, 77), -1);
+	assert_true(eng_directory_turn_take(d, 77, 63));
+	assert_int_equal(eng_directory_turn_of(d, 77), 63);
+	assert_false(eng_directory_turn_take(d, 77, 0));
+	eng_directory_turn_give(d, 77, 63);
+	assert_true(eng_directory_turn_take(d, 77, 0));
+	assert_false(eng_directory_turn_doubted(d, 78));
+	assert_true(eng_directory_turn_doubted(d, 77));
+	assert_false(eng_directory_turn_doubted(d, 77));
+	assert_int_equal(eng_directory_turn_of(d, 77), 0);
+	eng_directory_turn_doubt(d, 77);
+	eng_directory_turn_give(d, 77, 0);
+	assert_true(eng_directory_turn_doubted(d, 77));
+	assert_int_equal(eng_directory_turn_of(d, 77), -1);
+}
+
 /* Both directions of an address pair have one turn, and its tenants have turns of their own. */
 static void test_turn_of_a_tenant(void **state)
 {
@@ -200,7 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_arguments), TEST(test_one_worker_has_it),
 	    TEST(test_keys_differ), TEST(test_as_many_as_it_is_for), TEST(test_full), TEST(test_turns),
-	    TEST(test_turn_of_a_tenant), TEST(test_two_threads)};
+	    TEST(test_turn_in_doubt), TEST(test_turn_of_a_tenant), TEST(test_two_threads)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
