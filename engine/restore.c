@@ -57,14 +57,30 @@ static struct eng_responder *make_side(
 	return rs;
 }
 
-/* False: no memory; rs is freed. */
+/*
+ * The side is again as before make_side(). A pair stays one: without it the local host's responses
+ * would count for nobody.
+ */
+static void unmake_side(struct eng_responder *rs, rwy_time now)
+{
+	rs->journal = NULL; /* the entry waits until there is memory */
+	if (!rs->requester) {
+		eng_responder_free(rs, now);
+		return;
+	}
+	eng_responder_abort(rs, now);
+	roce_resp_fini(&rs->resp);
+	rs->resp = (struct roce_resp){0};
+	eng_responder_enter(rs, ENG_R_NEW);
+}
+
+/* False: no memory; rs is no more, or in state NEW. */
 static bool resume(struct eng_responder *rs, rwy_time now)
 {
 	eng_responder_enter(rs, ENG_R_RESUMING);
 	if (eng_responder_open(rs, now) && send_resume(rs, now))
 		return true;
-	rs->journal = NULL; /* the entry waits until there is memory */
-	eng_responder_free(rs, now);
+	unmake_side(rs, now);
 	return false;
 }
 

@@ -106,6 +106,7 @@
 	X(WAITING, RESUMING)                            \
 	X(WAITING, RUNNING)                             \
 	X(WAITING, FAILED)                              \
+	X(RESUMING, NEW)                                \
 	X(RESUMING, WAITING)                            \
 	X(RESUMING, RUNNING)                            \
 	X(RESUMING, FAILED)                             \

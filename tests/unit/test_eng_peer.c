@@ -7,6 +7,8 @@
 #include "engine/msg.h"
 #include "engine/note.h"
 #include "engine/peer.h"
+#include "engine/requester.h"
+#include "engine/table.h"
 #include "tests/lib/eng_cm.h"
 #include "tests/lib/eng_pair.h"
 #include "tests/lib/heap_buf.h"
@@ -298,6 +300,66 @@ static void test_told_again(void **state)
 	assert_int_equal(forgotten(), 1);
 }
 
+/* The requester side of gateway A, which asks host A in host B's name. */
+static const struct eng_requester *asks_a(void)
+{
+	const struct eng_key k = {.src = rwy_ip_from4((uint8_t[4]){10, 2, 0, 3}),
+	    .dst = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
+	    .qpn = QPN_A};
+	const struct eng_side *s = eng_find(site[0].e, &k, true);
+
+	assert_non_null(s);
+	return (const struct eng_requester *)s;
+}
+
+static void request_b(roce_psn psn)
+{
+	const struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .dqpn = QPN_A,
+	    .ack_req = true,
+	    .len = 64,
+	    .payload_len = 64,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, 0);
+	eng_pair_run(SOON);
+}
+
+static void answer_a(roce_psn psn)
+{
+	const struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = QPN_B,
+	    .syndrome = 0x1f,
+	    .msn = 1,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(SOON);
+}
+
+/* The same beside requests of host B. Before and after, the answers of host A count. */
+static void test_told_again_beside_requests(void **state)
+{
+	owing();
+	restart();
+	request_b(0x100);
+	answer_a(0x100);
+	request_b(0x101);
+	assert_int_equal(site[0].psn, 0x101);
+	site[0].starved = true;
+	eng_pair_run(2 * RWY_SEC);
+	assert_int_equal(forgotten(), 0);
+	answer_a(0x101);
+	assert_int_equal(asks_a()->reqr.q.n, 0);
+	site[0].starved = false;
+	eng_pair_run(GRACE);
+	assert_int_equal(forgotten(), 1);
+}
+
 /* CM opened it, and of its requests not even the flow came to gateway B. */
 static void test_nothing_came(void **state)
 {
@@ -515,6 +577,7 @@ int main(void)
 	    CASE(test_settled_without_a_wan),
 	    CASE(test_without_buffers),
 	    CASE(test_told_again),
+	    CASE(test_told_again_beside_requests),
 	    CASE(test_nothing_came),
 	    CASE(test_dreq),
 	    CASE(test_dreq_of_another_process),
