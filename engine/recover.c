@@ -138,14 +138,17 @@ void eng_requester_ask_beside(struct eng_requester *rq)
 
 /*
  * Without memory for the fatal request it is tried at each tick: the PSN would be forgotten with
- * the side.
+ * the side. The host may have to take others before it: timeouts of before do not count, or the
+ * host could be given up before the fatal request is sent.
  */
 void eng_requester_end_qp(struct eng_requester *rq, rwy_time now)
 {
 	struct rwy_buf *b = make_write(rq, rq->reqr.tail, IMPOSSIBLE_LEN);
 
-	if (rq->side.state != ENG_Q_END_OWED)
+	if (rq->side.state != ENG_Q_END_OWED) {
 		eng_requester_enter(rq, ENG_Q_END_OWED);
+		rq->reqr.retry_count = 0;
+	}
 	if (b && queue_write(rq, b))
 		eng_requester_enter(rq, ENG_Q_ENDING);
 	else

@@ -254,13 +254,39 @@ static void test_restarted_after_rewind(void **state)
 	assert_false(eng_side_of_a()->rewound);
 }
 
+#define MANY 40 /* requests: more than are sent to a host at a time */
+
+/*
+ * Host A, which is to be told, has many requests to answer first, and was silent for nearly as long
+ * as it may be. It has that time again.
+ */
+static void test_told_after_silence(void **state)
+{
+	const uint64_t *timeouts = &eng_counters(site[0].e)->local_ack_timeout_err;
+
+	connect_both();
+	for (roce_psn i = 1; i <= MANY; i++)
+		says(1, ROCE_RC_SEND_ONLY, 0x100 + i, 0);
+	while (*timeouts < 7)
+		eng_pair_run(10 * RWY_MS);
+	says(0, ROCE_RC_SEND_ONLY, 6, 0);
+	says(1, ROCE_RC_ACK, 6, REFUSE);
+	while (*timeouts < 8)
+		eng_pair_run(10 * RWY_MS);
+	assert_int_equal(fatal[0], 0);
+	for (roce_psn i = 1; i <= MANY; i++)
+		says(0, ROCE_RC_ACK, 0x100 + i, ACK);
+	assert_int_equal(fatal[0], 1);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
 	const struct CMUnitTest tests[] = {TEST(test_restored_later), TEST(test_never_restored),
 	    TEST(test_restored_before_its_prefixes), TEST(test_restored_when_room),
 	    TEST(test_restarted_while_telling), TEST(test_restarted_after_telling),
-	    TEST(test_other_restarted_while_telling), TEST(test_restarted_after_rewind)};
+	    TEST(test_other_restarted_while_telling), TEST(test_restarted_after_rewind),
+	    TEST(test_told_after_silence)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
