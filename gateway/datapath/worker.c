@@ -80,8 +80,10 @@ static unsigned rings_receive(struct gw_worker *w)
 
 	if (w->handoff) {
 		n = rte_ring_sc_dequeue_burst(w->handoff, (void **)pkts, GW_BURST, NULL);
-		if (n)
+		if (n) {
+			w->now = gw_now(); /* after the burst, as above */
 			gw_rx(w, pkts, n, true);
+		}
 		got += n;
 	}
 	n = rte_ring_sc_dequeue_burst(w->from_kernel, (void **)pkts, GW_BURST, NULL);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order of things within one turn of a worker (gateway/datapath/worker.c): when frames came that workers
+ * hand to each other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+
+#include "tests/bench/fp_run.h"
+
+#define WORKERS 2
+#define QPS     4
+
+static struct fp_run run;
+
+static struct gw_worker *worker(unsigned k)
+{
+	return run.lab.gw[FP_A].app.worker[k];
+}
+
+/* A frame that is too short for all. */
+static struct rte_mbuf *junk(const struct gw_worker *w, uint16_t port)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pools->small);
+
+	assert_non_null(m);
+	m->port = port;
+	return m;
+}
+
+/* --- what happens when a worker looks for frames ------------------------------------------------------- */
+
+static struct gw_worker *looks; /* NULL: nothing happens */
+static rwy_time came;
+
+/* It is not scheduled for a while, and another worker hands it a frame then. */
+static uint16_t stand_still(
+    uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t most, void *arg)
+{
+	if (!looks)
+		return n;
+	rte_delay_us_block(1000);
+	assert_int_equal(rte_ring_mp_enqueue(looks->handoff, junk(looks, port)), 0);
+	came = gw_now();
+	looks = NULL;
+	return n;
+}
+
+static void turn(struct gw_worker *w, const struct gw_rxq *q, rte_rx_callback_fn fn)
+{
+	const struct rte_eth_rxtx_callback *cb = rte_eth_add_rx_callback(q->port->id, q->queue, fn, NULL);
+
+	assert_non_null(cb);
+	looks = w;
+	gw_worker_turn(w);
+	assert_null(looks);
+	assert_int_equal(rte_eth_remove_rx_callback(q->port->id, q->queue, cb), 0);
+}
+
+/* --- tests -------------------------------------------------------------------------------------------- */
+
+static void test_nothing_comes_before_its_time(void **state)
+{
+	struct gw_worker *w = worker(1);
+	const uint64_t before = w->c.drop_rx_truncated;
+
+	turn(w, &w->rxq[w->rxqs - 1], stand_still);
+	assert_int_equal(w->c.drop_rx_truncated, before + 1);
+	assert_true(w->now >= came);
+}
+
+static void with_steering(struct conf *c, enum fp_site s)
+{
+	c->steering = CONF_STEER_QP;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_nothing_comes_before_its_time),
+	};
+	const struct fp_cfg cfg = {.payload = 1024,
+	    .qps = QPS,
+	    .message = 4,
+	    .batch = QPS,
+	    .workers = WORKERS,
+	    .queues = WORKERS,
+	    .conf = with_steering};
+	char *eal[] = {"test", "--no-huge", "--no-shconf", "-m", "400", "--no-pci", "--lcores", "0",
+	    "--log-level", "error", NULL};
+
+	fp_begin(10, eal, GW_LOG_ERROR);
+	fp_lab_new(&run.lab, &cfg);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
