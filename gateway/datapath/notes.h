@@ -19,7 +19,10 @@ void gw_notes_free(struct gw_worker *w);
 bool gw_note_send(void *ctx, unsigned worker, const struct eng_note *n);
 /* Gives the engine the notes that wait; returns their number. */
 unsigned gw_notes_take(struct gw_worker *w);
-/* The same before it gets hosts' packets: the directory may lead here those that follow a note. */
+/*
+ * The same before it gets a burst's datagrams, and before its hosts' packets: the directory may
+ * lead here those that follow a note.
+ */
 static inline void gw_notes_first(struct gw_worker *w)
 {
 	if (w->notes && !rte_ring_empty(w->notes))

@@ -445,6 +445,7 @@ static __attribute__((noinline)) void rx_captured(
 
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
 {
+	gw_notes_first(w);
 	if (__builtin_expect(w->cap != NULL, 0)) {
 		rx_captured(w, pkts, n, owned);
 		return;

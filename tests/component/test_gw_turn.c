@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order of things within one turn of a worker (gateway/datapath/worker.c): when frames came that workers
- * hand to each other.
+ * hand to each other, and notes of other workers before what came after them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,10 @@
 #include <cmocka.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
+#include <string.h>
 
+#include "engine/note.h"
+#include "gateway/datapath/notes.h"
 #include "tests/bench/fp_run.h"
 
 #define WORKERS 2
@@ -33,10 +36,21 @@ static struct rte_mbuf *junk(const struct gw_worker *w, uint16_t port)
 	return m;
 }
 
+/* A note with a packet that is none: it is dropped. */
+static struct eng_note note(void)
+{
+	struct rwy_buf *b = gw_buf_ops.alloc(&run.lab.pools, 0, 64);
+
+	assert_non_null(b);
+	memset(b->data, 0, b->len);
+	return (struct eng_note){.type = ENG_NOTE_PACKET, .b = b};
+}
+
 /* --- what happens when a worker looks for frames ------------------------------------------------------- */
 
 static struct gw_worker *looks; /* NULL: nothing happens */
 static rwy_time came;
+static bool notes_left;
 
 /* It is not scheduled for a while, and another worker hands it a frame then. */
 static uint16_t stand_still(
@@ -47,6 +61,15 @@ static uint16_t stand_still(
 	rte_delay_us_block(1000);
 	assert_int_equal(rte_ring_mp_enqueue(looks->handoff, junk(looks, port)), 0);
 	came = gw_now();
+	looks = NULL;
+	return n;
+}
+
+static uint16_t see_notes(
+    uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t most, void *arg)
+{
+	if (looks)
+		notes_left = !rte_ring_empty(looks->notes);
 	looks = NULL;
 	return n;
 }
@@ -74,6 +97,26 @@ static void test_nothing_comes_before_its_time(void **state)
 	assert_true(w->now >= came);
 }
 
+/* eng_ops.note: a note comes before what comes to its worker later, by whatever port. */
+static void test_notes_come_first(void **state)
+{
+	struct gw_worker *w = worker(0);
+	const struct gw_rxq lan = w->rxq[0], wan = w->rxq[w->rxqs - 1];
+	struct eng_note n = note();
+
+	assert_int_equal(lan.port->conf->role, CONF_ROLE_LAN);
+	assert_int_equal(wan.port->conf->role, CONF_ROLE_WAN);
+	w->rxq[0] = wan;
+	w->rxq[w->rxqs - 1] = lan;
+	assert_true(gw_note_send(worker(1), 0, &n));
+	assert_int_equal(
+	    rte_ring_enqueue(run.lab.gw[FP_A].port[FP_WAN].rx[wan.queue], junk(w, wan.port->id)), 0);
+	turn(w, &lan, see_notes);
+	w->rxq[0] = lan;
+	w->rxq[w->rxqs - 1] = wan;
+	assert_false(notes_left);
+}
+
 static void with_steering(struct conf *c, enum fp_site s)
 {
 	c->steering = CONF_STEER_QP;
@@ -83,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_nothing_comes_before_its_time),
+	    cmocka_unit_test(test_notes_come_first),
 	};
 	const struct fp_cfg cfg = {.payload = 1024,
 	    .qps = QPS,
