@@ -276,7 +276,8 @@ static void on_seen(void *worker, unsigned packet)
 
 void gw_cap_burst_end(struct gw_worker *w)
 {
-	gw_notes_first(w);
+	if (w->notes && gw_notes_take(w))
+		gw_cap_watch_begin(w, w->cap); /* what they counted is no frame's */
 	if (w->lan_n)
 		eng_tenant_rx_seen(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now, on_seen, w);
 	w->lan_n = 0;

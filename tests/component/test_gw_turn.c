@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order of things within one turn of a worker (gateway/datapath/worker.c): when frames came that workers
- * hand to each other, and notes of other workers before what came after them.
+ * hand to each other; notes of other workers before what came after them; and what a capture says of both.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "engine/note.h"
+#include "gateway/datapath/capture.h"
 #include "gateway/datapath/notes.h"
+#include "gateway/datapath/rx.h"
 #include "tests/bench/fp_run.h"
 
 #define WORKERS 2
@@ -24,6 +26,15 @@ static struct fp_run run;
 static struct gw_worker *worker(unsigned k)
 {
 	return run.lab.gw[FP_A].app.worker[k];
+}
+
+/* A host's packet comes to its owner. */
+static unsigned owner_of(const struct fp_port *p, const struct rte_mbuf *m)
+{
+	struct gw_pkt k = {.off = GW_ETH};
+
+	assert_int_equal(gw_pkt_ip(m, RWY_ETHER_IP4, &k), GW_PKT_OK);
+	return gw_worker_of(&run.lab.gw[FP_A].app, 0, m, &k);
 }
 
 /* A frame that is too short for all. */
@@ -117,6 +128,38 @@ static void test_notes_come_first(void **state)
 	assert_false(notes_left);
 }
 
+/*
+ * A capture says what became of each frame, by the counters that it changed. A note that comes within a burst
+ * changes some, too.
+ */
+static void test_a_note_is_no_frame(void **state)
+{
+	struct fp_port *lan = &run.lab.gw[FP_A].port[FP_LAN];
+	struct eng_note n = note();
+	struct gw_pkt k = {.off = GW_ETH};
+	struct gw_cap_sealed s;
+	struct gw_worker *w;
+	unsigned owner;
+	void *m;
+
+	fp_capture_begin(&run.lab, FP_A, 128, "");
+	fp_hosts_send(run.hosts, 1);
+	owner = rte_ring_empty(lan->rx[0]);
+	w = worker(owner);
+	assert_int_equal(rte_ring_dequeue(lan->rx[owner], &m), 0);
+	gw_worker_turn(w); /* it begins to capture */
+	assert_int_equal(gw_pkt_ip(m, RWY_ETHER_IP4, &k), GW_PKT_OK);
+	gw_cap_burst_begin(w);
+	gw_cap_rx_begin(w, &s, run.lab.gw[FP_A].app.port[FP_LAN], m);
+	gw_rx_engine(w, m, &k, 0);
+	gw_cap_rx_waits(w);
+	assert_true(gw_note_send(worker(!owner), owner, &n));
+	gw_cap_burst_end(w);
+	assert_true(rte_ring_empty(w->notes));
+	assert_int_equal(w->cap->rx_n, 1);
+	assert_int_equal(w->cap->rx[0].facts.decision, GW_CAP_TAKE);
+}
+
 static void with_steering(struct conf *c, enum fp_site s)
 {
 	c->steering = CONF_STEER_QP;
@@ -127,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_nothing_comes_before_its_time),
 	    cmocka_unit_test(test_notes_come_first),
+	    cmocka_unit_test(test_a_note_is_no_frame),
 	};
 	const struct fp_cfg cfg = {.payload = 1024,
 	    .qps = QPS,
@@ -140,5 +184,7 @@ int main(void)
 
 	fp_begin(10, eal, GW_LOG_ERROR);
 	fp_lab_new(&run.lab, &cfg);
+	run.lab.gw[FP_A].port[FP_LAN].queue_of = owner_of;
+	run.hosts = fp_hosts_new(&run.lab);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
