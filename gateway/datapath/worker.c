@@ -182,7 +182,7 @@ static void idle_sleep(struct gw_worker *w, rwy_dur *backoff)
 	rwy_time next = eng_next(w->eng), now = gw_now();
 	rwy_dur d = intr ? SLEEP_INTR : *backoff;
 
-	if (next <= now)
+	if (next <= now || w->kernel_fed) /* kernel_wake() is due soon */
 		return;
 	if (next - now < d)
 		d = next - now;

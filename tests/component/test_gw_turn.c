@@ -2,12 +2,14 @@
 /*
  * The order of things within one turn of a worker (gateway/datapath/worker.c): when frames came that workers
  * hand to each other; notes of other workers before what came after them; and what a capture says of both.
+ * And what is left to a later turn.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <string.h>
@@ -160,6 +162,28 @@ static void test_a_note_is_no_frame(void **state)
 	assert_int_equal(w->cap->rx[0].facts.decision, GW_CAP_TAKE);
 }
 
+static void *works(void *w)
+{
+	gw_worker_main(w);
+	return NULL;
+}
+
+/* The control thread is woken once in a while at most. Frames that wait for that do not wait for a sleep. */
+static void test_no_sleep_before_the_kernel_has_its_frames(void **state)
+{
+	struct gw_worker *w = worker(1);
+	pthread_t thread;
+
+	run.lab.gw[FP_A].conf.polling = CONF_POLL_ADAPTIVE;
+	w->kernel_fed = true;
+	w->wake_at = gw_now() + RWY_SEC;
+	assert_int_equal(pthread_create(&thread, NULL, works, w), 0);
+	rte_delay_us_sleep(20000);
+	atomic_store(&w->stop, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(w->st.sleeps, 0);
+}
+
 static void with_steering(struct conf *c, enum fp_site s)
 {
 	c->steering = CONF_STEER_QP;
@@ -171,6 +195,7 @@ int main(void)
 	    cmocka_unit_test(test_nothing_comes_before_its_time),
 	    cmocka_unit_test(test_notes_come_first),
 	    cmocka_unit_test(test_a_note_is_no_frame),
+	    cmocka_unit_test(test_no_sleep_before_the_kernel_has_its_frames),
 	};
 	const struct fp_cfg cfg = {.payload = 1024,
 	    .qps = QPS,
