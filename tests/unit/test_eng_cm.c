@@ -183,6 +183,15 @@ static void test_dreq_waits(void **state)
 	assert_int_equal(eng_flow_count(site[1].e), 0);
 }
 
+/* Both come in one turn of the gateway, at whose end the request is acknowledged. */
+static void test_dreq_in_a_burst(void **state)
+{
+	request(PSN_A);
+	dreq();
+	eng_pair_run(10 * RWY_MS);
+	assert_true(site[0].of[0].ack_psn == PSN_A && eng_counters(site[0].e)->cm_held == 1);
+}
+
 /* Host A's CM repeats the DREQ while it waits: host B gets one. */
 static void test_dreq_repeated(void **state)
 {
@@ -481,11 +490,11 @@ static void test_used_again_after_dreq(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
-	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
-	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_flood),
-	    TEST(test_spoofed), TEST(test_repeated_after_a_restart), TEST(test_repeated_without_a_pair),
-	    TEST(test_used_again_after_dreq)};
+	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_in_a_burst),
+	    TEST(test_dreq_repeated), TEST(test_dreq_goes), TEST(test_dreq_not_ready),
+	    TEST(test_dreq_after_failure), TEST(test_dreq_at_the_end), TEST(test_superseded),
+	    TEST(test_foreign), TEST(test_flood), TEST(test_spoofed), TEST(test_repeated_after_a_restart),
+	    TEST(test_repeated_without_a_pair), TEST(test_used_again_after_dreq)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
