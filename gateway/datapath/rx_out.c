@@ -23,9 +23,9 @@ void gw_rx_hand_over_end(struct gw_worker *w)
 }
 
 /*
- * When buffers are short, only packets that free some are accepted: responses of local hosts (RC
- * READ responses, ACK, ATOMIC ACK) and CNPs. Others could fill memory to the last buffer, and then
- * neither the peer's ACKs nor the hosts' could be received to empty it.
+ * When buffers are short, only packets that free some are accepted: ACKs and ATOMIC ACKs of local
+ * hosts, and CNPs. Others, READ responses among them, could fill memory to the last buffer, and
+ * then neither the peer's ACKs nor the hosts' could be received to empty it.
  */
 bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k)
 {
