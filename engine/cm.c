@@ -261,7 +261,7 @@ struct eng_responder *eng_cm_dreq_waits(struct eng *e, uint32_t tenant, const st
 	if (!eng_cm_dreq_key(tenant, pkt, &k))
 		return NULL;
 	rs = (struct eng_responder *)eng_find(e, &k, false);
-	/* What is acknowledged at the end of this turn would be so behind the DREQ's back. */
+	/* A request of this turn would be acknowledged at its end, after the DREQ. */
 	if (rs && rs->side.dirty)
 		eng_responder_flush(rs, e->now);
 	return rs && eng_responder_holds_dreq(rs) ? rs : NULL;

@@ -44,6 +44,7 @@ static void draw_world(struct run *r, uint64_t seed, const struct how *how)
 		r->cfg.workers = SIM_PAIR_WORKERS; /* each has address pairs */
 	if (faults & F_BURSTS)
 		r->cfg.turn = RWY_US * (2u << seed * 6971 % 6);
+	r->mark_rng.s = r->cfg.seed ^ 0x6d61726b;
 	sim_draw_links(r);
 	r->cfg.keys = faults & F_KEYS;
 	r->cfg.aead = how->aead;
@@ -219,6 +220,9 @@ static uint64_t complete_faults(uint64_t faults)
 	/* Where so much is lost, hosts that give up soon do. */
 	if (faults & (F_NIC | F_SQUEEZE | F_HOSTILE | F_STANDBY))
 		faults &= ~F_DETOUR;
+	/* A host that is sent to more slowly answers READs later than NICs wait. */
+	if (faults & (F_NIC | F_SQUEEZE))
+		faults &= ~F_MARKS;
 	if (faults & F_WORKERS) /* the reasons: docs/simulator.md, "Tenth worlds" */
 		faults &= ~(F_STANDBY | F_BOTH_DIE | F_CROSS);
 	else

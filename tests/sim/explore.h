@@ -96,11 +96,13 @@ enum faults {
 #define F_BY_PAIR ((uint64_t)1 << 42)
 /* Turns of gateways take time, and what comes meanwhile is handled together, as with a busy NIC. */
 #define F_BURSTS ((uint64_t)1 << 43)
+/* LANs are congested at times: packets are marked, hosts send CNPs, some of them for nobody. */
+#define F_MARKS ((uint64_t)1 << 44)
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD                                                                                               \
 	(F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS | F_NIC | F_RNR | F_BEHIND | \
 	    F_POOL | F_CAUSAL | F_TOLD | F_CM | F_HOSTILE | F_DRAIN | F_UNCARRIED | F_KEYS | F_PATHS |       \
-	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE | F_WORKERS | F_BY_PAIR | F_BURSTS)
+	    F_LATE | F_RATES | F_SMALL | F_DETOUR | F_MACHINE | F_WORKERS | F_BY_PAIR | F_BURSTS | F_MARKS)
 #define F_RESETS (F_RESET | F_RESET_ALL)
 #define F_CRASH  (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
@@ -127,6 +129,7 @@ struct side {
 	bool gone;         /* its host died */
 	roce_psn gone_psn; /* the request that it expected then */
 	bool deaf;         /* F_HOSTILE: it ignores all packets */
+	rwy_time cnp_at;   /* F_MARKS: its next CNP, at the earliest */
 	enum sim_cm cm;
 	rwy_time cm_at; /* when it sends its MAD again */
 	enum rc_status status;
@@ -198,7 +201,7 @@ struct run {
 	struct sim_rng late_rng;
 	/* F_STANDBY: its own draws; what is still to come, and when; the site whose pair has no cable,
 	 * until then; something has happened; and when a pair was not whole. */
-	struct sim_rng pair_rng;
+	struct sim_rng pair_rng, mark_rng;
 	unsigned pair_steps, cable_site;
 	int heir; /* the gateway to which another one handed over */
 	rwy_time pair_at, cable_at, dies_at, mute_at;
@@ -319,6 +322,9 @@ void sim_rates_begin(struct run *r);
 void sim_rates_tick(struct run *r, rwy_time now);
 
 /* pairs.c: pairs of gateways. */
+/* marks.c: a host is about to send; it has got a packet. */
+void sim_marks_sent(struct run *r, const struct side *s, uint8_t *ip, rwy_time now);
+void sim_marks_received(struct run *r, struct side *s, const struct roce_pkt *pkt, rwy_time now);
 void sim_pairs_draw(struct run *r);
 /* A gateway of the site is about to fail. */
 void sim_pairs_note(struct run *r, unsigned site);

@@ -59,6 +59,7 @@ void sim_pump(struct run *r, struct side *s)
 		sim_cm_leave(r, s);
 	while (!side_silent(s) && *busy <= now && (len = rc_host_output(&s->h, out, now))) {
 		sim_print_packet(r, s, "sends", out, len);
+		sim_marks_sent(r, s, out, now);
 		sim_host_tx(r->w, s->site, s->tenant, out, len);
 		if (r->slow[s->site][s->host])
 			*busy = now + len * r->slow[s->site][s->host];
@@ -74,6 +75,7 @@ static void take_packet(struct run *r, struct side *s, const struct roce_pkt *pk
 	roce_msn msn = s->h.msn;
 
 	sim_print_packet(r, s, "gets", pkt->ip, pkt->len);
+	sim_marks_received(r, s, pkt, now);
 	rc_host_packet(&s->h, pkt, now);
 	if (s->h.epsn != epsn)
 		sim_causal_executed(r, s, msn);

@@ -149,6 +149,12 @@ static const uint64_t follower_kinds_more[] = {F_MOVES, F_TENANTS | F_CHANGES, F
 static const uint64_t hostile_kinds[] = {
     0, F_WORKERS, F_STANDBY, F_WORKERS | F_BY_PAIR, F_STANDBY | F_FOLLOWERS};
 
+/* Congested LANs */
+static const uint64_t mark_kinds[] = {0, F_CRASH_FAR, F_WORKERS, F_REUSE, F_STANDBY, F_TENANTS | F_CHANGES,
+    F_CRASH_NEAR, F_HOST, F_CAUSAL, F_LAN_LOSS | F_CRASH_FAR, F_WORKERS | F_CM, F_RESET_ALL, F_DRAIN, F_MOVES,
+    F_STANDBY | F_FOLLOWERS, F_POOL, F_HEAP, F_MASS, F_OUTAGE, F_WORKERS | F_REUSE, F_CRASH_BOTH, F_PAUSE,
+    F_SLOW, F_TENANTS | F_BOUNDS, F_RNR, F_MACHINE, F_RATES, F_LATE, F_PATHS, F_SMALL};
+
 #define LIST(kinds) kinds, sizeof(kinds) / sizeof(*(kinds))
 
 /* Every each-th seed has a world of each of these. */
@@ -177,6 +183,7 @@ static const struct further {
     {LIST(causal_worker_kinds), 6, F_WORKERS, F_KEYS, 2, 1},
     {LIST(follower_kinds_more), 7, F_STANDBY | F_FOLLOWERS, F_KEYS, 2, 1},
     {LIST(hostile_kinds), 10, F_HOSTILE | F_TENANTS | F_CM, F_KEYS, 2, 1},
+    {LIST(mark_kinds), 6, F_MARKS, F_KEYS, 2, 1},
 };
 
 bool sim_kind_of_further(unsigned world, uint64_t seed, uint64_t *faults)

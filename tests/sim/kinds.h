@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SIM_FURTHER 15 /* kinds of further worlds */
+#define SIM_FURTHER 16 /* kinds of further worlds */
 
 /* The faults (explore.h, enum faults) of a seed's first world. */
 uint64_t sim_kind_of(uint64_t seed);

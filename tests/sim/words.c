@@ -53,6 +53,7 @@ static const struct word {
     {F_CROSS, "cross", "both cables are cut, or gateways hand over, within some ms (with `pairs`)"},
     {F_FOLLOWERS, "followers", "gateways of pairs have three workers, which steer by address pair"},
     {F_BURSTS, "bursts", "a gateway's turn takes time; what comes meanwhile is handled together"},
+    {F_MARKS, "marks", "LANs mark packets, and hosts send CNPs, some of them for nobody"},
     {F_UNCARRIED, "uncarried", "operations that gateways do not carry"},
     {F_HEAP, "heap", "allocations of the gateways fail"},
 };
