@@ -238,6 +238,14 @@ void sim_cm_leave(struct run *r, struct side *s)
 	again(r, s);
 }
 
+void sim_cm_give_up(struct side *s)
+{
+	if (s->cm >= SIM_CM_LEAVES) /* its DREQ goes out all the same */
+		return;
+	s->cm = SIM_CM_DOWN;
+	s->cm_at = RWY_NEVER;
+}
+
 void sim_cm_tick(struct run *r, rwy_time now)
 {
 	static const unsigned what[] = {[SIM_CM_ASKS] = REQ, [SIM_CM_ANSWERED] = REP, [SIM_CM_LEAVES] = DREQ};

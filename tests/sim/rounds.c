@@ -90,8 +90,10 @@ static void reuse_qpns(struct run *r)
 			rc_host_fini(&r->qp[i][j].h);
 	/* Hosts fall silent: rc_host_fini() leaves a host without work. */
 	for (unsigned i = 0; i < r->qps; i++)
-		for (unsigned j = 0; j < 2; j++)
+		for (unsigned j = 0; j < 2; j++) {
 			memset(&r->qp[i][j].h, 0, sizeof(r->qp[i][j].h));
+			sim_cm_give_up(&r->qp[i][j]);
+		}
 	r->silent = true;
 	/* An outage longer than hosts try is for existing connections; a new one may give up in
 	 * it. */
