@@ -374,7 +374,7 @@ void sim_cm_begin_some(struct run *r);
 void sim_cm_end_some(struct run *r);
 void sim_cm_packet(struct run *r, unsigned site, const struct roce_pkt *pkt);
 void sim_cm_leave(struct run *r, struct side *s); /* disconnects if all is complete */
-void sim_cm_give_up(struct side *s); /* it sets nothing up any longer */
+void sim_cm_give_up(struct side *s);              /* it sets nothing up any longer */
 void sim_cm_tick(struct run *r, rwy_time now);
 /* Sends a MAD of 256 bytes between the sites' hosts of these numbers. */
 void sim_mad_send(

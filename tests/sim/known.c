@@ -418,6 +418,8 @@ const struct sim_regression sim_regressions[] = {
     {453001220, F_OUTAGE | F_KEYS | F_LATE | F_BURSTS},
     /* both active gateways stood still at once: the pair did not lose just one of them */
     {421000248, F_PAUSE | F_STANDBY},
+    /* a gateway without a standby and the far one died: an idle host is not told */
+    {463004802, F_MOVES | F_STANDBY | F_BOTH_DIE},
     /*
      * Workers knew nothing of each other's requests to a slow host. Its late responses passed for
      * answers to another flow.

@@ -93,6 +93,8 @@ static void both_die(struct run *r, rwy_time now)
 	struct sim_rng *g = &r->pair_rng;
 
 	sim_pairs_note(r, r->both_site);
+	/* With a gateway without a standby, and the far one, goes all that knew (docs/standby.md, "Limits"). */
+	r->pair_stale[r->both_site] |= !sim_paired(r->w, r->both_site);
 	active_dies(r, r->both_site, RWY_MS * (1 + sim_below(g, sim_chance(g, .5) ? 60 : 8000)));
 	r->both_site = !r->both_site;
 	r->both_at = r->both_n++ ? RWY_NEVER : now + RWY_US * sim_below(g, sim_chance(g, .5) ? 5000 : 50000);
