@@ -63,7 +63,7 @@ void eng_host_answered(const struct eng *e, struct eng_host *h, rwy_time now)
 {
 	struct eng_host_shared *s;
 
-	if (!e->cfg.hosts || rwy_since(h->shared_at, now) < SHARE_EVERY)
+	if (rwy_since(h->shared_at, now) < SHARE_EVERY)
 		return;
 	h->shared_at = now;
 	s = shared_by(e, h, e->cfg.worker);

@@ -32,7 +32,7 @@ struct eng_hosts {
 	struct eng_host_shared of[ENG_WORKERS_MAX][ENG_HOSTS_SHARED];
 };
 
-/* h has answered. Tells the other workers, about once in a millisecond. */
+/* h has answered. Tells the other workers, about once in a millisecond. Only with e->cfg.hosts. */
 void eng_host_answered(const struct eng *e, struct eng_host *h, rwy_time now);
 /* Learns what the other workers know of h; before a look at its timers. */
 void eng_host_ask_others(const struct eng *e, struct eng_host *h, rwy_time now);

@@ -217,7 +217,8 @@ void eng_requester_take_response(
 
 	eng_np_response(rq, pkt, b, now);
 	roce_reqr_recv(&rq->reqr, pkt, &act, now);
-	eng_host_answered(e, rq->side.host, now);
+	if (e->cfg.hosts) /* several workers */
+		eng_host_answered(e, rq->side.host, now);
 	if (rq->reqr.seq_naks + rq->reqr.rnr_naks + rq->reqr.implied_naks !=
 	    naks.seq + naks.rnr + naks.implied)
 		note_nak(rq, pkt, &naks, now);

@@ -89,7 +89,6 @@ static void test_late(void **state)
 static void test_one_worker(void **state)
 {
 	e[0].cfg.hosts = NULL;
-	eng_host_answered(&e[0], &h[0], T0);
 	eng_host_ask_others(&e[0], &h[0], T0);
 	assert_true(h[0].reqr.heard == 0 && h[0].reqr.others == 0);
 }
