@@ -177,6 +177,8 @@ struct eng_cfg {
 	 * tell what they know (peer.h).
 	 */
 	bool journal_whole;
+	/* Hosts may still answer what a process before this one asked, also if it left no entry. */
+	bool follows;
 	/*
 	 * Set to 1 when a connection finds no free entry, or an entry is released because it is too
 	 * old: the next process's journal is not whole. In the same memory; may be NULL.

@@ -23,12 +23,8 @@
 #define TURN_MAX RWY_SEC /* a QP that is silent this long goes to the end of the queue */
 /* A host answers each copy of a request that was repeated, the last one within this time. */
 #define COPIES (5 * RWY_SEC)
-/*
- * For so long after the start of a process, or a takeover, a silent host may still answer what the
- * gateway before asked. It answers all of that at once, and then what it is asked now.
- */
-#define BEFORE      (5 * RWY_SEC)
-#define BEFORE_DONE (2 * RWY_MS)
+/* A silent host may still answer what it was asked so long ago, perhaps by a gateway before. */
+#define BEFORE (5 * RWY_SEC)
 /* A host that answered nothing for so long before the end of a turn may still answer all. */
 #define SILENT (TURN_MAX / 2)
 
@@ -61,7 +57,7 @@ static struct eng_pair *find_pair(
 /* A gateway before may have asked hosts: an earlier process, or the active one of a pair. */
 static bool follows_another(const struct eng *e)
 {
-	return (e->orphans_n && rwy_since(e->started, e->now) < BEFORE) ||
+	return ((e->cfg.follows || e->orphans_n) && rwy_since(e->started, e->now) < BEFORE) ||
 	       (e->sb.taken && rwy_since(e->sb.took_at, e->now) < BEFORE);
 }
 
@@ -203,6 +199,14 @@ static void begin_next_turn(struct eng_pair *p, rwy_time now)
 	eng_dirty(&rq->side);
 }
 
+/* The host may still answer what it was asked: what was heard just then, it sent before. */
+static bool was_silent(const struct eng_requester *rq, rwy_time now)
+{
+	const rwy_time heard = rq->side.host->reqr.heard;
+
+	return rwy_since(heard, now) >= SILENT || heard < rq->last_tx + ENG_AT_ONCE;
+}
+
 /* After a turn without an answer no turn begins for a while. */
 static void end_turn(struct eng_pair *p, struct eng_requester *rq, rwy_time now)
 {
@@ -214,7 +218,7 @@ static void end_turn(struct eng_pair *p, struct eng_requester *rq, rwy_time now)
 		return;
 	eng_record_side(&rq->side, &(struct eng_record){.kind = ENG_REC_TURN_END}, now);
 	p->quiet_until = now + at_least(e->cfg.probe_timeout, rq, now);
-	if (rwy_since(rq->side.host->reqr.heard, now) >= SILENT)
+	if (was_silent(rq, now))
 		p->silent++;
 }
 
@@ -329,7 +333,7 @@ static bool end_in_doubt(struct eng_pair *p, rwy_time now)
 	if (!silent && !p->before)
 		return false;
 	queue_again(p, p->turn, false, now);
-	p->doubt = silent ? p->e->cfg.probe_timeout : BEFORE_DONE;
+	p->doubt = silent ? p->e->cfg.probe_timeout : ENG_AT_ONCE;
 	p->quiet_until = rwy_time_max(now + p->doubt, silent ? p->quiet_until : 0);
 	p->silent = 0;
 	p->before = false;
@@ -460,14 +464,14 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 		/* Another worker may take it before the next tick. */
 		bool gave = !rq && now >= p->quiet_until && give_right(p);
 
-		if (!rq && !anybody_waits(p) && now >= p->quiet_until) {
+		if (!rq && !anybody_waits(p) && now >= p->quiet_until + (p->silent ? BEFORE : 0)) {
 			forget_pair(e, at);
 			continue;
 		}
 		if (rq && others_wait(p) && now >= turn_ends(p)) {
 			/* Others wait: it goes behind them, and no turn begins for a while. */
 			queue_again(p, rq, true, now);
-			p->late = p->silent > 1 ? NULL : rq;
+			p->late = p->silent > 1 || p->before ? NULL : rq;
 		}
 		if (!gave)
 			begin_next_turn(p, now);

@@ -8,6 +8,9 @@
 
 #include "engine/eng.h"
 
+/* A host that was silent answers within this time all that it was asked meanwhile. */
+#define ENG_AT_ONCE (2 * RWY_MS)
+
 /* An unpaired flow from `remote` to `local` waits for the local host's first response. */
 bool eng_pair_is_waiting(
     const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local);

@@ -333,6 +333,7 @@ void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *
 	out->journal_n = f->head->per_worker;
 	out->journal_for = left ? left : 1; /* 0 is for ever */
 	out->journal_whole = f->whole;
+	out->follows = true; /* the journal of one before may be lost, too */
 	out->journal_gap = &f->head->gap;
 	out->term = &f->head->term;
 	out->journal = entries(f->head) + (size_t)worker * f->head->per_worker;

@@ -296,8 +296,9 @@ void sim_gateway_start(struct site *s)
 
 	if (!c)
 		abort();
-	s->journal_whole |= !s->starts++; /* the first one found that nothing was lost */
+	s->journal_whole |= !s->starts; /* the first one found that nothing was lost */
 	eng_cfg_default(c);
+	c->follows = s->starts++;
 	c->tunnels = 1;
 	c->prefixes = 1;
 	c->prefix[0].addr = sim_host_ip(!s->idx, 0);

@@ -70,7 +70,8 @@ static const uint64_t path_kinds[] = {0, F_NIC, F_CRASH_FAR, F_CRASH_NEAR, F_LAN
 
 /* Hosts that answer late */
 static const uint64_t late_kinds[] = {0, F_TENANTS, F_LAN_LOSS, F_PATHS, F_MASS, F_OUTAGE, F_CRASH_FAR,
-    F_PAUSE, F_RNR, F_MOVES, F_TENANTS | F_CHANGES, F_HOST, F_POOL, F_STANDBY, F_STANDBY | F_CRASH_FAR};
+    F_PAUSE, F_RNR, F_MOVES, F_TENANTS | F_CHANGES, F_HOST, F_POOL, F_STANDBY, F_STANDBY | F_CRASH_FAR,
+    F_CRASH_NEAR};
 
 /* Pairs of gateways */
 static const uint64_t pair_kinds[] = {0, F_CRASH_NEAR, F_NIC, F_CRASH_FAR, F_LAN_LOSS, F_NIC | F_CRASH_NEAR,

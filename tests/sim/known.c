@@ -433,6 +433,11 @@ const struct sim_regression sim_regressions[] = {
     /* no memory for a connection that a process without a journal was told of: its host's answers counted
      * for nobody, and when it was to end, it was given up before it was told */
     {394200261, F_MACHINE | F_LAN_LOSS | F_IDLE | F_CM | F_WORKERS | F_HEAP},
+    /* the near gateway died in the turn of a flow, which ended 0.4 s after its silent host was heard: the
+     * host's late answer paired the flow of a later turn */
+    {100160, F_LATE | F_CRASH_NEAR},
+    /* a drained gateway left no journal entries: the answer to what it had asked paired a wrong flow */
+    {12, F_LATE | F_DRAIN},
 };
 
 /*
@@ -447,9 +452,10 @@ const struct sim_unmended sim_unmended[] = {
         "a NIC's READs wait behind a greedy host's WRITEs, of the same tenant, for longer than it tries"},
     {271, F_POOL | F_NIC | F_TENANTS,
         "a NIC whose request finds no memory for 94 ms gives up: all before has an ACK, so it gets none"},
-    {100160, F_LATE | F_CRASH_NEAR,
-        "a restarted gateway asks a silent host: it takes the answer to a question from before for its own"},
-    {12, F_LATE | F_DRAIN, "the same after a drain"},
+    {465001856, F_LATE | F_DRAIN | F_KEYS,
+        "a silent host's gateway is drained just after the far one: requests that only it had are lost"},
+    {465000270, F_LATE | F_DRAIN | F_KEYS,
+        "a silent host has more than a drained gateway sent again: its ACKs are taken for ghosts"},
     {453000868, F_SLOW | F_WORKERS | F_KEYS,
         "late responses of a slow host, to what a worker asked that has it no more, pair a wrong flow"},
     {20088, F_MACHINE | F_REUSE,

@@ -171,6 +171,81 @@ static void test_waits_for_its_turn(void **state)
 	assert_int_equal(sent(0), had);
 }
 
+/*
+ * The near gateway dies in the turn of a queue pair, and the host falls silent in that turn. It may
+ * answer much later, when no flow waited for a while, and then others do: its first answer is taken
+ * for none of them.
+ */
+static void test_turn_cut_short(void **state)
+{
+	unsigned had;
+
+	answer(0);
+	assert_int_equal(sent(1), 1);
+	eng_pair_run(100 * RWY_MS);
+	eng_pair_restart(0);
+	eng_pair_run(900 * RWY_MS);
+	request(2);
+	eng_pair_run(5 * RWY_MS);
+	assert_true(sent(2) > 0);
+	answer(1);
+	answer(1); /* of a repeat */
+	assert_int_equal(partner(2), 0);
+	had = sent(2);
+	eng_pair_run(100 * RWY_MS);
+	assert_int_equal(sent(2), had);
+	eng_pair_run(120 * RWY_MS);
+	assert_int_equal(sent(2), had + 1);
+	answer(2);
+	assert_int_equal(partner(2), QPN_A + 2);
+}
+
+/* --- a gateway whose hosts still answer what the process before it asked -------------------------- */
+static void follow(struct eng_cfg *c)
+{
+	c->follows = true;
+}
+
+static int set_up_second(void **state)
+{
+	eng_pair_tune = follow;
+	return set_up(state);
+}
+
+static int tear_down_second(void **state)
+{
+	eng_pair_tune = NULL;
+	return eng_pair_tear_down(state);
+}
+
+/* The first answers are for what was asked before: they are not taken, and the flow asks again. */
+static void test_asked_before(void **state)
+{
+	answer(1);
+	assert_int_equal(partner(0), 0);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(sent(0), 2);
+	assert_int_equal(sent(1), 0);
+	answer(0);
+	assert_int_equal(partner(0), QPN_A);
+	answer(1); /* the doubt is over */
+	assert_int_equal(partner(1), QPN_A + 1);
+}
+
+/* The same just after a turn, where an answer would be of the flow that had it. */
+static void test_asked_before_late(void **state)
+{
+	eng_pair_run(1100 * RWY_MS);
+	assert_int_equal(sent(1), 0);
+	answer(1);
+	assert_int_equal(partner(0), 0);
+	while (!sent(1))
+		eng_pair_run(10 * RWY_MS);
+	answer(0);
+	assert_int_equal(partner(0), 0);
+	assert_int_equal(partner(1), 0);
+}
+
 /* --- a host that is silent because it expects an earlier PSN -------------------------------------- */
 static roce_psn question;
 static unsigned questions;
@@ -210,13 +285,15 @@ static void test_silent_host(void **state)
 	assert_int_equal(site[0].of[0].acks, 0);
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
+#define TEST(t)   cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
+#define SECOND(t) cmocka_unit_test_setup_teardown(t, set_up_second, tear_down_second)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_second_answer), TEST(test_many_answers),
 	    TEST(test_after_the_turn), TEST(test_silent_for_turns), TEST(test_waits_for_its_turn),
-	    TEST(test_silent_host)};
+	    TEST(test_silent_host), TEST(test_turn_cut_short), SECOND(test_asked_before),
+	    SECOND(test_asked_before_late)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,7 @@ static void test_not_whole_until_told(void **state)
 {
 	assert_int_equal(journal_open(), 0); /* there is no file: the machine died */
 	assert_false(region().journal_whole);
+	assert_true(region().follows);
 	promise();
 	app.start = 1;
 	gw_jfile_told(&app, false);
