@@ -383,6 +383,8 @@ struct eng_requester {
 	 */
 	uint32_t search;
 	roce_psn search_from;
+	/* State PROBING: its host acknowledged an earlier PSN then; 0: it did not. */
+	rwy_time doubted;
 	struct eng_requester *rp_next;
 	struct wan_txflow *responses;
 	struct eng_pair *pair;

@@ -248,6 +248,7 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 	rq->questions = 0;
 	rq->asked_ahead = false;
 	rq->search = 0;
+	rq->doubted = 0;
 	roce_reqr_init(&rq->reqr, &cfg, first, pmtu);
 	roce_reqr_share(&rq->reqr, &rq->side.host->reqr);
 	rq->reqr.probe = probe;

@@ -5,6 +5,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/pair.h"
 #include "roce/icrc.h"
 
 static enum eng_end end_reason(enum roce_reqr_end end)
@@ -99,6 +100,30 @@ static roce_psn expected_psn(const struct eng_requester *rq, const struct roce_p
 	    !roce_psn_after(rq->done_end, una))
 		return rq->done_end;
 	return named;
+}
+
+/*
+ * A host that was silent answers all that it was asked meanwhile, in order, and the first requests
+ * may be of an earlier incarnation or process. So an ACK of an earlier PSN counts if the host was
+ * asked again after such an ACK. Responses to other requests, and RNR NAKs to earlier ones, never
+ * count; where a host has everything, it answers this incarnation's first request, too.
+ */
+static bool is_from_before(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
+{
+	const roce_psn una = rq->reqr.una;
+	enum roce_aeth_type type;
+
+	if (pkt->info->op != ROCE_OP_ACK)
+		return !roce_reqr_may_begin(&rq->reqr, pkt);
+	type = roce_aeth_type(roce_aeth_syndrome(pkt));
+	if (type == ROCE_AETH_RNR)
+		return roce_psn_before(pkt->psn, una);
+	if (type != ROCE_AETH_ACK || expected_psn(rq, pkt) == una ||
+	    (rq->doubted && rq->last_tx > rq->doubted + ENG_AT_ONCE))
+		return false;
+	rq->doubted = now;
+	rq->reqr.retry_count = 0; /* it is asked again soon */
+	return true;
 }
 
 /* The first response: SYNC or REWIND tells the near gateway which PSN the host expects. */
@@ -244,6 +269,10 @@ void eng_requester_first_response(
 {
 	if (roce_reqr_names_nothing(&rq->reqr, pkt)) { /* the answer to the first request will */
 		eng_drop(rq->side.e, b, &rq->side.e->c.drop_ghost_ack);
+		return;
+	}
+	if (is_from_before(rq, pkt, now)) {
+		eng_drop(rq->side.e, b, &rq->side.e->c.drop_old_response);
 		return;
 	}
 	eng_requester_enter(rq, ENG_Q_RUNNING);

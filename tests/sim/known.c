@@ -438,6 +438,9 @@ const struct sim_regression sim_regressions[] = {
     {100160, F_LATE | F_CRASH_NEAR},
     /* a drained gateway left no journal entries: the answer to what it had asked paired a wrong flow */
     {12, F_LATE | F_DRAIN},
+    /* a silent host's ACK of what the process before had sent was taken for the PSN that it expects: its
+     * peer was to go back to requests that it had ACKs for */
+    {465001923, F_LATE | F_DRAIN},
 };
 
 /*

@@ -279,9 +279,66 @@ static void test_silent_host(void **state)
 	eng_host_sends(1, &m, 0); /* of the duplicate: it expects the PSN after this one */
 	eng_pair_run(5 * RWY_MS);
 	assert_int_equal(partner(0), QPN_A);
+	questions = 0; /* that could be the answer to something from before: it is asked again */
+	for (unsigned i = 0; i < 200 && !questions; i++)
+		eng_pair_run(RWY_MS);
+	eng_host_sends(1, &m, 0);
+	eng_pair_run(5 * RWY_MS);
 	request(0);
 	eng_pair_run(200 * RWY_MS);
 	assert_int_equal(site[0].of[0].naks, naks + 1);
+	assert_int_equal(site[0].of[0].acks, 0);
+}
+
+static void restart_both(void)
+{
+	eng_pair_restart(0);
+	eng_pair_run(RWY_MS);
+	eng_pair_restart(1);
+	eng_pair_run(RWY_SEC);
+}
+
+/*
+ * Both gateways start again, and the host at A goes on with PSN 5. Host B first acknowledges what the
+ * process before had sent, then that: A is not sent back.
+ */
+static void test_acks_of_before(void **state)
+{
+	answer(0);
+	for (roce_psn psn = 1; psn < 5; psn++)
+		request_of(0, psn);
+	eng_pair_run(5 * RWY_MS);
+	restart_both();
+	request_of(0, 5);
+	eng_pair_run(5 * RWY_MS);
+	answer_to(0, 2);
+	answer_to(0, 4);
+	assert_int_equal(site[0].of[0].naks, 0);
+	answer_to(0, 5);
+	request_of(0, 6);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(site[0].of[0].naks, 0);
+	assert_int_equal(site[0].of[0].ack_psn, 6);
+}
+
+/* The same host lacks PSN 3: it says so when it is asked again. */
+static void test_acks_after_before(void **state)
+{
+	unsigned had;
+
+	restart_both();
+	request_of(0, 5);
+	eng_pair_run(5 * RWY_MS);
+	answer_to(0, 2);
+	had = sent(0);
+	for (unsigned i = 0; i < 200 && sent(0) == had; i++)
+		eng_pair_run(RWY_MS);
+	assert_int_equal(site[0].of[0].naks, 0);
+	answer_to(0, 2);
+	eng_pair_run(5 * RWY_MS);
+	request_of(0, 5);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(site[0].of[0].naks, 1);
 	assert_int_equal(site[0].of[0].acks, 0);
 }
 
@@ -293,7 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_second_answer), TEST(test_many_answers),
 	    TEST(test_after_the_turn), TEST(test_silent_for_turns), TEST(test_waits_for_its_turn),
 	    TEST(test_silent_host), TEST(test_turn_cut_short), SECOND(test_asked_before),
-	    SECOND(test_asked_before_late)};
+	    SECOND(test_asked_before_late), TEST(test_acks_of_before), TEST(test_acks_after_before)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
