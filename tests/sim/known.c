@@ -429,6 +429,7 @@ const struct sim_regression sim_regressions[] = {
     {455000842, F_SLOW | F_WORKERS},
     {455000868, F_SLOW | F_WORKERS},
     {453000868, F_SLOW | F_WORKERS},
+    {453000868, F_SLOW | F_WORKERS | F_KEYS},
     {457000072, F_SLOW | F_WORKERS},
     /* no memory for a connection that a process without a journal was told of: its host's answers counted
      * for nobody, and when it was to end, it was given up before it was told */
@@ -459,8 +460,6 @@ const struct sim_unmended sim_unmended[] = {
         "a silent host's gateway is drained just after the far one: requests that only it had are lost"},
     {465000270, F_LATE | F_DRAIN | F_KEYS,
         "a silent host has more than a drained gateway sent again: its ACKs are taken for ghosts"},
-    {453000868, F_SLOW | F_WORKERS | F_KEYS,
-        "late responses of a slow host, to what a worker asked that has it no more, pair a wrong flow"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
