@@ -56,6 +56,7 @@ struct gw_jfile {
 	int dir;
 	bool in_place; /* it has its name */
 	bool whole;    /* eng_cfg.journal_whole */
+	bool follows;  /* eng_cfg.follows */
 	int fd;        /* locked: no other process takes it over */
 };
 
@@ -169,15 +170,16 @@ static void parent_make(const char *dir)
 	(void)!mkdir(parent, 0755);
 }
 
-/* Returns the directory, or -1 after a log line. */
-static int directory_open(const struct conf *c)
+/* Returns the directory, or -1 after a log line. *made: it was not there. */
+static int directory_open(const struct conf *c, bool *made)
 {
 	char why[160];
 	struct stat st;
 	int fd;
 
 	parent_make(c->journal_dir);
-	if (mkdir(c->journal_dir, 0700) != 0 && errno != EEXIST) {
+	*made = mkdir(c->journal_dir, 0700) == 0;
+	if (!*made && errno != EEXIST) {
 		log_failure(c, "", strerror(errno));
 		return -1;
 	}
@@ -309,6 +311,7 @@ int gw_jfile_open(struct gw_app *app)
 {
 	const struct conf *c = app->conf;
 	struct gw_jfile *f;
+	bool made;
 
 	if (!c->journal_dir[0])
 		return 0; /* only the benchmark has none; a file always names one */
@@ -318,7 +321,9 @@ int gw_jfile_open(struct gw_app *app)
 	f->fd = -1;
 	app->jfile = f;
 	snprintf(f->name, sizeof(f->name), "roceway-%s.journal", c->name);
-	f->dir = directory_open(c);
+	/* A process that promised nothing leaves no file, but it may have asked hosts. */
+	f->dir = directory_open(c, &made);
+	f->follows = !made;
 	return f->dir < 0 ? RWY_EINVAL : replace_old(c, f);
 }
 
@@ -333,7 +338,7 @@ void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *
 	out->journal_n = f->head->per_worker;
 	out->journal_for = left ? left : 1; /* 0 is for ever */
 	out->journal_whole = f->whole;
-	out->follows = true; /* the journal of one before may be lost, too */
+	out->follows = f->follows;
 	out->journal_gap = &f->head->gap;
 	out->term = &f->head->term;
 	out->journal = entries(f->head) + (size_t)worker * f->head->per_worker;

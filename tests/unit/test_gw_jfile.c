@@ -197,11 +197,12 @@ static void test_not_whole_until_told(void **state)
 {
 	assert_int_equal(journal_open(), 0); /* there is no file: the machine died */
 	assert_false(region().journal_whole);
-	assert_true(region().follows);
+	assert_false(region().follows); /* nor a directory */
 	promise();
 	app.start = 1;
 	gw_jfile_told(&app, false);
 	assert_false(next_has_whole());
+	assert_true(region().follows);
 	assert_false(next_has_whole());
 	gw_jfile_told(&app, true);
 	gw_jfile_told(&app, false); /* a tunnel was added */
