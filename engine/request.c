@@ -229,7 +229,7 @@ static void fail_lost_requests(struct eng_responder *rs, rwy_time now)
 	roce_resp_lost(&rs->resp, rs->gap_low);
 	rs->naks = 0;
 	rs->side.last = rs->asked_at = now;
-	/* The error goes out before the host's next packet is handled. */
+	/* The error goes out at the end of this turn. */
 	eng_dirty(&rs->side);
 }
 

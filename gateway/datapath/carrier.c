@@ -154,7 +154,7 @@ void gw_carrier_flush(struct gw_worker *w)
 	if (!w->carrier_fed)
 		return;
 	w->carrier_fed = false;
-	if (atomic_load(&cs->asleep) && atomic_exchange(&cs->asleep, false) &&
-	    write(cs->wake_fd, &(uint64_t){1}, 8) < 0)
+	/* the exchange is a barrier: what the ring got before is seen by who falls asleep */
+	if (atomic_exchange(&cs->asleep, false) && write(cs->wake_fd, &(uint64_t){1}, 8) < 0)
 		return; /* a full counter wakes as well */
 }
