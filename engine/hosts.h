@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the workers of a gateway know together of local hosts. A host has queue pairs at several
+ * Workers of a gateway share what they know of local hosts. A host has queue pairs at several
  * workers and answers them in turn, so that one worker may hear nothing while the host serves the
  * others. Each worker tells until when the host is busy with READs that it asked for, and the
  * others' requesters wait for so long (roce/reqr_host.h).

@@ -172,13 +172,15 @@ static void *works(void *w)
 static void test_no_sleep_before_the_kernel_has_its_frames(void **state)
 {
 	struct gw_worker *w = worker(1);
+	const uint64_t turns = w->st.turns + 1000;
 	pthread_t thread;
 
 	run.lab.gw[FP_A].conf.polling = CONF_POLL_ADAPTIVE;
 	w->kernel_fed = true;
 	w->wake_at = gw_now() + RWY_SEC;
 	assert_int_equal(pthread_create(&thread, NULL, works, w), 0);
-	rte_delay_us_sleep(20000);
+	while (atomic_load(&w->heartbeat) < turns)
+		rte_delay_us_sleep(100);
 	atomic_store(&w->stop, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(w->st.sleeps, 0);

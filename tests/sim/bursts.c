@@ -24,8 +24,10 @@ void sim_burst_add(struct site *s, const struct due *d)
 
 static void lan_flush(struct site *s, struct rwy_buf **b, uint16_t *tenant, unsigned *n)
 {
+	sim_heap_may_fail(true);
 	if (*n)
 		eng_tenant_rx(s->e, b, tenant, *n, s->w->now);
+	sim_heap_may_fail(false);
 	*n = 0;
 }
 
@@ -60,9 +62,7 @@ void sim_burst_take(struct site *s)
 		if (++lan == LAN)
 			lan_flush(s, b, tenant, &lan);
 	}
-	sim_heap_may_fail(true);
 	lan_flush(s, b, tenant, &lan);
-	sim_heap_may_fail(false);
 	s->turns = 0;
 	s->busy_until = s->w->now + RWY_US + sim_below(&s->w->turn_rng, (uint32_t)s->w->cfg.turn);
 }

@@ -45,18 +45,13 @@ bool sim_served(const struct world *w, unsigned site)
 	return w->gateways == 2 || worth(&w->site[site]) || worth(&w->site[site + 2]);
 }
 
-static bool runs(const struct site *s)
-{
-	return s->e && s->w->now >= s->paused_until;
-}
-
 bool sim_paired(const struct world *w, unsigned site)
 {
 	struct eng_standby_info i, k;
 	const struct site *s = &w->site[sim_serving(w, site)], *m = &w->site[site + (s->second ? 0 : 2)];
 
-	return runs(s) && runs(m) && eng_standby_info(s->e, &i) && eng_standby_info(m->e, &k) && i.site &&
-	       !strcmp(k.state, "ready");
+	return sim_runs(s) && sim_runs(m) && eng_standby_info(s->e, &i) && eng_standby_info(m->e, &k) &&
+	       i.site && !strcmp(k.state, "ready");
 }
 
 bool sim_stale_twin(const struct world *w, unsigned site)

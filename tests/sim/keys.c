@@ -42,17 +42,12 @@ static struct wan_secrets of_worker(struct wan_secrets s, unsigned worker)
 	return s;
 }
 
-static bool runs(const struct site *s)
-{
-	return s->e && s->w->now >= s->paused_until;
-}
-
 /* Of a pair only the gateway that serves, or asks the witness, speaks on the WAN. */
 static bool speaks(const struct site *s)
 {
 	struct eng_standby_info i;
 
-	return runs(s) && eng_standby_info(s->e, &i) && (i.serves || i.asks);
+	return sim_runs(s) && eng_standby_info(s->e, &i) && (i.serves || i.asks);
 }
 
 static bool wan_down(const struct world *w)
@@ -65,7 +60,7 @@ static bool handshake(struct world *w, struct sim_exchange *x)
 {
 	struct aead_secret way[2];
 
-	if (!runs(&w->site[x->of[0]]) || !runs(&w->site[x->of[1]]) || wan_down(w))
+	if (!sim_runs(&w->site[x->of[0]]) || !sim_runs(&w->site[x->of[1]]) || wan_down(w))
 		return false;
 	secret(w, &way[0]);
 	secret(w, &way[1]);
@@ -99,7 +94,7 @@ static bool can_reserve(struct world *w, const struct sim_exchange *x, unsigned 
 {
 	const struct site *s = standby_of(w, x, end);
 
-	return x->there && x->sets && runs(s) && !speaks(s) && !wan_down(w) &&
+	return x->there && x->sets && sim_runs(s) && !speaks(s) && !wan_down(w) &&
 	       !w->links.link[sim_link_id(SIM_CABLE, s->idx)].down;
 }
 

@@ -106,6 +106,12 @@ static inline struct site *sim_at(struct world *w, unsigned gateway, unsigned wo
 	return &w->site[gateway + w->gateways * worker];
 }
 
+/* It is there, and does not stand still. */
+static inline bool sim_runs(const struct site *s)
+{
+	return s->e && s->w->now >= s->paused_until;
+}
+
 /* When it may have a turn. */
 static inline rwy_time sim_free_at(const struct site *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the workers of a gateway tell each other of local hosts (engine/hosts.h). */
+/* Workers of a gateway tell each other of local hosts (engine/hosts.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
