@@ -87,10 +87,8 @@ UNIT_HELP  := $(wildcard tests/lib/*.c)
 SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
 SIMDC_SRC  := $(wildcard tests/sim/dc/*.c)
-SIMWORLD_SRC := tests/sim/dc/words.c \
-               $(addprefix tests/sim/,world.c gateway.c faults.c workers.c links.c pool.c heap.c carrier.c keys.c states.c accounts.c bounds.c rates.c rates_check.c)
-SIMPERF_SRC := $(wildcard tests/sim/perf/*.c) $(SIMWORLD_SRC)
-SIMSTALL_SRC := $(wildcard tests/sim/stall/*.c) $(SIMWORLD_SRC)
+SIMPERF_SRC := $(wildcard tests/sim/perf/*.c) tests/sim/dc/words.c
+SIMSTALL_SRC := $(wildcard tests/sim/stall/*.c) tests/sim/dc/words.c
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
 BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
@@ -314,13 +312,16 @@ $(BUILD)/tests/quic_peer: $(call obj,$(filter-out %_port.c,$(wildcard gateway/ca
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs libngtcp2 libngtcp2_crypto_gnutls gnutls) $(CORE_LIBS) -Wl,--wrap=gnutls_alpn_set_protocols
 SIM_WRAP := malloc free calloc realloc aligned_alloc
-$(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
+# The explorer's world as a library: rwyperf and rwystall link the parts that they use.
+SIMWORLD_LIB := $(BUILD)/lib/librwysim.a
+SIMWORLD_SRC := $(filter-out tests/sim/main.c,$(SIM_SRC)) $(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c
+$(SIMWORLD_LIB): $(call obj,$(SIMWORLD_SRC)) ; $(archive)
+$(BUILD)/tests/sim/rwysim: $(call obj,tests/sim/main.c $(SIMWORLD_SRC)) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(SIM_WRAP:%=-Wl,--wrap=%) $(CORE_LIBS) -lm
-SIMWORLD_LIB := $(call obj,$(wildcard tests/lib/rc_*.c) tests/lib/link.c tests/lib/aead_test.c) $(ENGINE_LIB) $(CORE_LIB)
-$(BUILD)/tests/sim/rwyperf: $(call obj,$(SIMPERF_SRC)) $(SIMWORLD_LIB)
-$(BUILD)/tests/sim/rwystall: $(call obj,$(SIMSTALL_SRC)) $(SIMWORLD_LIB)
+$(BUILD)/tests/sim/rwyperf: $(call obj,$(SIMPERF_SRC)) $(SIMWORLD_LIB) $(ENGINE_LIB) $(CORE_LIB)
+$(BUILD)/tests/sim/rwystall: $(call obj,$(SIMSTALL_SRC)) $(SIMWORLD_LIB) $(ENGINE_LIB) $(CORE_LIB)
 $(BUILD)/tests/sim/rwyperf $(BUILD)/tests/sim/rwystall:
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
@@ -387,6 +388,9 @@ unit: $(UNIT_RUN) $(UNIT_WITH) ## unit tests (cmocka) and the tools' own tests; 
 	@tests/run-unit $(if $(PART),--part $(PART)) $(BUILD) $(UNIT_RUN)
 .PHONY: unit-build
 unit-build: $(UNIT_BIN) $(GWTEST_BIN) $(WITH_component)
+
+.PHONY: sim-build
+sim-build: $(BUILD)/tests/sim/rwysim $(SIM_PROGS)
 
 .PHONY: sim
 sim: $(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim) ## seeded runs of the whole engine in virtual time: SEEDS=N; SECONDS=S: as many as that gives
