@@ -7,6 +7,7 @@ it is no failure.
 """
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -40,11 +41,11 @@ def arguments(script, options=(), names=False):
 
 
 def cpu_model():
+    """The name, and the numbers that tell generations apart: virtual machines name only the brand."""
     with open("/proc/cpuinfo") as f:
-        for line in f:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return os.uname().machine
+        cpu = dict(re.findall(r"^(\S.*?)\s*: *(.*)$", f.read().split("\n\n")[0], re.M))
+    numbers = [f"{k} {cpu[word]}" for k, word in (("family", "cpu family"), ("model", "model")) if word in cpu]
+    return cpu.get("model name", os.uname().machine) + (f" ({' '.join(numbers)})" if numbers else "")
 
 
 def row(name, value, unit, reference=None, reference_name=None, goal=None, at_most=False, conditions=""):
