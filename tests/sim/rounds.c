@@ -130,11 +130,24 @@ static void run_round(struct run *r, rwy_time until)
 	sim_run(r->w, until, sim_finished, r);
 }
 
-/* A machine died in this round: until hosts are told of what was lost with it. */
+/* No queue pair has an error on one side only. */
+static bool both_told(void *ctx)
+{
+	const struct run *r = ctx;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		if (side_dead(&r->qp[i][0]) != side_dead(&r->qp[i][1]))
+			return false;
+	return true;
+}
+
+/* A machine or a process died in this round: until hosts are told of what was lost with it. */
 static void wait_told(struct run *r)
 {
 	if (r->faults & F_MACHINE && r->fault_round == r->round)
 		sim_run(r->w, sim_now(r->w) + TOLD, NULL, r);
+	else if (r->faults & F_CRASH && r->fault_done)
+		sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, both_told, r);
 }
 
 static void run_again(struct run *r)
