@@ -115,8 +115,25 @@ static void rewind_to(struct eng_responder *rs, roce_psn psn, rwy_time now)
 	rs->taken_epsn = rs->resp.epsn;
 }
 
-/* The far host has answered the first packet: ACKs may begin, with its MSN. */
-static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
+/* The host's QPN is known, and with it the requester side that its responses belong to. */
+static void pair_named(struct eng_responder *rs, uint32_t qpn, bool answered)
+{
+	const struct eng_key k = {rs->side.key.dst, rs->side.key.src, qpn, rs->side.key.tenant};
+	struct eng_requester *rq = (struct eng_requester *)eng_find(rs->side.e, &k, true);
+
+	if (rq && (answered || eng_requester_used_again(rq) == ENG_AGAIN_NO)) {
+		eng_requester_connected_anew(rq);
+		eng_pair_join(rs, rq, ENG_BY_PEER);
+	} else if (rs->requester && rs->requester->side.key.qpn != qpn) {
+		eng_pair_undo(rs->requester);
+	}
+}
+
+/*
+ * The far host has answered the first packet: ACKs may begin, with its MSN. answered: false: it has
+ * not, and its gateway names the QPN by what it remembers.
+ */
+static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c, bool answered)
 {
 	struct eng *e = rs->side.e;
 
@@ -136,16 +153,7 @@ static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 	roce_resp_go(&rs->resp, c->msn);
 	eng_copy_begin(rs, e->now);
 	eng_ack_started(rs);
-	/* The host's QPN is known, and with it the requester side that its responses belong to. */
-	struct eng_key k = {rs->side.key.dst, rs->side.key.src, c->qpn, rs->side.key.tenant};
-	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &k, true);
-
-	if (rq) {
-		eng_requester_connected_anew(rq);
-		eng_pair_join(rs, rq, ENG_BY_PEER);
-	} else if (rs->requester && rs->requester->side.key.qpn != c->qpn) {
-		eng_pair_undo(rs->requester);
-	}
+	pair_named(rs, c->qpn, answered);
 	eng_session_open(rs);
 	eng_dirty(&rs->side);
 }
@@ -153,14 +161,14 @@ static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 void eng_responder_sync(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 	rs->naks = 0;
-	apply_sync(rs, c);
+	apply_sync(rs, c, true);
 }
 
 void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 	if (eng_taken_over(rs)) /* the gateway before had this message, and its host went back */
 		return;
-	apply_sync(rs, c);
+	apply_sync(rs, c, true);
 	eng_copy_end(rs, now);
 	rewind_to(rs, c->psn, now);
 	eng_copy_begin(rs, now);
@@ -199,7 +207,7 @@ void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_ti
 	/* Nothing of this incarnation has arrived, whatever PSN the far gateway was at. */
 	if (rs->side.state == ENG_R_WAITING && !roce_resp_started(&rs->resp))
 		c->psn = rs->resp.start;
-	apply_sync(rs, c);
+	apply_sync(rs, c, false);
 	eng_responder_fail(rs, c->psn, c->syndrome, c->end, now);
 }
 

@@ -249,6 +249,15 @@ static bool may_be_another(const struct eng_requester *rq)
 	       rq->responder->side.state == ENG_R_WAITING;
 }
 
+/*
+ * The host expects a PSN farther ahead of `known` than the remote host can be: its QPN has another
+ * QP now, which must not end.
+ */
+static bool is_another(roce_psn expects, roce_psn known)
+{
+	return roce_psn_diff(expects, known) > (int32_t)ROCE_OUTSTANDING_MAX;
+}
+
 /* The request that ends the QP is all that the host is asked for, and the response is before it. */
 static bool before_fatal(const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
@@ -280,6 +289,11 @@ bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pk
 	}
 	if (may_be_another(rq))
 		return true; /* it is sent again */
+	if (!ahead && is_another(psn, rq->reqr.tail)) {
+		eng_requester_fail(rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    (enum eng_end)rq->end, now);
+		return true;
+	}
 	eng_requester_begin(rq, psn, rq->open_pmtu, false);
 	rq->asked_ahead = ahead;
 	rq->promised = roce_psn_add(expects, 2);
@@ -295,11 +309,22 @@ static struct eng_requester *requester_of(struct eng_responder *rs, const struct
 	return eng_requester_get_at(rs->side.e, k, to < 0 ? ENG_NO_TUNNEL : to, now);
 }
 
+enum eng_used_again eng_requester_used_again(const struct eng_requester *rq)
+{
+	if (rq->responder)
+		return ENG_AGAIN_YES;
+	return rq->requests && rq->side.state == ENG_Q_PROBING ? ENG_AGAIN_UNKNOWN : ENG_AGAIN_NO;
+}
+
 bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time now)
 {
 	struct eng_key k = {rs->side.key.dst, rs->side.key.src, rs->local_qpn, rs->side.key.tenant};
 	struct eng_requester *rq = rs->requester;
+	const struct eng_requester *has = rq ? NULL : (struct eng_requester *)eng_find(rs->side.e, &k, true);
+	const enum eng_used_again again = has ? eng_requester_used_again(has) : ENG_AGAIN_NO;
 
+	if (again != ENG_AGAIN_NO)
+		return again == ENG_AGAIN_YES;
 	if (!rq && rs->local_qpn && (rq = requester_of(rs, &k, now))) {
 		const rwy_time close_at = rs->cold.close_at;
 
@@ -445,9 +470,12 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 	}
 	if (lost && may_be_another(rq))
 		return; /* it is asked again */
-	/* Farther ahead than any host can be: its QP is another one. */
-	if (lost || roce_psn_before(expects, rq->promised) ||
-	    roce_psn_diff(expects, rq->promised) > (int32_t)ROCE_OUTSTANDING_MAX) {
+	if (!lost && is_another(expects, rq->promised)) {
+		eng_requester_fail(
+		    rq, rq->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
+		return;
+	}
+	if (lost || roce_psn_before(expects, rq->promised)) {
 		eng_requester_begin(rq, expects, rq->open_pmtu, false);
 		end_lost_connection(rq, lost ? (enum eng_end)rq->end : ENG_END_LOST, now);
 		return;

@@ -187,10 +187,20 @@ void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now);
 void eng_requester_ask_owed(struct eng_requester *rq, rwy_time now);
 /* Sends the host a duplicate beside the first request, which it does not answer. */
 void eng_requester_ask_beside(struct eng_requester *rq);
+/* Whether another QP has a QPN by now, which must not hear of requests that were lost before. */
+enum eng_used_again {
+	ENG_AGAIN_NO,
+	ENG_AGAIN_YES,    /* it is paired with another responder side */
+	ENG_AGAIN_UNKNOWN /* its first response will name the QP to which it is connected */
+};
+
+/* rq: the requester side with the QPN of a responder side that has lost its pair. */
+enum eng_used_again eng_requester_used_again(const struct eng_requester *rq);
 /*
  * Requests of the local host are lost that it has ACKs for, and the remote host has its error. Ends
  * the local host's QP, too, by a request that no responder accepts. why: LOST or UNDELIVERED.
- * False: no memory, to be tried again.
+ * A QP that is connected to another one by now is not told. False: there is no memory, or the QP is
+ * about to say to which one it is connected; to be tried again.
  */
 bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time now);
 /*

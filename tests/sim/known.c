@@ -442,6 +442,10 @@ const struct sim_regression sim_regressions[] = {
     /* a silent host's ACK of what the process before had sent was taken for the PSN that it expects: its
      * peer was to go back to requests that it had ACKs for */
     {465001923, F_LATE | F_DRAIN},
+    /* the request that ends a QP for what was lost ended the next QP with its QPN */
+    {484001025, F_REUSE | F_CRASH_NEAR | F_WORKERS},
+    /* a host was to hear of lost requests while its QPN's next connection began, which then never did */
+    {488208531, F_REUSE | F_CRASH_FAR | F_WORKERS},
 };
 
 /*
@@ -463,8 +467,6 @@ const struct sim_unmended sim_unmended[] = {
     {484001143, F_REUSE | F_CRASH_FAR | F_WORKERS,
         "workers: a connection on a QPN used again, begun in a restart, moves to and fro, and never begins"},
     {481000056, F_REUSE | F_CRASH_FAR | F_WORKERS | F_BURSTS, "the same"},
-    {484001025, F_REUSE | F_CRASH_NEAR | F_WORKERS,
-        "workers: a host that used its QPN again is not told of what it had an ACK for before"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
