@@ -72,7 +72,7 @@ __attribute__((noinline)) static bool begins_elsewhere(struct eng *e, const stru
 		eng_requester_move(rq, &in->pkt, to, now);
 		return true;
 	}
-	return !rs && eng_place_ask_leave(rq, in->pkt.dqpn);
+	return !rs && eng_place_ask_leave(rq, in->pkt.dqpn, to);
 }
 
 /* A response, whose owner here is rq, or nobody: another worker has it, or its connection. */

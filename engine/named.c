@@ -15,7 +15,7 @@ bool eng_requester_named(struct eng_requester *rq, uint32_t qpn, rwy_time now)
 		eng_pair_join(rs, rq, ENG_BY_PEER);
 		return true;
 	}
-	if (eng_place_ask_leave(rq, qpn))
+	if (eng_place_ask_leave(rq, qpn, rq->side.e->cfg.worker))
 		rq->remote_qpn = qpn; /* it is paired when that has come */
 	return false;
 }

@@ -69,6 +69,9 @@ static void take_leave(struct eng *e, const struct eng_note *n, rwy_time now)
 			eng_place_leave(e, &k, false);
 		return;
 	}
+	/* If both gateways asked for a side, the two would change places for ever. */
+	if (rs->side.state == ENG_R_WAITING && n->target == e->cfg.worker)
+		return;
 	if (rs->side.state == ENG_R_NEW || rs->side.state == ENG_R_WAITING) {
 		eng_responder_move(e, &k, n->key.qpn, ENG_NO_PSN, n->from, now);
 		return;
@@ -96,16 +99,30 @@ static void take_stays(struct eng *e, const struct eng_note *n, rwy_time now)
 		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
 }
 
+/*
+ * The host's QP is connected to QP `qpn` now, and was connected to another one: what it had to be
+ * told was of that connection. 0: not known.
+ */
+static bool was_with_another(const struct eng_requester *rq, uint32_t qpn)
+{
+	const uint32_t was = rq->remote_qpn ? rq->remote_qpn : rq->remote_qpn_before;
+
+	return qpn && was && was != qpn;
+}
+
 static void take_left(struct eng *e, const struct eng_note *n, rwy_time now)
 {
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &n->key, true);
 
-	if (!rq || rq->requests || eng_requester_tells(rq))
+	if (!rq || (rq->requests && eng_requester_active(rq)))
 		return;
+	if (was_with_another(rq, n->qpn))
+		eng_requester_free(rq, now);
+	else if (eng_requester_tells(rq))
+		rq->cold.close_at = now; /* it goes when the host is told (expire.c) */
 	/* The near gateway may come back for what is queued, unless another one opens its flow. */
-	if (n->qpn && rq->flow != ENG_FLOW_LEFT && rq->reqr.q.n)
-		return;
-	eng_requester_free(rq, now);
+	else if (!n->qpn || rq->flow == ENG_FLOW_LEFT || !rq->reqr.q.n)
+		eng_requester_free(rq, now);
 }
 
 void eng_note_take(struct eng *e, const struct eng_note *n, rwy_time now)

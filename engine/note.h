@@ -34,7 +34,9 @@ enum eng_note_type {
 	/*
 	 * Worker `from` has the requester side of `key`, which the QP of its host answers that has
 	 * your responder side to QP `qpn`. If its host has no ACK it goes there; else STAYS comes
-	 * back, and the requester side goes, or fails if its near host may have ACKs, too.
+	 * back, and the requester side goes, or fails if its near host may have ACKs, too. target:
+	 * the worker for this connection at both gateways; what waits there for its first answer
+	 * does not go: the far gateway asks the requester side's flow to come.
 	 */
 	ENG_NOTE_LEAVE,
 	ENG_NOTE_STAYS,
@@ -47,7 +49,7 @@ enum eng_note_type {
 
 struct eng_note {
 	uint8_t type;      /* enum eng_note_type */
-	uint8_t target;    /* CM_OPEN */
+	uint8_t target;    /* CM_OPEN, LEAVE */
 	uint8_t tunnel;    /* of b, a CM message: it came by this one; ENG_NOTE_LAN: from the LAN */
 	uint8_t from;      /* LEAVE, STAYS: the sender's number; CM_OPEN: the home worker's */
 	bool begun;        /* MOVED */

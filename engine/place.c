@@ -107,11 +107,12 @@ bool eng_place_send(struct eng *e, unsigned worker, const struct eng_note *n)
 	return false;
 }
 
-bool eng_place_ask_leave(struct eng_requester *rq, uint32_t qpn)
+bool eng_place_ask_leave(struct eng_requester *rq, uint32_t qpn, unsigned to)
 {
 	struct eng *e = rq->side.e;
 	const struct eng_key k = {rq->side.key.dst, rq->side.key.src, qpn, rq->side.key.tenant};
 	const struct eng_note n = {.type = ENG_NOTE_LEAVE,
+	    .target = (uint8_t)(rq->near_workers == e->cfg.workers ? to : e->cfg.worker),
 	    .from = e->cfg.worker,
 	    .tenant = k.tenant,
 	    .qpn = qpn,

@@ -442,6 +442,12 @@ const struct sim_regression sim_regressions[] = {
     /* a silent host's ACK of what the process before had sent was taken for the PSN that it expects: its
      * peer was to go back to requests that it had ACKs for */
     {465001923, F_LATE | F_DRAIN},
+    /* workers: an earlier connection's loss, still to be told, kept a QPN's place in another worker */
+    {484001143, F_REUSE | F_CRASH_FAR | F_WORKERS},
+    {488003713, F_REUSE | F_CRASH_FAR | F_WORKERS}, /* the same, with the same QPNs as before */
+    {488105121, F_REUSE | F_CRASH_FAR | F_WORKERS}, /* the same, with a question in its queue */
+    /* workers: both gateways asked for one side, and the sides of a connection changed places for ever */
+    {481000056, F_REUSE | F_CRASH_FAR | F_WORKERS | F_BURSTS},
     /* the request that ends a QP for what was lost ended the next QP with its QPN */
     {484001025, F_REUSE | F_CRASH_NEAR | F_WORKERS},
     /* a host was to hear of lost requests while its QPN's next connection began, which then never did */
@@ -464,9 +470,6 @@ const struct sim_unmended sim_unmended[] = {
         "a silent host's gateway is drained just after the far one: requests that only it had are lost"},
     {465000270, F_LATE | F_DRAIN | F_KEYS,
         "a silent host has more than a drained gateway sent again: its ACKs are taken for ghosts"},
-    {484001143, F_REUSE | F_CRASH_FAR | F_WORKERS,
-        "workers: a connection on a QPN used again, begun in a restart, moves to and fro, and never begins"},
-    {481000056, F_REUSE | F_CRASH_FAR | F_WORKERS | F_BURSTS, "the same"},
     {20088, F_MACHINE | F_REUSE,
         "a queue pair begins anew while the one before it is ended for what was lost: it is ended, too"},
     {3002572, F_HOSTILE | F_NIC | F_POOL | F_TENANTS,
