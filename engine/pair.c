@@ -307,7 +307,9 @@ static bool acks_last(const struct eng_requester *rq, const struct roce_pkt *pkt
 
 bool eng_pair_may_answer(const struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
-	return may_answer(rq, now) || acks_last(rq, pkt);
+	/* A side that has ended is answered for as long as repeats: then it is another QP. */
+	return may_answer(rq, now) ||
+	       (acks_last(rq, pkt) && (eng_requester_active(rq) || rwy_since(rq->last_tx, now) < COPIES));
 }
 
 /*

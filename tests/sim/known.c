@@ -450,6 +450,9 @@ const struct sim_regression sim_regressions[] = {
     {481000056, F_REUSE | F_CRASH_FAR | F_WORKERS | F_BURSTS},
     /* the request that ends a QP for what was lost ended the next QP with its QPN */
     {484001025, F_REUSE | F_CRASH_NEAR | F_WORKERS},
+    /* workers: a side that had failed took the answers of the next QP with its QPN for late ones, for ever */
+    {488105843, F_REUSE | F_CRASH_FAR | F_WORKERS},
+    {488105197, F_REUSE | F_CRASH_NEAR | F_WORKERS | F_BURSTS}, /* the same */
     /* a host was to hear of lost requests while its QPN's next connection began, which then never did */
     {488208531, F_REUSE | F_CRASH_FAR | F_WORKERS},
 };
