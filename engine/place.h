@@ -52,7 +52,8 @@ bool eng_place_may_move(
     const struct eng_responder *rs, const struct eng_requester *rq, const struct roce_pkt *pkt);
 /*
  * The host's QP that rq asks is connected to QP `qpn`: where another worker has its own requests to
- * that, they are asked to come here. to: what eng_place_choose names. True: another one has.
+ * that, they are asked to come here. to: what eng_place_choose names, where they may wait instead;
+ * this worker: they have to come. True: another one has.
  */
 bool eng_place_ask_leave(struct eng_requester *rq, uint32_t qpn, unsigned to);
 /*

@@ -2,10 +2,10 @@
 """The history of the fast path: its cost compared with the last recorded one.
 
 tests/bench/history/fastpath.jsonl has one line per figure: commit (the subject of the measured
-commit), machine (CPU model and page size; only figures of one machine are compared), row, cycles
-per packet, to_reference and to_csum (these cycles over those of a fixed loop of the same run, and
-over testpmd csum's), load (of the machine at that time) and bench (version of the benchmark; only
-figures of one version are compared). The comparison uses `to_reference`.
+commit), machine (the CPU's name, family and model, and the page size; only figures of one machine
+are compared), row, cycles per packet, to_reference and to_csum (these cycles over those of a fixed
+loop of the same run, and over testpmd csum's), load (of the machine at that time) and bench (version
+of the benchmark; only figures of one version are compared). The comparison uses `to_reference`.
 """
 import json
 import re

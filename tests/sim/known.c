@@ -7,18 +7,21 @@
 const struct sim_regression sim_regressions[] = {
     /* only the end of the first flight arrived, and congestion control took it for the path's
      * rate */
-    {569, F_REUSE}, {540, F_REUSE}, /* the same */
-    {1534, 0},                      /* the same */
-    {1506, F_CRASH_NEAR},           /* a fresh start erased the error for a host that cannot go back */
-    {2164, F_CRASH_FAR},            /* the same */
-    {2228, F_CRASH_FAR},            /* the same */
+    {569, F_REUSE},
+    {540, F_REUSE},       /* the same */
+    {1534, 0},            /* the same */
+    {1506, F_CRASH_NEAR}, /* a fresh start erased the error for a host that cannot go back */
+    {2164, F_CRASH_FAR},  /* the same */
+    {2228, F_CRASH_FAR},  /* the same */
     /* the permission to begin was lost with a flow that the restarted gateway had refused */
-    {1123, F_CRASH_NEAR}, {1526, F_CRASH_NEAR}, /* the same */
+    {1123, F_CRASH_NEAR},
+    {1526, F_CRASH_NEAR}, /* the same */
     /* the request that ends an idle host's QP came at a PSN that the QP had seen */
     {39, F_CRASH_FAR},
     /* the NAK for a READ with a lost answer named a late duplicate: the host had gone on and
      * ignored it */
-    {2005036, F_LAN_LOSS | F_CRASH_NEAR}, {2005051, F_LAN_LOSS | F_CRASH_FAR}, /* the same */
+    {2005036, F_LAN_LOSS | F_CRASH_NEAR},
+    {2005051, F_LAN_LOSS | F_CRASH_FAR}, /* the same */
     /* the first packet was lost, and the NAK that asked for it: no side began earlier */
     {2005202, F_LAN_LOSS | F_CRASH_NEAR},
     /* the last ACK before the crash was lost: its requests came again, from the middle of a
@@ -27,12 +30,14 @@ const struct sim_regression sim_regressions[] = {
     /* it failed before the far gateway's permission to begin, and the error waited for that */
     {4036971, F_LAN_LOSS | F_CRASH_FAR},
     /* the same, and it was not known yet which queue pair the error was for */
-    {7403, F_LAN_LOSS | F_CRASH_FAR}, {2015467, F_LAN_LOSS | F_CRASH_FAR},
+    {7403, F_LAN_LOSS | F_CRASH_FAR},
+    {2015467, F_LAN_LOSS | F_CRASH_FAR},
     {13, F_TENANTS | F_CHANGES}, /* accepted before the ack mode changed, and never acknowledged */
     {22, F_TENANTS | F_CHANGES},
     /* the first packets of a new connection were lost, and the rest taken for old ones that had
      * arrived */
-    {10033005, F_LAN_LOSS | F_REUSE}, {10054909, F_LAN_LOSS | F_REUSE}, /* the same */
+    {10033005, F_LAN_LOSS | F_REUSE},
+    {10054909, F_LAN_LOSS | F_REUSE}, /* the same */
     /* requests that came during a probe of a host that was to get an error ended the probe */
     {10113247, F_HOST | F_CRASH_FAR},
     /* a response flow of an earlier incarnation came late and replaced the present one, whose
@@ -63,17 +68,21 @@ const struct sim_regression sim_regressions[] = {
     {60932231, F_LAN_LOSS | F_REUSE | F_HOST},
     /* a queue on the reverse path was taken for the forward path's, and the rate fell to almost
      * nothing: hosts' first answers came too late */
-    {60520948, F_REUSE | F_SQUEEZE}, {60562834, F_REUSE | F_SQUEEZE}, {60616654, F_REUSE | F_SQUEEZE},
+    {60520948, F_REUSE | F_SQUEEZE},
+    {60562834, F_REUSE | F_SQUEEZE},
+    {60616654, F_REUSE | F_SQUEEZE},
     /* each move to the carrier and back began the wait for a lost datagram anew */
     {60520447, F_REUSE | F_MOVES},
     /* a new connection's requests came while the last of the old one was in custody, far ahead of
      * its PSNs; they got one NAK, and were not probed from then on */
-    {80690218, F_REUSE | F_SQUEEZE}, {80940562, F_REUSE | F_SQUEEZE}, /* the same */
+    {80690218, F_REUSE | F_SQUEEZE},
+    {80940562, F_REUSE | F_SQUEEZE}, /* the same */
     /* the host had named the PSN that it expects to a gateway that then crashed, and did not answer
      * the probe of the next: what was lost was not reported */
     {80880995, F_LAN_LOSS | F_CRASH_FAR | F_TENANTS},
     /* a host that still answered READs of its other queue pairs was probed again */
-    {85, F_SLOW}, {94, F_SLOW}, /* the same */
+    {85, F_SLOW},
+    {94, F_SLOW}, /* the same */
     /* after an outage that lost ACKs, a late acknowledgement gave a path that reorders a round trip
      * of 2 s */
     {700713, F_SQUEEZE},
@@ -92,7 +101,8 @@ const struct sim_regression sim_regressions[] = {
     {754, F_LATE},          /* given up while it waited for its turn */
     {92, F_LATE | F_PATHS}, /* answers to a repeated READ, of which not all were counted */
     /* buffers that waited took all credit, and what they waited for, of a bulk flow, found none */
-    {144, F_CAUSAL | F_POOL}, {29, F_LATE | F_POOL}, /* the same with lists of order flows */
+    {144, F_CAUSAL | F_POOL},
+    {29, F_LATE | F_POOL}, /* the same with lists of order flows */
     /* no memory for a new queue pair's first request: it was acknowledged as the old one's */
     {1235, F_HOST | F_LAN_LOSS | F_REUSE | F_BOUNDS},
     /* a drained gateway left a journal: the next one asked about an earlier connection on the QPN */
@@ -100,15 +110,19 @@ const struct sim_regression sim_regressions[] = {
     /* the same, and the far gateway stopped, too, before its answer had arrived */
     {35, F_DRAIN | F_TENANTS},
     /* a connection failed, its gateway restarted before it had told the host, and the host waited */
-    {5033936, F_DRAIN | F_CRASH_NEAR}, {5032591, F_DRAIN | F_DRAIN_CUT | F_CRASH_FAR},
+    {5033936, F_DRAIN | F_CRASH_NEAR},
+    {5032591, F_DRAIN | F_DRAIN_CUT | F_CRASH_FAR},
     /* a new connection's first packet was lost, the next ones were of before the start of the old
      * one as its gateway knew it, and the rest was acknowledged as duplicates */
     {301976, F_LAN_LOSS | F_REUSE | F_HOST | F_MOVES},
     /* a host died, or its queue pair ended, with requests in custody, and its idle peer was not
      * told */
-    {3, F_HOST | F_TOLD}, {20, F_IDLE | F_TOLD}, {24, F_NIC | F_OUTAGE | F_TOLD},
+    {3, F_HOST | F_TOLD},
+    {20, F_IDLE | F_TOLD},
+    {24, F_NIC | F_OUTAGE | F_TOLD},
     /* a DREQ overtook acknowledged requests; after an outage of more than 5 s they were freed */
-    {1, F_CM}, {6, F_CM | F_OUTAGE},
+    {1, F_CM},
+    {6, F_CM | F_OUTAGE},
     /* ATOMICs whose results the near gateway had were asked for again by a new far gateway, when
      * the host had forgotten them */
     {98000922, F_STANDBY | F_NIC},
@@ -118,25 +132,34 @@ const struct sim_regression sim_regressions[] = {
     {96000752, F_CM | F_NIC | F_RNR},
     /* PSN 0 again while custody was not empty: new requests were acknowledged as duplicates, and
      * old ones executed on the new queue pair */
-    {40, F_RESET_ALL}, {20, F_RESET_ALL | F_NIC},
+    {40, F_RESET_ALL},
+    {20, F_RESET_ALL | F_NIC},
     /* unpaired flows held all buffers, and no response or datagram found one */
     {2, F_POOL},
     /* custody held all buffers, and no DELIVERED found one, for ever */
     {7, F_POOL | F_NIC},
     /* requests used up the credit of both directions, and neither READ responses nor the end of a
      * dead host's connection found any, for ever */
-    {296, F_POOL}, {85, F_POOL | F_NIC | F_OUTAGE}, {275, F_POOL | F_NIC | F_OUTAGE},
+    {296, F_POOL},
+    {85, F_POOL | F_NIC | F_OUTAGE},
+    {275, F_POOL | F_NIC | F_OUTAGE},
     /* a retransmission met the NAK for a request that had found no memory: it was taken for a new
      * connection's */
-    {50, F_POOL | F_NIC}, {127, F_POOL | F_NIC}, {261, F_POOL | F_NIC},
+    {50, F_POOL | F_NIC},
+    {127, F_POOL | F_NIC},
+    {261, F_POOL | F_NIC},
     /* repairs that a path on trial had no room for held most buffers, and no ACK found one */
     {2555, F_PATHS | F_POOL},
     /* a tenant was removed while its host was to be told of a loss: the gateway crashed */
     {71083, F_LAN_LOSS | F_MASS | F_TENANTS | F_CHANGES},
     /* packets to queue pairs that nobody has took the memory of others */
-    {10, F_HOSTILE}, {45, F_HOSTILE | F_TENANTS},
+    {10, F_HOSTILE},
+    {45, F_HOSTILE | F_TENANTS},
     /* a host with a deep send queue did, and one that ignores ACKs */
-    {3, F_HOSTILE}, {5, F_HOSTILE | F_TENANTS}, {11, F_HOSTILE}, {9, F_HOSTILE | F_TENANTS},
+    {3, F_HOSTILE},
+    {5, F_HOSTILE | F_TENANTS},
+    {11, F_HOSTILE},
+    {9, F_HOSTILE | F_TENANTS},
     /* CM messages that named others' addresses and QPNs ended their connections */
     {7, F_HOSTILE},
     /* a request was executed before what was acknowledged on another queue pair */
@@ -154,13 +177,15 @@ const struct sim_regression sim_regressions[] = {
     /* a request followed a READ whose only response had been at the gateway that died */
     {354, F_STANDBY | F_NIC},
     /* both of a pair asked; the witness had refused the one that was to serve for good */
-    {20287, F_STANDBY | F_CRASH_FAR}, {20419, F_STANDBY | F_CRASH_FAR},
+    {20287, F_STANDBY | F_CRASH_FAR},
+    {20419, F_STANDBY | F_CRASH_FAR},
     /* a NIC had ACKs that a standby did not know of, and memory was short: it got no more */
     {20253, F_STANDBY | F_NIC},
     /* both of a pair had a journal, and the one with the older one served */
     {40001, F_STANDBY | F_NIC | F_CRASH_NEAR},
     /* responses that went on where requests had no credit took no notice of their reservation */
-    {42, F_RATES | F_POOL}, {323, F_RATES | F_POOL},
+    {42, F_RATES | F_POOL},
+    {323, F_RATES | F_POOL},
     /* a host that had executed only READs acknowledged a duplicate with PSN -1, and the connection
      * was rewound to PSN 0 */
     {547, F_REUSE},
@@ -173,7 +198,8 @@ const struct sim_regression sim_regressions[] = {
     {77000870, F_SQUEEZE | F_PATHS | F_KEYS},
     /* a gateway of a pair that had stood still let no answer of an ATOMIC out, and told its standby,
      * which took over, that the host had it */
-    {20206, F_STANDBY | F_CM}, {20304, F_STANDBY | F_CM}, /* the same */
+    {20206, F_STANDBY | F_CM},
+    {20304, F_STANDBY | F_CM}, /* the same */
     /* one of each pair stood still while it asked who serves; neither heard the other one again, and
      * after 5 s each found a witness among the four */
     {9000, F_STANDBY | F_RATES | F_KEYS | F_PAUSE},
@@ -183,7 +209,8 @@ const struct sim_regression sim_regressions[] = {
     {95000049, F_MOVES | F_KEYS | F_MASS},
     /* data waited, or all of it was under way, and an open FEC group was past its time: the gateway
      * turned without rest until ACKs made room, milliseconds with long paths */
-    {200665, F_REUSE | F_PATHS}, {201185, F_PATHS | F_KEYS | F_DRAIN}, /* the same */
+    {200665, F_REUSE | F_PATHS},
+    {201185, F_PATHS | F_KEYS | F_DRAIN}, /* the same */
     /* a full carrier could not take the question whether it answers, for which the gateway turned */
     {201486, F_MOVES | F_DETOUR | F_KEYS},
     /* three questions whether the carrier answers were under way at the end, after a pause; the test
@@ -233,15 +260,18 @@ const struct sim_regression sim_regressions[] = {
      * again: its datagram was acknowledged and dropped */
     {880009, F_CRASH_FAR | F_KEYS | F_HEAP},
     /* no memory for the flow of responses, and for its growth: nobody was told that they are lost */
-    {880075, F_CRASH_BOTH | F_TENANTS | F_HEAP}, {880038, F_CRASH_NEAR | F_LAN_LOSS | F_BOUNDS | F_HEAP},
+    {880075, F_CRASH_BOTH | F_TENANTS | F_HEAP},
+    {880038, F_CRASH_NEAR | F_LAN_LOSS | F_BOUNDS | F_HEAP},
     /* a copy for the standby failed in the turn of a change of state, and was waited for */
     {880134, F_STANDBY | F_CRASH_NEAR | F_HEAP},
     /* no memory to note that a report waits for SYNC: the far gateway died between them */
     {710115, F_CRASH_FAR | F_KEYS | F_HEAP},
     /* answers of an earlier flow that waited for copies were reported in the next one */
-    {700344, F_STANDBY | F_RNR | F_KEYS | F_HEAP}, {700170, F_STANDBY | F_MASS | F_HEAP},
+    {700344, F_STANDBY | F_RNR | F_KEYS | F_HEAP},
+    {700170, F_STANDBY | F_MASS | F_HEAP},
     /* workers: both hosts began at once, and the two directions went to each other's workers */
-    {234000025, F_WORKERS}, {237000071, F_WORKERS | F_UNCARRIED},
+    {234000025, F_WORKERS},
+    {237000071, F_WORKERS | F_UNCARRIED},
     /* the same, and a flow that waited for its turn stayed when its near gateway had left */
     {234000016, F_WORKERS | F_REUSE},
     /* a restored connection whose far host had begun anew at another worker was malformed */
@@ -251,21 +281,28 @@ const struct sim_regression sim_regressions[] = {
     /* one gateway moved a connection and the other one kept it, again and again */
     {242004074, F_WORKERS | F_TENANTS},
     /* the two answers crossed, and the requests to a host with ACKs moved away from them */
-    {242006113, F_WORKERS | F_TENANTS}, {242001959, F_WORKERS | F_TENANTS},
+    {242006113, F_WORKERS | F_TENANTS},
+    {242001959, F_WORKERS | F_TENANTS},
     /* a READ that was never asked kept its host's repeats from beginning again */
     {270001284, F_WORKERS | F_TENANTS},
     /* what an earlier connection left at another worker took the new one's requests */
-    {271001464, F_WORKERS | F_REUSE}, {271002397, F_WORKERS | F_REUSE},
+    {271001464, F_WORKERS | F_REUSE},
+    {271002397, F_WORKERS | F_REUSE},
     /* the first request was lost, and the NAK by which a host was asked again acknowledged it */
-    {271000802, F_WORKERS | F_REUSE | F_LAN_LOSS}, {271001275, F_WORKERS | F_REUSE | F_LAN_LOSS},
+    {271000802, F_WORKERS | F_REUSE | F_LAN_LOSS},
+    {271001275, F_WORKERS | F_REUSE | F_LAN_LOSS},
     /* no memory for the turn of pairing: the flow was silent for ever */
-    {300001017, F_CRASH_FAR | F_HEAP}, {300001170, F_CRASH_FAR | F_HEAP},
+    {300001017, F_CRASH_FAR | F_HEAP},
+    {300001170, F_CRASH_FAR | F_HEAP},
     /* its peer's queue pair had been ended, and nobody knew the QPN that sent for ever */
-    {300000470, F_CRASH_FAR | F_SMALL | F_HEAP}, {300001254, F_CRASH_NEAR | F_HEAP},
-    {300001058, F_CRASH_BOTH | F_HEAP}, {290000188, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {300000470, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {300001254, F_CRASH_NEAR | F_HEAP},
+    {300001058, F_CRASH_BOTH | F_HEAP},
+    {290000188, F_CRASH_FAR | F_SMALL | F_HEAP},
     {70182, F_CRASH_BOTH | F_HEAP},
     /* no memory for the request that ends a queue pair, whose PSN was named only once */
-    {300001171, F_CRASH_NEAR | F_SMALL | F_HEAP}, {300001311, F_CRASH_FAR | F_HEAP},
+    {300001171, F_CRASH_NEAR | F_SMALL | F_HEAP},
+    {300001311, F_CRASH_FAR | F_HEAP},
     /* nor for the question which PSN it expects: the next connection's requests were discarded */
     {300001102, F_CRASH_FAR | F_SMALL | F_HEAP},
     {300001080, F_CRASH_NEAR | F_SMALL | F_HEAP}, /* the idle host was not told */
@@ -274,53 +311,71 @@ const struct sim_regression sim_regressions[] = {
     /* nor for the ring of a flow, which ended */
     {300002460, F_CM | F_HEAP},
     /* a host that had executed nothing, and had sent its NAK, named its PSN no more */
-    {300010030, F_CRASH_FAR | F_SMALL | F_HEAP}, {300001584, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {300010030, F_CRASH_FAR | F_SMALL | F_HEAP},
+    {300001584, F_CRASH_FAR | F_SMALL | F_HEAP},
     {300001466, F_CRASH_NEAR | F_SMALL | F_HEAP},
     /* restarted while CM repeated its messages, and no request had found memory yet: the flow was reset */
     {300300308, F_CM | F_CRASH_FAR | F_HEAP},
     /* the test: mode `site` promises no more than `near` when a queue pair gets an error, and a host
      * that died was sent a DREQ, or its peer had disconnected */
-    {200130, F_STANDBY | F_NIC | F_HEAP}, {200172, F_STANDBY | F_NIC | F_HEAP},
-    {200736, F_IDLE | F_CM | F_HEAP}, {200961, F_IDLE | F_CM | F_HEAP},
+    {200130, F_STANDBY | F_NIC | F_HEAP},
+    {200172, F_STANDBY | F_NIC | F_HEAP},
+    {200736, F_IDLE | F_CM | F_HEAP},
+    {200961, F_IDLE | F_CM | F_HEAP},
     /* a gateway that hands over gives its peer's tunnel away, which its standby has confirmed */
-    {350080005, F_STANDBY | F_FOLLOWERS | F_HOST | F_TENANTS}, {350090810, F_STANDBY | F_CROSS},
+    {350080005, F_STANDBY | F_FOLLOWERS | F_HOST | F_TENANTS},
+    {350090810, F_STANDBY | F_CROSS},
     /* a worker that owed nothing accepted nothing, for as long as another one settled */
-    {365000877, F_WORKERS | F_DRAIN}, {365000086, F_WORKERS | F_DRAIN | F_REUSE},
+    {365000877, F_WORKERS | F_DRAIN},
+    {365000086, F_WORKERS | F_DRAIN | F_REUSE},
     /* the test: a carrier ended at the first gateway of a pair, also when the second one served, and
      * never broke */
-    {350000111, F_CRASH_NEAR | F_MOVES | F_KEYS | F_STANDBY | F_MASS}, {1874, F_STANDBY | F_MOVES},
+    {350000111, F_CRASH_NEAR | F_MOVES | F_KEYS | F_STANDBY | F_MASS},
+    {1874, F_STANDBY | F_MOVES},
     /* custody was full, so a gateway that took over acknowledged less than the dead one had: its idle
      * host got an error for a request that it had an ACK for, and ignored it */
-    {362110972, F_OUTAGE | F_STANDBY | F_NIC}, {362111304, F_OUTAGE | F_STANDBY | F_NIC},
+    {362110972, F_OUTAGE | F_STANDBY | F_NIC},
+    {362111304, F_OUTAGE | F_STANDBY | F_NIC},
     /* a standby that had everything ended connections that had begun and had no ACK yet, since their
      * hosts sent nothing for 5 s */
-    {362200031, F_STANDBY | F_LATE}, {362200057, F_STANDBY | F_LATE},
+    {362200031, F_STANDBY | F_LATE},
+    {362200057, F_STANDBY | F_LATE},
     /* answers to a gateway that a standby had replaced were taken for another queue pair's */
-    {362210143, F_STANDBY | F_LATE}, {362210146, F_STANDBY | F_LATE | F_PAUSE},
+    {362210143, F_STANDBY | F_LATE},
+    {362210146, F_STANDBY | F_LATE | F_PAUSE},
     /* the test: where something happens to a pair that is not whole, a host may give up before the
      * gateway is there that would refuse its operation */
-    {362300109, F_STANDBY | F_UNCARRIED}, {362300125, F_STANDBY | F_UNCARRIED},
+    {362300109, F_STANDBY | F_UNCARRIED},
+    {362300125, F_STANDBY | F_UNCARRIED},
     {362300005, F_STANDBY | F_UNCARRIED | F_NIC},
     /* a process without a journal had no memory when it was told of a connection, and was told again too
      * late; a DREQ went through meanwhile */
-    {362400031, F_MACHINE | F_HEAP}, {362400101, F_MACHINE | F_HEAP},
+    {362400031, F_MACHINE | F_HEAP},
+    {362400101, F_MACHINE | F_HEAP},
     /* its near gateway had ended the flow after REWIND, and lost its journal before it opened the next */
-    {300500243, F_MACHINE | F_HEAP}, {362410030, F_MACHINE | F_HEAP}, {362410063, F_MACHINE | F_HEAP},
+    {300500243, F_MACHINE | F_HEAP},
+    {362410030, F_MACHINE | F_HEAP},
+    {362410063, F_MACHINE | F_HEAP},
     /* no memory to pair what RESUME asked for: that seemed malformed, and the idle host was not told */
     {302002296, F_CRASH_BOTH | F_SMALL | F_HEAP},
     /* the same once more; a new flow then took the place of the host that was to be told */
     {370006910, F_CRASH_BOTH | F_SMALL | F_HEAP},
     /* no memory for what CM opened at the far gateway: it did not know the connection, and a DREQ passed */
-    {362430021, F_MACHINE | F_CM | F_HEAP}, {374000159, F_MACHINE | F_CM | F_HEAP},
+    {362430021, F_MACHINE | F_CM | F_HEAP},
+    {374000159, F_MACHINE | F_CM | F_HEAP},
     /* after REWIND a host had ACKs before the far host had executed anything: PSN 0 again, at once, got
      * requests of before */
-    {362440060, F_LAN_LOSS | F_RESET}, {373000210, F_LAN_LOSS | F_RESET}, {373000558, F_LAN_LOSS | F_RESET},
+    {362440060, F_LAN_LOSS | F_RESET},
+    {373000210, F_LAN_LOSS | F_RESET},
+    {373000558, F_LAN_LOSS | F_RESET},
     /* requests from before what the gateway took for the start were dropped, and what followed them had
      * ACKs, as duplicates */
-    {375000578, F_LAN_LOSS | F_RESET_ALL}, {375001240, F_LAN_LOSS | F_RESET_ALL},
+    {375000578, F_LAN_LOSS | F_RESET_ALL},
+    {375001240, F_LAN_LOSS | F_RESET_ALL},
     /* many queue pairs of two hosts ended at once: while another flow of theirs was not paired, the far
      * gateway did not say whose a failed one was, and its host sent for ever */
-    {362450016, F_CRASH_BOTH | F_SMALL | F_HEAP}, {370001376, F_CRASH_BOTH | F_SMALL | F_HEAP},
+    {362450016, F_CRASH_BOTH | F_SMALL | F_HEAP},
+    {370001376, F_CRASH_BOTH | F_SMALL | F_HEAP},
     /* the test: mode `site` promises no more than to tell a host whose peer's queue pair got an error
      * first */
     {350000012, F_OUTAGE | F_STANDBY | F_NIC},
@@ -334,7 +389,8 @@ const struct sim_regression sim_regressions[] = {
     /* the test: it waited for DREQs of the hostile host's queue pairs, which CM did not set up */
     {390000001, F_HOSTILE | F_CM | F_TENANTS},
     /* a gateway that asked who serves, while a worker of it stood still, had turns without rest */
-    {390050031, F_PAUSE | F_MOVES | F_STANDBY | F_FOLLOWERS}, {390041404, F_MOVES | F_STANDBY | F_FOLLOWERS},
+    {390050031, F_PAUSE | F_MOVES | F_STANDBY | F_FOLLOWERS},
+    {390041404, F_MOVES | F_STANDBY | F_FOLLOWERS},
     /* the test: it ended before a follower's peer, which comes later than the leader's, told of the loss */
     {390100602, F_MOVES | F_STANDBY | F_FOLLOWERS},
     /* the test: the others' worker shares the WAN with the hostile host's as strangers do, not by weight */
@@ -368,9 +424,13 @@ const struct sim_regression sim_regressions[] = {
      * Workers knew nothing of each other's requests to a slow host. Its late responses passed for
      * answers to another flow.
      */
-    {455000309, F_SLOW | F_WORKERS}, {455000783, F_SLOW | F_WORKERS}, {455000842, F_SLOW | F_WORKERS},
-    {455000868, F_SLOW | F_WORKERS}, {453000868, F_SLOW | F_WORKERS},
-    {453000868, F_SLOW | F_WORKERS | F_KEYS}, {457000072, F_SLOW | F_WORKERS},
+    {455000309, F_SLOW | F_WORKERS},
+    {455000783, F_SLOW | F_WORKERS},
+    {455000842, F_SLOW | F_WORKERS},
+    {455000868, F_SLOW | F_WORKERS},
+    {453000868, F_SLOW | F_WORKERS},
+    {453000868, F_SLOW | F_WORKERS | F_KEYS},
+    {457000072, F_SLOW | F_WORKERS},
     /* no memory for a connection that a process without a journal was told of: its host's answers counted
      * for nobody, and when it was to end, it was given up before it was told */
     {394200261, F_MACHINE | F_LAN_LOSS | F_IDLE | F_CM | F_WORKERS | F_HEAP},
@@ -384,9 +444,11 @@ const struct sim_regression sim_regressions[] = {
     {465001923, F_LATE | F_DRAIN},
     /* workers: an earlier connection's loss, still to be told, kept a QPN's place in another worker */
     {484001143, F_REUSE | F_CRASH_FAR | F_WORKERS},
-    {488003713, F_REUSE | F_CRASH_FAR | F_WORKERS}, /* the same, with the same QPNs as before */
-    {488105121, F_REUSE | F_CRASH_FAR | F_WORKERS}, /* the same, with a question in its queue */
-    {488304094, F_REUSE | F_WORKERS},               /* the same, with a flow that had ended, and no restart */
+    /* the same, with the same QPNs as before, and with a question in its queue */
+    {488003713, F_REUSE | F_CRASH_FAR | F_WORKERS},
+    {488105121, F_REUSE | F_CRASH_FAR | F_WORKERS},
+    /* the same, with a flow that had ended, and no restart */
+    {488304094, F_REUSE | F_WORKERS},
     /* workers: both gateways asked for one side, and the sides of a connection changed places for ever */
     {481000056, F_REUSE | F_CRASH_FAR | F_WORKERS | F_BURSTS},
     /* the request that ends a QP for what was lost ended the next QP with its QPN */
@@ -395,9 +457,10 @@ const struct sim_regression sim_regressions[] = {
     {488105843, F_REUSE | F_CRASH_FAR | F_WORKERS},
     {488105197, F_REUSE | F_CRASH_NEAR | F_WORKERS | F_BURSTS}, /* the same */
     /* a host was to hear of lost requests while its QPN's next connection began, which then never did */
-    {488208531, F_REUSE | F_CRASH_FAR | F_WORKERS},
-    {488301422, F_REUSE | F_CRASH_NEAR | F_WORKERS | F_BURSTS}, /* the same */
+    {488301422, F_REUSE | F_CRASH_NEAR | F_WORKERS | F_BURSTS},
     {488302952, F_REUSE | F_CRASH_NEAR | F_WORKERS | F_BURSTS}, /* the same */
+    /* the same: the far gateway had restarted */
+    {488208531, F_REUSE | F_CRASH_FAR | F_WORKERS},
 };
 
 /*

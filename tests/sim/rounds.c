@@ -141,7 +141,7 @@ static bool both_told(void *ctx)
 	return true;
 }
 
-/* A machine or a process died in this round: until hosts are told of what was lost with it. */
+/* A machine died in this round, or a gateway earlier: until hosts are told of what was lost. */
 static void wait_told(struct run *r)
 {
 	if (r->faults & F_MACHINE && r->fault_round == r->round)
